@@ -1,0 +1,202 @@
+//! What a prompt asks for: the intent line, a slash command, or an echo.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource, EnvVariable};
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::Value;
+
+const MARK: &str = "acp-intent:";
+
+/// One instruction to the agent.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "intent", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub(super) enum Intent {
+    Say {
+        text: Option<String>,
+    },
+    Think {
+        text: Option<String>,
+    },
+    Plan,
+    Content,
+    ReadFile(ReadFile),
+    ReadFiles {
+        paths: Vec<PathBuf>,
+    },
+    WriteFile(WriteFile),
+    RunCommand(RunCommand),
+    AskPermission,
+    AskAndWait,
+    KeepBusy {
+        ms: Option<u64>,
+        chunks: Option<u64>,
+    },
+    Search {
+        text: String,
+    },
+    SetMode {
+        mode_id: String,
+    },
+    Commands,
+    Info {
+        title: Option<String>,
+    },
+    Usage,
+    ToolKinds,
+    FailTool,
+    Refuse,
+    MaxTokens,
+    MaxTurnRequests,
+    Ext,
+    Elicit,
+    CallMcpTool {
+        server: String,
+        tool: String,
+        #[serde(default)]
+        arguments: Value,
+    },
+}
+
+/// A file to read, or a part of it; `line` is 1-based.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct ReadFile {
+    pub path: PathBuf,
+    pub line: Option<u32>,
+    pub limit: Option<u32>,
+}
+
+/// A file to write as a whole.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct WriteFile {
+    pub path: PathBuf,
+    pub content: String,
+    #[serde(default = "yes")]
+    pub ask: bool,
+}
+
+/// A command to run, in the client's terminal where it has one.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RunCommand {
+    pub command: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    pub cwd: Option<PathBuf>,
+    #[serde(default, deserialize_with = "environment")]
+    pub env: BTreeMap<String, String>,
+    pub byte_limit: Option<u64>,
+    #[serde(default)]
+    pub kill: bool,
+    #[serde(default = "yes")]
+    pub ask: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Reads variables from an object, or from the list that the protocol uses.
+fn environment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let variables: Result<Vec<EnvVariable>, _> = Vec::deserialize(&value);
+    match variables {
+        Ok(variables) => Ok(variables.into_iter().map(|variable| (variable.name, variable.value)).collect()),
+        Err(_) => serde_json::from_value(value).map_err(D::Error::custom),
+    }
+}
+
+impl Intent {
+    /// Finds what the prompt asks for; an unreadable intent line is explained in the error.
+    pub(super) fn of_prompt(prompt: &[ContentBlock], slash_commands: bool) -> Result<Self, String> {
+        if let Some(json) = intent_line(prompt) {
+            return serde_json::from_str(json).map_err(|error| format!("intent not understood: {error}"));
+        }
+        let command = slash_commands.then(|| slash_command(prompt)).flatten();
+        Ok(command.unwrap_or(Self::Say { text: None }))
+    }
+}
+
+fn intent_line(prompt: &[ContentBlock]) -> Option<&str> {
+    texts(prompt).flat_map(str::lines).filter_map(|line| line.trim().strip_prefix(MARK)).last()
+}
+
+fn texts(prompt: &[ContentBlock]) -> impl Iterator<Item = &str> {
+    prompt.iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    })
+}
+
+fn slash_command(prompt: &[ContentBlock]) -> Option<Intent> {
+    let text = texts(prompt).next()?.strip_prefix('/')?;
+    let (name, input) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    match name {
+        "say" => Some(Intent::Say { text: Some(input.trim().to_owned()) }),
+        "plan" => Some(Intent::Plan),
+        "usage" => Some(Intent::Usage),
+        _ => None,
+    }
+}
+
+/// Returns the prompt as one text without its intent lines; what is no text is named in brackets.
+pub(super) fn prompt_text(prompt: &[ContentBlock]) -> String {
+    prompt.iter().map(block_text).collect()
+}
+
+fn block_text(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => without_intents(&text.text),
+        ContentBlock::Image(image) => format!("[image {}]", image.mime_type),
+        ContentBlock::Audio(audio) => format!("[audio {}]", audio.mime_type),
+        ContentBlock::ResourceLink(link) => format!("[link {}]", link.name),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            EmbeddedResourceResource::TextResourceContents(text) => text.text.clone(),
+            EmbeddedResourceResource::BlobResourceContents(blob) => format!("[blob {}]", blob.uri),
+            _ => String::new(),
+        },
+        _ => String::new(),
+    }
+}
+
+fn without_intents(text: &str) -> String {
+    if !text.contains(MARK) {
+        return text.to_owned();
+    }
+    text.split_inclusive('\n').filter(|line| !line.trim().starts_with(MARK)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(text: &str) -> Vec<ContentBlock> {
+        vec![ContentBlock::from(text.to_owned())]
+    }
+
+    #[test]
+    fn takes_the_last_intent_line() {
+        let prompt = prompt("hello\nacp-intent: {\"intent\":\"plan\"}\nacp-intent: {\"intent\":\"usage\"}\n");
+        assert_eq!(Intent::of_prompt(&prompt, true), Ok(Intent::Usage));
+        assert_eq!(prompt_text(&prompt), "hello\n");
+    }
+
+    #[test]
+    fn echoes_without_an_intent() {
+        let prompt = prompt("just é text");
+        assert_eq!(Intent::of_prompt(&prompt, true), Ok(Intent::Say { text: None }));
+        assert_eq!(prompt_text(&prompt), "just é text");
+    }
+
+    #[test]
+    fn reads_members_in_camel_case() {
+        let found = Intent::of_prompt(&prompt("acp-intent: {\"intent\":\"set-mode\",\"modeId\":\"code\"}"), true);
+        assert_eq!(found, Ok(Intent::SetMode { mode_id: "code".to_owned() }));
+    }
+
+    #[test]
+    fn runs_announced_slash_commands() {
+        assert_eq!(Intent::of_prompt(&prompt("/plan now"), true), Ok(Intent::Plan));
+        assert_eq!(Intent::of_prompt(&prompt("/plan now"), false), Ok(Intent::Say { text: None }));
+    }
+}

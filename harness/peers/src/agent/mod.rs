@@ -1,0 +1,32 @@
+//! The reference agent.
+//!
+//! It has no model. A prompt says in its last `acp-intent: {…}` line what to do, and the agent does
+//! exactly that, so every rule that binds an agent can be provoked and repeated. Reading order:
+//! `options` and `fault` (what was asked for), `wire` (bytes), `server` (messages), `lifecycle`
+//! and `settings` (sessions), `turn` (one prompt) and the intents in `play`.
+
+mod clock;
+mod content;
+mod fault;
+mod files;
+mod intent;
+mod lifecycle;
+mod mcp;
+mod options;
+mod permission;
+mod play;
+mod process;
+mod replay;
+mod search;
+mod server;
+mod session;
+mod settings;
+mod store;
+mod terminal;
+mod tool;
+mod turn;
+mod wire;
+
+pub use fault::Fault;
+pub use options::{Feature, Options};
+pub use server::run;

@@ -1,0 +1,186 @@
+//! One session: its record, its running turn and its MCP servers.
+
+use std::{
+    path::{Component, Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use agent_client_protocol::v1::schema::{ContentBlock, SessionId, SessionUpdate, ToolCallContent, ToolKind};
+use tokio::sync::watch;
+
+use super::{clock, mcp::McpClient, store::Record};
+
+/// A session that the client opened on this connection.
+pub(super) struct Session {
+    pub id: SessionId,
+    pub cwd: PathBuf,
+    pub roots: Vec<PathBuf>,
+    pub mcp: tokio::sync::Mutex<Vec<McpClient>>,
+    record: Mutex<Record>,
+    turn: Mutex<TurnState>,
+    decisions: Mutex<Vec<(ToolKind, bool)>>,
+}
+
+#[derive(Default)]
+struct TurnState {
+    /// Set while a turn runs; sending `true` cancels it.
+    running: Option<watch::Sender<bool>>,
+    /// Set by a cancel between turns when the agent has the fault `cancel-sticky`.
+    stuck_cancel: bool,
+    /// Set after a cancelled turn when the agent has the fault `busy-after-cancel`.
+    stuck_busy: bool,
+}
+
+impl Session {
+    /// Opens a session from its record, with the directories of this request.
+    pub(super) fn open(mut record: Record, cwd: PathBuf, roots: Vec<PathBuf>, mcp: Vec<McpClient>) -> Self {
+        record.cwd.clone_from(&cwd);
+        record.roots.clone_from(&roots);
+        Self {
+            id: SessionId::new(record.id.clone()),
+            cwd,
+            roots,
+            mcp: tokio::sync::Mutex::new(mcp),
+            record: Mutex::new(record),
+            turn: Mutex::default(),
+            decisions: Mutex::default(),
+        }
+    }
+
+    /// Gives access to the lasting state; never held across an await.
+    pub(super) fn record(&self) -> MutexGuard<'_, Record> {
+        lock(&self.record)
+    }
+
+    /// Makes a path absolute, starting from the session's cwd, and takes `.` and `..` out.
+    pub(super) fn resolve(&self, path: &Path) -> PathBuf {
+        normalize(&self.cwd.join(path))
+    }
+
+    /// Tells whether a path lies in the directories that the session may change.
+    pub(super) fn is_inside(&self, path: &Path) -> bool {
+        std::iter::once(&self.cwd).chain(&self.roots).any(|root| path.starts_with(normalize(root)))
+    }
+
+    /// Starts a turn unless one is running; the receiver turns true when it is cancelled.
+    pub(super) fn begin_turn(&self) -> Option<watch::Receiver<bool>> {
+        let mut turn = lock(&self.turn);
+        if turn.running.is_some() || turn.stuck_busy {
+            return None;
+        }
+        let (cancel, cancelled) = watch::channel(std::mem::take(&mut turn.stuck_cancel));
+        turn.running = Some(cancel);
+        Some(cancelled)
+    }
+
+    /// Ends the turn; a session that `stays_busy` takes no further one.
+    pub(super) fn end_turn(&self, stays_busy: bool) {
+        let mut turn = lock(&self.turn);
+        turn.running = None;
+        turn.stuck_busy = stays_busy;
+    }
+
+    /// Cancels the running turn; without one the call has an effect only if it is `sticky`.
+    pub(super) fn cancel(&self, sticky: bool) {
+        let mut turn = lock(&self.turn);
+        match &turn.running {
+            Some(cancel) => {
+                cancel.send_replace(true);
+            }
+            None => turn.stuck_cancel = sticky,
+        }
+    }
+
+    /// Waits until no turn is running.
+    pub(super) async fn idle(&self) {
+        let running = lock(&self.turn).running.clone();
+        if let Some(running) = running {
+            running.closed().await;
+        }
+    }
+
+    /// Returns what the user decided for all calls of this kind.
+    pub(super) fn decision(&self, kind: ToolKind) -> Option<bool> {
+        lock(&self.decisions).iter().find(|(decided, _)| *decided == kind).map(|(_, allowed)| *allowed)
+    }
+
+    /// Remembers an "always" answer of the user.
+    pub(super) fn decide(&self, kind: ToolKind, allowed: bool) {
+        lock(&self.decisions).push((kind, allowed));
+    }
+
+    /// Adds an update to the history, joining the chunks of one message.
+    pub(super) fn remember(&self, update: &SessionUpdate) {
+        let Some(update) = lasting(update) else { return };
+        let mut record = self.record();
+        record.updated = clock::now_micros();
+        if !record.history.last_mut().is_some_and(|last| joined(last, &update)) {
+            record.history.push(update);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the part of an update that belongs to the conversation.
+fn lasting(update: &SessionUpdate) -> Option<SessionUpdate> {
+    let mut update = update.clone();
+    match &mut update {
+        SessionUpdate::UserMessageChunk(_)
+        | SessionUpdate::AgentMessageChunk(_)
+        | SessionUpdate::AgentThoughtChunk(_)
+        | SessionUpdate::ToolCall(_)
+        | SessionUpdate::Plan(_) => {}
+        // A later client knows nothing of the terminals of this one.
+        SessionUpdate::ToolCallUpdate(update) => {
+            if let Some(content) = &mut update.fields.content {
+                content.retain(|item| !matches!(item, ToolCallContent::Terminal(_)));
+            }
+        }
+        _ => return None,
+    }
+    Some(update)
+}
+
+/// Appends a text chunk to the last one if both belong to the same message.
+fn joined(last: &mut SessionUpdate, next: &SessionUpdate) -> bool {
+    let (last, next) = match (last, next) {
+        (SessionUpdate::AgentMessageChunk(last), SessionUpdate::AgentMessageChunk(next))
+        | (SessionUpdate::AgentThoughtChunk(last), SessionUpdate::AgentThoughtChunk(next)) => (last, next),
+        _ => return false,
+    };
+    match (&mut last.content, &next.content) {
+        (ContentBlock::Text(text), ContentBlock::Text(more)) if last.message_id == next.message_id => {
+            text.text.push_str(&more.text);
+            true
+        }
+        _ => false,
+    }
+}
+
+fn normalize(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normalizes_without_leaving_the_root() {
+        assert_eq!(normalize(Path::new("/a/./b/../c")), Path::new("/a/c"));
+        assert_eq!(normalize(Path::new("/../x")), Path::new("/x"));
+    }
+}

@@ -1,0 +1,82 @@
+//! Tool calls as the client sees them: announced, begun, and brought to a final status.
+
+use agent_client_protocol::v1::schema::{
+    Content, ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallId, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind,
+};
+use serde_json::Value;
+
+use super::turn::Turn;
+
+/// An announced tool call.
+pub(super) struct Tool<'turn> {
+    turn: &'turn Turn,
+    pub id: ToolCallId,
+    pub kind: ToolKind,
+}
+
+impl Turn {
+    /// Announces a tool call with status `pending`.
+    pub(super) fn announce(&self, title: &str, kind: ToolKind, detail: impl FnOnce(ToolCall) -> ToolCall) -> Tool<'_> {
+        let id = self.next_tool_id();
+        self.open_tools().push(id.clone());
+        let call = ToolCall::new(id.clone(), title).kind(kind).status(ToolCallStatus::Pending);
+        self.update(SessionUpdate::ToolCall(detail(call)));
+        Tool { turn: self, id, kind }
+    }
+
+    /// Marks the tool calls that a cancel left open as failed.
+    pub(super) fn abandon_tools(&self) {
+        let open = std::mem::take(&mut *self.open_tools());
+        for id in open {
+            let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(text_content("cancelled"));
+            self.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
+        }
+    }
+}
+
+impl Tool<'_> {
+    /// Reports that the execution starts.
+    pub(super) fn begin(&self) {
+        self.begin_with(ToolCallUpdateFields::new());
+    }
+
+    /// Reports that the execution starts, with further news.
+    pub(super) fn begin_with(&self, fields: ToolCallUpdateFields) {
+        self.update(fields.status(ToolCallStatus::InProgress));
+    }
+
+    /// Reports success by its output; without new content the old one stays.
+    pub(super) fn complete(self, content: impl Into<Option<Vec<ToolCallContent>>>, output: Value) {
+        self.end(ToolCallStatus::Completed, content.into(), output);
+    }
+
+    /// Reports a failure and its reason.
+    pub(super) fn fail(self, reason: &str) {
+        self.finish(ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(text_content(reason)));
+    }
+
+    /// Reports a failure by its output; without new content the old one stays.
+    pub(super) fn fail_with(self, content: impl Into<Option<Vec<ToolCallContent>>>, output: Value) {
+        self.end(ToolCallStatus::Failed, content.into(), output);
+    }
+
+    fn end(self, status: ToolCallStatus, content: Option<Vec<ToolCallContent>>, output: Value) {
+        let fields = ToolCallUpdateFields::new().status(status).content(content);
+        self.finish(fields.raw_output(output));
+    }
+
+    fn finish(self, fields: ToolCallUpdateFields) {
+        self.turn.open_tools().retain(|open| *open != self.id);
+        self.update(fields);
+    }
+
+    fn update(&self, fields: ToolCallUpdateFields) {
+        self.turn.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.id.clone(), fields)));
+    }
+}
+
+/// Wraps a text as the content of a tool call.
+pub(super) fn text_content(text: &str) -> Vec<ToolCallContent> {
+    vec![ToolCallContent::Content(Content::new(ContentBlock::from(text.to_owned())))]
+}

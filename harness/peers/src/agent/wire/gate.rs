@@ -1,0 +1,277 @@
+//! Faults on whole messages, committed between stdin and the SDK.
+//!
+//! The gate exists only when such a fault is asked for. It may refuse a request itself, change a
+//! message, or hold messages back.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use futures::channel::mpsc::UnboundedSender;
+use serde_json::{Map, Value, json};
+
+use super::Wire;
+use crate::agent::{Fault, Options};
+
+const GATED: [Fault; 12] = [
+    Fault::CancelAnswered,
+    Fault::AnswerNotifications,
+    Fault::DropUnknownRequests,
+    Fault::EchoVersion,
+    Fault::VersionError,
+    Fault::RequireCapabilities,
+    Fault::NullIsSupport,
+    Fault::StrictCapabilities,
+    Fault::RejectNull,
+    Fault::RejectMeta,
+    Fault::FifoResponses,
+    Fault::Blocking,
+];
+
+const METHODS: [&str; 14] = [
+    "initialize",
+    "authenticate",
+    "logout",
+    "session/new",
+    "session/load",
+    "session/list",
+    "session/delete",
+    "session/resume",
+    "session/close",
+    "session/set_mode",
+    "session/set_config_option",
+    "session/prompt",
+    "session/cancel",
+    "_acp-reference/echo",
+];
+
+const CAPABILITIES: [&str; 6] = ["fs", "terminal", "session", "auth", "elicitation", "_meta"];
+
+/// A filter on both directions.
+pub(super) struct Gate {
+    options: Arc<Options>,
+    wire: Wire,
+    inward: Option<UnboundedSender<std::io::Result<Vec<u8>>>>,
+    partial: Vec<u8>,
+    /// Ids of the agent's own requests, oldest first.
+    open_requests: VecDeque<Value>,
+    /// Requested protocol version by the id of its initialize.
+    versions: HashMap<String, Value>,
+    /// Id of the running prompt, and what waits for its end.
+    prompt: Option<Value>,
+    held: VecDeque<Value>,
+}
+
+impl Gate {
+    /// Builds the gate if one of the faults needs it.
+    pub(super) fn new(
+        options: Arc<Options>,
+        wire: Wire,
+        inward: UnboundedSender<std::io::Result<Vec<u8>>>,
+    ) -> Option<Self> {
+        GATED.iter().any(|fault| options.commits(*fault)).then(|| Self {
+            options,
+            wire,
+            inward: Some(inward),
+            partial: Vec::new(),
+            open_requests: VecDeque::new(),
+            versions: HashMap::new(),
+            prompt: None,
+            held: VecDeque::new(),
+        })
+    }
+
+    /// Takes bytes from stdin; answers whether the SDK still listens.
+    pub(super) fn incoming(&mut self, bytes: &[u8]) -> bool {
+        self.partial.extend_from_slice(bytes);
+        while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.partial.drain(..=end).collect();
+            match serde_json::from_slice(&line) {
+                Ok(message @ Value::Object(_)) => self.admit(message),
+                _ => self.pass(line),
+            }
+        }
+        self.inward.as_ref().is_some_and(|inward| !inward.is_closed())
+    }
+
+    /// Notes the end of stdin.
+    pub(super) fn close(&mut self) {
+        self.inward = None;
+    }
+
+    /// Looks at a line that the SDK writes.
+    pub(super) fn outgoing(&mut self, line: Vec<u8>) -> Vec<u8> {
+        let Ok(mut message) = serde_json::from_slice::<Value>(&line) else { return line };
+        if message.get("method").is_some() {
+            self.open_requests.extend(message.get("id").cloned());
+            return line;
+        }
+        let id = message.get("id").cloned().unwrap_or_default();
+        if self.prompt.as_ref() == Some(&id) {
+            self.prompt = None;
+            let held = std::mem::take(&mut self.held);
+            held.into_iter().for_each(|message| self.admit(message));
+        }
+        match self.versions.remove(&id.to_string()) {
+            Some(version) if message["result"].is_object() && self.commits(Fault::EchoVersion) => {
+                message["result"]["protocolVersion"] = version;
+                format!("{message}\n").into_bytes()
+            }
+            _ => line,
+        }
+    }
+
+    fn commits(&self, fault: Fault) -> bool {
+        self.options.commits(fault)
+    }
+
+    fn pass(&self, line: Vec<u8>) {
+        if let Some(inward) = &self.inward {
+            // A closed receiver means that the agent ends.
+            let _ = inward.unbounded_send(Ok(line));
+        }
+    }
+
+    fn admit(&mut self, mut message: Value) {
+        let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
+        match (method, message.get("id").cloned()) {
+            (None, _) if self.commits(Fault::FifoResponses) => {
+                if let Some(oldest) = self.open_requests.pop_front() {
+                    message["id"] = oldest;
+                }
+            }
+            (Some(_), _) if self.commits(Fault::Blocking) && self.prompt.is_some() => {
+                self.held.push_back(message);
+                return;
+            }
+            (Some(method), Some(id)) if !self.admit_request(&method, &id, &mut message) => return,
+            (Some(method), None) => self.answer_notification(&method),
+            _ => {}
+        }
+        self.pass(format!("{message}\n").into_bytes());
+    }
+
+    /// Decides whether a request reaches the SDK.
+    fn admit_request(&mut self, method: &str, id: &Value, message: &mut Value) -> bool {
+        if method == "session/prompt" {
+            self.prompt = Some(id.clone());
+        }
+        if self.commits(Fault::DropUnknownRequests) && !METHODS.contains(&method) {
+            return false;
+        }
+        let reason = self.reason_to_refuse(method, message.get("params").unwrap_or(&Value::Null));
+        if let Some(reason) = reason {
+            self.wire.write(&json!({
+                "jsonrpc": "2.0",
+                "id": id,
+                "error": {"code": -32602, "message": "Invalid params", "data": reason},
+            }));
+            return false;
+        }
+        if method == "initialize" {
+            self.versions.insert(id.to_string(), message["params"]["protocolVersion"].clone());
+            if self.commits(Fault::NullIsSupport) {
+                support_null(&mut message["params"]["clientCapabilities"]);
+            }
+        }
+        true
+    }
+
+    fn reason_to_refuse(&self, method: &str, params: &Value) -> Option<&'static str> {
+        let is_initialize = method == "initialize";
+        if self.commits(Fault::RejectNull) && contains(params, &|_, value| value.is_null()) {
+            return Some("null is not accepted");
+        }
+        if self.commits(Fault::RejectMeta) && has_meta(params) {
+            return Some("_meta is not accepted");
+        }
+        if is_initialize && self.commits(Fault::VersionError) && params["protocolVersion"] != 1 {
+            return Some("unsupported protocol version");
+        }
+        if is_initialize && self.commits(Fault::RequireCapabilities) && !params["clientCapabilities"].is_object() {
+            return Some("clientCapabilities is missing");
+        }
+        if is_initialize && self.commits(Fault::StrictCapabilities) && has_unknown_capability(params) {
+            return Some("unknown capability");
+        }
+        None
+    }
+
+    fn answer_notification(&self, method: &str) {
+        if method == "session/cancel" {
+            if self.commits(Fault::CancelAnswered) {
+                self.wire.write(&json!({"jsonrpc": "2.0", "id": null, "result": {}}));
+            }
+        } else if self.commits(Fault::AnswerNotifications) {
+            let error = json!({"code": -32601, "message": "Method not found", "data": method});
+            self.wire.write(&json!({"jsonrpc": "2.0", "id": null, "error": error}));
+        }
+    }
+}
+
+/// Searches all members below a value.
+fn contains(value: &Value, wanted: &dyn Fn(&str, &Value) -> bool) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(key, value)| wanted(key, value) || contains(value, wanted)),
+        Value::Array(items) => items.iter().any(|item| contains(item, wanted)),
+        _ => false,
+    }
+}
+
+/// Tells whether a request or one of its prompt blocks carries `_meta`; capabilities may.
+fn has_meta(params: &Value) -> bool {
+    params.get("_meta").is_some() || contains(&params["prompt"], &|key, _| key == "_meta")
+}
+
+fn has_unknown_capability(params: &Value) -> bool {
+    let known = |capabilities: &Map<String, Value>| capabilities.keys().all(|key| CAPABILITIES.contains(&key.as_str()));
+    params["clientCapabilities"].as_object().is_some_and(|capabilities| !known(capabilities))
+}
+
+/// Turns on every client capability that is null.
+fn support_null(capabilities: &mut Value) {
+    let full = json!({
+        "fs": {"readTextFile": true, "writeTextFile": true},
+        "terminal": true,
+        "session": {"configOptions": {"boolean": {}}},
+        "elicitation": {"form": {}},
+    });
+    fill_nulls(capabilities, &full);
+}
+
+fn fill_nulls(value: &mut Value, full: &Value) {
+    let (Some(members), Some(full)) = (value.as_object_mut(), full.as_object()) else { return };
+    for (key, full) in full {
+        match members.get_mut(key) {
+            Some(member) if member.is_null() => *member = full.clone(),
+            Some(member) => fill_nulls(member, full),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_becomes_support_and_absence_stays() {
+        let mut capabilities = json!({"fs": null, "session": {"configOptions": {"boolean": null}}});
+        support_null(&mut capabilities);
+        assert_eq!(
+            capabilities,
+            json!({
+                "fs": {"readTextFile": true, "writeTextFile": true},
+                "session": {"configOptions": {"boolean": {}}},
+            })
+        );
+    }
+
+    #[test]
+    fn finds_members_at_any_depth() {
+        let params = json!({"prompt": [{"type": "text", "_meta": {}}], "cwd": "/"});
+        assert!(has_meta(&params));
+        assert!(!contains(&params, &|_, value| value.is_null()));
+    }
+}

@@ -1,0 +1,292 @@
+//! Lowers a case file to the [`Case`] that the runner plays, and finds all of its mistakes on the way.
+//!
+//! This file holds what stands above the transcript: requirements, needs, the tester's setup, the workspace and the
+//! limits. The steps are in [`crate::case::steps`], the messages in [`crate::case::line`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::case::file::{CaseFile, DurationText, LimitsFile, OneOrMany, PermissionFile, SetupFile};
+use crate::case::load::Includes;
+use crate::case::model::{Case, FixedAnswer, LimitOverrides, Need, NeedRoot, PermissionPolicy, Step, TesterSetup};
+use crate::case::scope::{Mark, Refusal, Scope};
+use crate::case::vocabulary::{Payload, Vocabulary};
+use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
+use crate::document::{Document, Spot};
+use crate::requirement::Party;
+
+/// A case while it is being lowered.
+pub(crate) struct Checker<'a> {
+    pub vocabulary: &'a Vocabulary<'a>,
+    pub includes: &'a Includes,
+    pub document: &'a Document,
+    pub subject: Party,
+    pub requirements: Vec<String>,
+    /// What the tester declares, for samples of its messages.
+    pub capabilities: Value,
+    pub scope: Scope,
+    pub by_hand: BTreeSet<String>,
+    /// The includes that are being put in, outermost first.
+    pub open: Vec<String>,
+    /// Where the subject's input was closed.
+    pub closed: Option<Mark>,
+    /// Where the subject's end was awaited.
+    pub ended: Option<Mark>,
+    pub steps: Vec<Step>,
+    pub problems: Vec<Diagnostic>,
+}
+
+/// Lowers a file whose structure is right. There is a case only if there is no error.
+pub(crate) fn lower(
+    id: String,
+    file: CaseFile,
+    document: &Document,
+    vocabulary: &Vocabulary<'_>,
+    includes: &Includes,
+) -> (Option<Case>, Vec<Diagnostic>) {
+    let mut checker = Checker {
+        vocabulary,
+        includes,
+        document,
+        subject: file.subject,
+        requirements: file.requirements.clone(),
+        capabilities: Value::Null,
+        scope: Scope::new(),
+        by_hand: BTreeSet::new(),
+        open: Vec::new(),
+        closed: None,
+        ended: None,
+        steps: Vec::new(),
+        problems: Vec::new(),
+    };
+    checker.requirements(&file.requirements);
+    let needs = checker.needs(&file.needs);
+    let mut tester = checker.setup(file.client, file.agent);
+    checker.workspace(&file.workspace);
+    checker.transcript(document, file.transcript);
+    tester.by_hand = std::mem::take(&mut checker.by_hand);
+    let case = Case {
+        id,
+        title: file.title,
+        subject: file.subject,
+        requirements: file.requirements,
+        needs,
+        tester,
+        workspace: file.workspace.into_iter().collect(),
+        limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
+        steps: checker.steps,
+        source: Arc::clone(&document.source),
+    };
+    let sound = !checker.problems.iter().any(Diagnostic::is_error);
+    (sound.then_some(case), checker.problems)
+}
+
+impl Checker<'_> {
+    fn requirements(&mut self, ids: &[String]) {
+        let list = Spot::root(self.document).down("requirements");
+        for (i, id) in ids.iter().enumerate() {
+            let spot = list.down(i);
+            if let Some(first) = ids[..i].iter().position(|earlier| earlier == id) {
+                let first = list.down(first);
+                let problem = spot.error("case::repeated-requirement", format!("`{id}` stands twice"));
+                self.problems
+                    .push(problem.also(first.source(), first.span(), "first here").help("keep one of the two"));
+            } else if let Some(problem) = self.unfit_requirement(&spot, id) {
+                self.problems.push(problem);
+            }
+        }
+    }
+
+    /// What is wrong with the id of a requirement, which must be known and bind the subject.
+    pub fn unfit_requirement(&self, spot: &Spot<'_>, id: &str) -> Option<Diagnostic> {
+        let catalogue = self.vocabulary.catalogue;
+        let Some(found) = catalogue.find(id) else {
+            let bound: Vec<_> =
+                catalogue.iter().filter(|known| known.party == self.subject).map(|known| known.id.as_str()).collect();
+            let area = id.split('.').next().unwrap_or(id);
+            let near: Vec<_> = bound.iter().copied().filter(|known| known.split('.').next() == Some(area)).collect();
+            let help = match nearest(id, bound) {
+                Some(known) => Some(format!("did you mean `{known}`?")),
+                None => did_you_mean(id, &format!("the {area} requirements of the {} are", self.subject), &near),
+            };
+            let fallback = || "cases/requirements/v1.yaml lists them all".to_owned();
+            let problem = spot.error("case::unknown-requirement", format!("there is no requirement `{id}`"));
+            return Some(problem.help(help.unwrap_or_else(fallback)));
+        };
+        if found.party == self.subject {
+            return None;
+        }
+        let twin = id.strip_suffix(found.party.name()).map(|rule| format!("{rule}{}", self.subject));
+        let twin = twin.filter(|twin| catalogue.find(twin).is_some());
+        let help = twin.map_or_else(
+            || format!("a case with `subject: {}` is the place for it", found.party),
+            |twin| format!("did you mean `{twin}`?"),
+        );
+        let message = format!("`{id}` binds the {}, but this case judges the {}", found.party, self.subject);
+        Some(spot.error("case::wrong-party", message).help(help))
+    }
+
+    fn needs(&mut self, needs: &OneOrMany) -> Vec<Need> {
+        let list = Spot::root(self.document).down("needs");
+        let mut lowered = Vec::new();
+        for (pointer, text) in &needs.items {
+            match self.need(&list.deep(pointer), text) {
+                Ok(need) => lowered.push(need),
+                Err(problem) => self.problems.push(*problem),
+            }
+        }
+        lowered
+    }
+
+    fn need(&self, spot: &Spot<'_>, text: &str) -> Result<Need, Refusal> {
+        const HELP: &str =
+            "a need is `agent.`, `client.`, `session.` or `initialize.` and a path, such as `agent.loadSession`";
+        let malformed = |message: String| Box::new(spot.error("case::malformed-need", message).help(HELP));
+        let mut words = text.split('.');
+        let root = match words.next() {
+            Some("agent") => NeedRoot::Agent,
+            Some("client") => NeedRoot::Client,
+            Some("session") => NeedRoot::Session,
+            Some("initialize") => NeedRoot::Initialize,
+            _ => return Err(malformed(format!("`{text}` begins with no known object"))),
+        };
+        let path: Vec<_> = words.map(str::to_owned).collect();
+        if path.is_empty() || path.iter().any(|word| word.is_empty() || word.contains(char::is_whitespace)) {
+            return Err(malformed(format!("`{text}` names no member")));
+        }
+        let declared_by = if root == NeedRoot::Client { Party::Client } else { Party::Agent };
+        if declared_by != self.subject {
+            let (subject, tester) = (self.subject, self.subject.other());
+            let roots = if subject == Party::Agent { "`agent.`, `session.` or `initialize.`" } else { "`client.`" };
+            let message = format!("`{text}` is declared by the tester, not by the subject");
+            let problem = spot.error("case::own-need", message);
+            let help = format!("the {subject} declares {roots}; what the tester declares stands in `{tester}:`");
+            return Err(Box::new(problem.help(help)));
+        }
+        Ok(Need { root, path, text: text.to_owned() })
+    }
+
+    fn setup(&mut self, client: Option<SetupFile>, agent: Option<SetupFile>) -> TesterSetup {
+        let tester = self.subject.other();
+        let (own, foreign) = if tester == Party::Client { (client, agent) } else { (agent, client) };
+        let root = Spot::root(self.document);
+        if foreign.is_some() {
+            let subject = self.subject;
+            let message =
+                format!("`{subject}:` tells how the tester plays the {subject}, but the {subject} is judged here");
+            let problem = root.down(subject).key_error("case::wrong-setup", message);
+            self.problems.push(problem.help(format!("the setup of this case is called `{tester}:`")));
+        }
+        let own = own.unwrap_or_default();
+        let spot = root.down(tester);
+        for (given, key, only) in
+            [(own.permission.is_some(), "permission", Party::Client), (own.info.is_some(), "info", Party::Agent)]
+        {
+            if given && tester != only {
+                let problem =
+                    spot.down(key).key_error("case::misplaced-key", format!("the {tester} has no `{key}` here"));
+                self.problems.push(problem.help(format!("`{key}` is for a tester that plays the {only}")));
+            }
+        }
+        self.capabilities = own.capabilities.unwrap_or_else(|| default_capabilities(tester));
+        TesterSetup {
+            capabilities: self.capabilities.clone(),
+            info: own.info,
+            permission: own.permission.map_or_else(PermissionPolicy::default, policy),
+            answers: self.answers(&spot.down("answers"), own.answers),
+            by_hand: BTreeSet::new(),
+        }
+    }
+
+    fn answers(
+        &mut self,
+        spot: &Spot<'_>,
+        answers: BTreeMap<String, crate::case::file::AnswerFile>,
+    ) -> BTreeMap<String, FixedAnswer> {
+        let mut lowered = BTreeMap::new();
+        for (method, answer) in answers {
+            let here = spot.down(&method);
+            if let Some(problem) = self.call(&here, self.subject, &method, Some(true), true) {
+                self.problems.push(problem);
+            }
+            let answer = match (answer.result, answer.error) {
+                (Some(result), _) => FixedAnswer::Result(result),
+                (None, error) => FixedAnswer::Error(error.unwrap_or_default()),
+            };
+            let (key, payload, value) = match &answer {
+                FixedAnswer::Result(result) => ("result", Payload::Result(&method), result),
+                FixedAnswer::Error(error) => ("error", Payload::Error, error),
+            };
+            let said = here.down(key);
+            let problems = self.scope.check_said(&said, value);
+            self.problems.extend(problems);
+            let help = "an answer that breaks the protocol on purpose is a line of the transcript with `illegal: true`";
+            self.misfits(&said, payload, value, help);
+            lowered.insert(method, answer);
+        }
+        lowered
+    }
+
+    fn workspace(&mut self, files: &BTreeMap<String, String>) {
+        let spot = Spot::root(self.document).down("workspace");
+        for path in files.keys() {
+            let sound = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+                && !path.is_empty()
+                && !path.ends_with('/')
+                && !path.contains(['\\', '<']);
+            let inside =
+                files.keys().find(|other| path.strip_prefix(other.as_str()).is_some_and(|r| r.starts_with('/')));
+            let message = match inside {
+                _ if !sound => format!("`{path}` is not a path below the working directory"),
+                Some(other) => format!("`{path}` lies inside `{other}`, which is a file"),
+                None => continue,
+            };
+            let problem = spot.down(path).key_error("case::workspace-path", message);
+            self.problems.push(problem.help("write a relative path without `..`, such as `sub/notes.txt`"));
+        }
+    }
+}
+
+/// What the tester declares if the case does not say: as a client everything, as an agent nothing.
+fn default_capabilities(tester: Party) -> Value {
+    match tester {
+        Party::Client => json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),
+        Party::Agent => json!({}),
+    }
+}
+
+const fn policy(file: PermissionFile) -> PermissionPolicy {
+    match file {
+        PermissionFile::Allow => PermissionPolicy::Allow,
+        PermissionFile::Reject => PermissionPolicy::Reject,
+        PermissionFile::Hold => PermissionPolicy::Hold,
+        PermissionFile::Cancel => PermissionPolicy::Cancel,
+    }
+}
+
+/// The limits of a file.
+pub(crate) fn limits(file: &LimitsFile) -> LimitOverrides {
+    LimitOverrides {
+        start: file.start.as_ref().map(duration),
+        answer: file.answer.as_ref().map(duration),
+        turn: file.turn.as_ref().map(duration),
+        exit: file.exit.as_ref().map(duration),
+    }
+}
+
+/// The duration of a text that has the form which the schema asks for.
+pub(crate) fn duration(text: &DurationText) -> Duration {
+    let text = &text.0;
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    // The schema allows seven digits, so that the number fits.
+    let number: u64 = text[..digits].parse().unwrap_or(0);
+    match &text[digits..] {
+        "ms" => Duration::from_millis(number),
+        "m" => Duration::from_secs(number * 60),
+        _ => Duration::from_secs(number),
+    }
+}

@@ -1,0 +1,364 @@
+//! The case file as it is written: the serde shape from which `schemas/case.schema.json` is generated.
+//!
+//! A step is one struct of which exactly one member is given, and a line is one struct for both sides: so a mistake has
+//! one plain message, where a union would have one for each variant. What a member may stand beside is told by the
+//! lowering ([`crate::case::load`]).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::document::shape;
+use crate::requirement::Party;
+
+/// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`.
+#[must_use]
+pub fn schema() -> Value {
+    shape::schema::<CaseFile>()
+}
+
+/// A case is one scripted exchange, with `title`, `subject`, `requirements` and `transcript`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "acp-conformance-case/1")]
+pub struct CaseFile {
+    /// What the case shows, in a sentence.
+    #[schemars(length(min = 1))]
+    pub title: String,
+    /// The side that is judged: `agent` or `client`.
+    pub subject: Party,
+    /// The requirements for which the case is written, as a list of ids of the catalogue.
+    #[schemars(length(min = 1))]
+    pub requirements: Vec<String>,
+    /// What the subject must advertise for the case to apply, such as `agent.loadSession`.
+    #[serde(default)]
+    pub needs: OneOrMany,
+    /// How the tester plays the client, where the subject is an agent.
+    pub client: Option<SetupFile>,
+    /// How the tester plays the agent, where the subject is a client.
+    pub agent: Option<SetupFile>,
+    /// Files that are created below the working directory: relative path and text.
+    #[serde(default)]
+    pub workspace: BTreeMap<String, String>,
+    /// How long to wait, where the usual limits do not fit.
+    pub limits: Option<LimitsFile>,
+    /// The steps in order, as a list.
+    #[schemars(length(min = 1))]
+    pub transcript: Vec<StepFile>,
+}
+
+/// Steps that several cases share.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct IncludeFile {
+    /// What the steps do, in a sentence.
+    #[schemars(length(min = 1))]
+    pub title: String,
+    /// The steps in order, as a list.
+    #[schemars(length(min = 1))]
+    pub transcript: Vec<StepFile>,
+}
+
+/// How the tester plays its side where the transcript does not say.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SetupFile {
+    /// The capabilities that the tester declares, as they go on the wire.
+    #[serde(default, deserialize_with = "present")]
+    pub capabilities: Option<Value>,
+    /// The name, title and version by which the tester introduces itself.
+    #[serde(default, deserialize_with = "present")]
+    pub info: Option<Value>,
+    /// How a request for permission is answered; `allow` if not given.
+    pub permission: Option<PermissionFile>,
+    /// A fixed answer to every request of a method, instead of the tester's own service.
+    #[serde(default)]
+    pub answers: BTreeMap<String, AnswerFile>,
+}
+
+/// How a request for permission is answered.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PermissionFile {
+    /// The first option that allows.
+    Allow,
+    /// The first option that rejects.
+    Reject,
+    /// Not before the turn is cancelled or ends.
+    Hold,
+    /// With the outcome `cancelled`.
+    Cancel,
+}
+
+/// A result or an error.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
+pub struct AnswerFile {
+    /// The result.
+    #[serde(default, deserialize_with = "present")]
+    pub result: Option<Value>,
+    /// The error object: `{code: …, message: …}`.
+    #[serde(default, deserialize_with = "present")]
+    pub error: Option<Value>,
+}
+
+/// How long to wait.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsFile {
+    /// Until the subject speaks for the first time.
+    pub start: Option<DurationText>,
+    /// Until a request other than a prompt is answered.
+    pub answer: Option<DurationText>,
+    /// Until a turn ends.
+    pub turn: Option<DurationText>,
+    /// Until the subject is gone after its input was closed.
+    pub exit: Option<DurationText>,
+}
+
+/// A step has exactly one of these keys, as in `- include: session` or `- agent: {method: session/update}`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
+pub struct StepFile {
+    /// A line of the agent: it must come, or the tester says it.
+    pub agent: Option<LineFile>,
+    /// A line of the agent that is hoped for: without it the case decides nothing.
+    #[serde(rename = "agent?")]
+    pub agent_hoped: Option<LineFile>,
+    /// A line of the agent that may come any number of times.
+    #[serde(rename = "agent*")]
+    pub agent_any: Option<LineFile>,
+    /// A line of the client: it must come, or the tester says it.
+    pub client: Option<LineFile>,
+    /// A line of the client that is hoped for: without it the case decides nothing.
+    #[serde(rename = "client?")]
+    pub client_hoped: Option<LineFile>,
+    /// A line of the client that may come any number of times.
+    #[serde(rename = "client*")]
+    pub client_any: Option<LineFile>,
+    /// A line of the subject that must not come before the transcript ends.
+    pub never: Option<LineFile>,
+    /// Lines of the subject that must all come, in any order.
+    #[schemars(length(min = 1))]
+    pub any_order: Option<Vec<LineFile>>,
+    /// Lines of the tester, written in one write; each as behind `client:` or `agent:`.
+    #[schemars(length(min = 1))]
+    pub together: Option<Vec<LineFile>>,
+    /// Exact bytes to the subject.
+    pub raw: Option<RawFile>,
+    /// A request that must be answered: what has not come by then will not come.
+    pub fence: Option<FenceFile>,
+    /// The text that the agent streamed in the turn of a prompt.
+    pub reply: Option<ReplyFile>,
+    /// As `reply`, but another text leaves the case undecided.
+    #[serde(rename = "reply?")]
+    pub reply_hoped: Option<ReplyFile>,
+    /// A look at a file.
+    pub file: Option<LookFile>,
+    /// Closes the subject's input: `close: stdin`.
+    pub close: Option<CloseFile>,
+    /// Awaits the end of the subject's process.
+    pub exit: Option<ExitFile>,
+    /// Puts in the steps of `include/<name>.yaml`.
+    pub include: Option<String>,
+}
+
+/// A message has exactly one of `method`, `result` and `error`, as in `{method: session/update, params: {…}}`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LineFile {
+    /// The name of the request in this case; a message without it is a notification.
+    pub id: Option<Label>,
+    /// The method of a request or a notification.
+    pub method: Option<String>,
+    /// The parameters; in a line of the subject, a pattern.
+    #[serde(default, deserialize_with = "present")]
+    pub params: Option<Value>,
+    /// The result of the request `id`; in a line of the subject, a pattern.
+    #[serde(default, deserialize_with = "present")]
+    pub result: Option<Value>,
+    /// The error that answers the request `id`; in a line of the subject, a pattern.
+    #[serde(default, deserialize_with = "present")]
+    pub error: Option<Value>,
+    /// Subject: the requirements that this line decides.
+    #[serde(default)]
+    pub decides: OneOrMany,
+    /// Subject: how long to wait for the line.
+    pub within: Option<DurationText>,
+    /// Subject: objects must match member for member, not by subset.
+    pub exact: Option<bool>,
+    /// Tester: the id on the wire, where it matters.
+    #[serde(default, deserialize_with = "present")]
+    pub wire_id: Option<Value>,
+    /// Tester: written in pieces of so many bytes.
+    #[schemars(range(min = 1))]
+    pub split: Option<usize>,
+    /// Tester: breaks the protocol on purpose.
+    pub illegal: Option<bool>,
+}
+
+/// Exact bytes.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawFile {
+    /// The bytes as text.
+    pub text: Option<String>,
+    /// The bytes in base64.
+    pub base64: Option<String>,
+    /// Whether a line feed follows; yes if not given.
+    pub newline: Option<bool>,
+    /// Whether this is a valid message written in an unusual way.
+    pub legal: Option<bool>,
+    /// Written in pieces of so many bytes.
+    #[schemars(range(min = 1))]
+    pub split: Option<usize>,
+}
+
+/// A fence is written `fence: {}`, or with what its answer decides.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FenceFile {
+    /// The requirements that the answer decides.
+    #[serde(default)]
+    pub decides: OneOrMany,
+    /// How long to wait for the answer.
+    pub within: Option<DurationText>,
+}
+
+/// The text of a turn.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplyFile {
+    /// The prompt whose turn it is.
+    pub id: Label,
+    /// Text that must be in it.
+    pub contains: Option<String>,
+    /// The whole text.
+    pub equals: Option<String>,
+    /// Text that must not be in it.
+    pub lacks: Option<String>,
+    /// The requirements that this decides.
+    #[serde(default)]
+    pub decides: OneOrMany,
+}
+
+/// A look at a file.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LookFile {
+    /// The path, such as `<cwd>/new.txt`.
+    pub path: String,
+    /// The whole text of the file.
+    pub content: Option<String>,
+    /// Text that must be in the file.
+    pub contains: Option<String>,
+    /// `true`: there must be no such file.
+    pub absent: Option<bool>,
+    /// The requirements that this decides.
+    #[serde(default)]
+    pub decides: OneOrMany,
+    /// How long the file may take to become so.
+    pub within: Option<DurationText>,
+}
+
+/// What is closed.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CloseFile {
+    /// The input of the subject.
+    Stdin,
+}
+
+/// The end of the subject's process.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExitFile {
+    /// The status it must end with; any if not given.
+    pub code: Option<i32>,
+    /// The requirements that this decides.
+    #[serde(default)]
+    pub decides: OneOrMany,
+    /// How long to wait for the end.
+    pub within: Option<DurationText>,
+}
+
+/// Reads a member that is there, even if it is `null`.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// One string or a list of strings.
+#[derive(Debug, Clone, Default)]
+pub struct OneOrMany {
+    /// The strings, each with its JSON pointer below the member (empty for a lone string).
+    pub items: Vec<(String, String)>,
+}
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let items = match Value::deserialize(deserializer)? {
+            Value::String(one) => vec![(String::new(), one)],
+            Value::Array(several) => {
+                let texts = several.into_iter().enumerate();
+                texts.map(|(i, text)| (format!("/{i}"), text.as_str().unwrap_or_default().to_owned())).collect()
+            }
+            _ => return Err(serde::de::Error::custom("expected a string or a list of strings")),
+        };
+        Ok(Self { items })
+    }
+}
+
+impl JsonSchema for OneOrMany {
+    fn schema_name() -> Cow<'static, str> {
+        "OneOrMany".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "array"], "items": { "type": "string" } })
+    }
+}
+
+/// A duration as text.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct DurationText(pub String);
+
+impl JsonSchema for DurationText {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "title": "duration",
+            "description": "a duration is a whole number with a unit: `500ms`, `20s` or `2m`",
+            "type": "string",
+            "pattern": "^[0-9]{1,7}(ms|s|m)$",
+        })
+    }
+}
+
+/// The name of a request within a case.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Label(pub String);
+
+impl JsonSchema for Label {
+    fn schema_name() -> Cow<'static, str> {
+        "Label".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "title": "label",
+            "description": "the `id` of a line is a label of this case: small letters, digits and hyphens; the id on the wire is `wire-id`",
+            "type": "string",
+            "pattern": "^[a-z][a-z0-9-]*$",
+        })
+    }
+}

@@ -1,0 +1,395 @@
+//! Lowers messages: what the tester says, and what the subject is expected to say.
+
+use serde_json::{Value, json};
+
+use crate::case::check::Checker;
+use crate::case::file::LineFile;
+use crate::case::model::{Body, Incoming, IncomingBody, Outgoing, Presence};
+use crate::case::pattern::{FORMS, KINDS, Pattern, PatternError};
+use crate::case::scope::narrow;
+use crate::case::template::Bindings;
+use crate::case::vocabulary::{INTENTS, MethodKind, Misfit, Payload};
+use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
+use crate::document::Spot;
+use crate::requirement::Party;
+
+/// What to do about an invalid message of the tester, unless it is a slip.
+const ON_PURPOSE: &str = "mark the line `illegal: true` if the tester is to break the protocol here";
+
+/// What a line says.
+enum Said {
+    Call { label: Option<String>, method: String, params: Option<Value> },
+    Result { label: String, result: Value },
+    Error { label: String, error: Value },
+}
+
+impl Checker<'_> {
+    /// Lowers a message of the tester.
+    pub fn outgoing(&mut self, spot: &Spot<'_>, line: LineFile) -> Option<Outgoing> {
+        let tester = self.subject.other();
+        let foreign = [
+            ("exact", line.exact.is_some()),
+            ("decides", !line.decides.items.is_empty()),
+            ("within", line.within.is_some()),
+        ];
+        self.misplaced(spot, &foreign, "is for a line of the subject; this one is the tester's");
+        let (illegal, split, wire_id) = (line.illegal.unwrap_or(false), line.split, line.wire_id.clone());
+        let said = self.said(spot, line)?;
+        if wire_id.is_some() && !matches!(said, Said::Call { label: Some(_), .. }) {
+            self.misplaced(spot, &[("wire-id", true)], "is for a request; other lines take the id of their request");
+        }
+        let body = match said {
+            Said::Call { label, method, params } => {
+                let given = if illegal { None } else { Some(label.is_some()) };
+                let problem = self.call(&spot.down("method"), tester, &method, given, illegal);
+                self.note(problem);
+                self.said_value(spot, "params", params.as_ref(), &method);
+                self.said_value(spot, "wire-id", wire_id.as_ref(), "");
+                if !illegal && !is_extension(&method) {
+                    self.params_misfits(spot, &method, params.as_ref());
+                }
+                match label {
+                    Some(label) => {
+                        let problem =
+                            self.scope.ask(&spot.down("id"), &label, tester, &method).err().map(|problem| *problem);
+                        self.note(problem);
+                        Body::Request { label, method, params, wire_id }
+                    }
+                    None => Body::Notification { method, params },
+                }
+            }
+            Said::Result { label, result } => {
+                let method = self.answered(spot, &label, tester, !illegal);
+                self.said_value(spot, "result", Some(&result), "");
+                if let Some(method) = method {
+                    if !illegal && !is_extension(&method) {
+                        self.misfits(&spot.down("result"), Payload::Result(&method), &result, ON_PURPOSE);
+                    }
+                    self.by_hand.insert(method);
+                }
+                Body::Result { label, result }
+            }
+            Said::Error { label, error } => {
+                let method = self.answered(spot, &label, tester, !illegal);
+                self.said_value(spot, "error", Some(&error), "");
+                if !illegal {
+                    self.misfits(&spot.down("error"), Payload::Error, &error, ON_PURPOSE);
+                }
+                self.by_hand.extend(method);
+                Body::Error { label, error }
+            }
+        };
+        Some(Outgoing { body, illegal, split })
+    }
+
+    /// Lowers a message that is expected of the subject; under `never` it binds nothing and need not have an id.
+    pub fn incoming(&mut self, spot: &Spot<'_>, line: LineFile, presence: Presence, never: bool) -> Option<Incoming> {
+        let subject = self.subject;
+        let foreign =
+            [("wire-id", line.wire_id.is_some()), ("split", line.split.is_some()), ("illegal", line.illegal.is_some())];
+        self.misplaced(spot, &foreign, "is for a line of the tester; this one is the subject's");
+        let exact = line.exact.unwrap_or(false);
+        let body = match self.said(spot, line)? {
+            Said::Call { label, method, params } => {
+                let given = if never { None } else { Some(label.is_some()) };
+                let problem = self.call(&spot.down("method"), subject, &method, given, false);
+                self.note(problem);
+                if let Some(label) = &label {
+                    let problem =
+                        self.scope.ask(&spot.down("id"), label, subject, &method).err().map(|problem| *problem);
+                    self.note(problem);
+                }
+                let params = params.and_then(|params| self.pattern(&spot.down("params"), &params, !never));
+                IncomingBody::Call { label, method, params }
+            }
+            Said::Result { label, result } => {
+                self.answered(spot, &label, subject, presence == Presence::Must);
+                let result = self.pattern(&spot.down("result"), &result, !never)?;
+                IncomingBody::Result { label, result }
+            }
+            Said::Error { label, error } => {
+                self.answered(spot, &label, subject, presence == Presence::Must);
+                let error = self.pattern(&spot.down("error"), &error, !never)?;
+                IncomingBody::Error { label, error }
+            }
+        };
+        Some(Incoming { body, exact })
+    }
+
+    fn misplaced(&mut self, spot: &Spot<'_>, keys: &[(&str, bool)], why: &str) {
+        for (key, given) in keys {
+            if *given {
+                let problem = spot.down(key).key_error("case::misplaced-key", format!("`{key}` cannot stand here"));
+                self.problems.push(problem.help(format!("`{key}` {why}")));
+            }
+        }
+    }
+
+    /// Takes a line apart: a message has exactly one of method, result and error.
+    fn said(&mut self, spot: &Spot<'_>, line: LineFile) -> Option<Said> {
+        let given =
+            [("method", line.method.is_some()), ("result", line.result.is_some()), ("error", line.error.is_some())];
+        let given: Vec<_> = given.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect();
+        if let [first, second, ..] = given.as_slice() {
+            let problem =
+                spot.down(second).key_error("case::two-messages", format!("`{second}` cannot stand beside `{first}`"));
+            let first = spot.down(first);
+            let problem = problem.also(first.source(), first.key_span(), "already says what this is");
+            self.problems.push(problem.help("a message has exactly one of `method`, `result` and `error`"));
+            return None;
+        }
+        let label = line.id.map(|label| label.0);
+        if let (Some(params), None) = (&line.params, &line.method) {
+            let help = if params.is_object() { "add `method:`, or call it `result`" } else { "add `method:`" };
+            let problem = spot.down("params").key_error("case::misplaced-key", "`params` belongs to a method");
+            self.problems.push(problem.help(help));
+            return None;
+        }
+        if let Some(method) = line.method {
+            return Some(Said::Call { label, method, params: line.params });
+        }
+        let Some(key) = given.first() else {
+            let problem = spot.error("case::no-message", "the line says nothing");
+            self.problems.push(problem.help("a message has exactly one of `method`, `result` and `error`"));
+            return None;
+        };
+        let Some(label) = label else {
+            let problem = spot.down(key).key_error("case::missing-id", format!("the {key} answers no request"));
+            self.problems.push(problem.help("add `id:` with the label of the request"));
+            return None;
+        };
+        match (line.result, line.error) {
+            (Some(result), _) => Some(Said::Result { label, result }),
+            (None, error) => Some(Said::Error { label, error: error.unwrap_or_default() }),
+        }
+    }
+
+    /// Checks that a party has a method, and that its id is given or left out as it must be.
+    ///
+    /// `has_id` is `None` where it may be either; an illegal line may call anything.
+    pub fn call(
+        &self,
+        spot: &Spot<'_>,
+        sender: Party,
+        method: &str,
+        has_id: Option<bool>,
+        illegal: bool,
+    ) -> Option<Diagnostic> {
+        if is_extension(method) || illegal && has_id.is_none() {
+            return None;
+        }
+        let kind_of = |party| (self.vocabulary.is_method)(party, method);
+        match (kind_of(sender), has_id) {
+            (MethodKind::Unknown, _) if kind_of(sender.other()) != MethodKind::Unknown => {
+                let message = format!("`{method}` is sent by the {}, not by the {sender}", sender.other());
+                let help =
+                    format!("this is a line of the {sender}; the other side's begins with `{}:`", sender.other());
+                Some(key_or_value(spot, method, "case::wrong-sender", message).help(help))
+            }
+            (MethodKind::Unknown, _) => {
+                let candidates: Vec<_> = self.vocabulary.methods.iter().map(String::as_str).collect();
+                let sent: Vec<_> = candidates
+                    .into_iter()
+                    .filter(|m| (self.vocabulary.is_method)(sender, m) != MethodKind::Unknown)
+                    .collect();
+                let help = did_you_mean(method, &format!("the methods of the {sender} are"), &sent);
+                let problem = key_or_value(spot, method, "case::unknown-method", format!("unknown method `{method}`"));
+                Some(problem.label("not a method of ACP v1").maybe_help(help))
+            }
+            (MethodKind::Request, Some(false)) => {
+                let problem =
+                    key_or_value(spot, method, "case::missing-id", format!("`{method}` is a request, which has an id"));
+                Some(problem.help("add `id:` with a label, by which the answer can be named"))
+            }
+            (MethodKind::Notification, Some(true)) => {
+                let message = format!("`{method}` is a notification, which has no id");
+                let help = if illegal {
+                    "only a request can be answered"
+                } else {
+                    "leave out `id:`; a tester that breaks the rule on purpose is marked `illegal: true`"
+                };
+                Some(key_or_value(spot, method, "case::needless-id", message).help(help))
+            }
+            _ => None,
+        }
+    }
+
+    /// Finds the method that a line of `by` answers, and notes the answer if it is sure to come.
+    fn answered(&mut self, spot: &Spot<'_>, label: &str, by: Party, sure: bool) -> Option<String> {
+        let id = spot.down("id");
+        let method = match self.scope.answer(&id, label, by) {
+            Ok(asked) => asked.method.clone(),
+            Err(problem) => {
+                self.problems.push(*problem);
+                return None;
+            }
+        };
+        if sure {
+            let problem = self.scope.close(&id, label).err().map(|problem| *problem);
+            self.note(problem);
+        }
+        Some(method)
+    }
+
+    fn pattern(&mut self, spot: &Spot<'_>, value: &Value, binds: bool) -> Option<Pattern> {
+        self.no_intent(spot, value);
+        match Pattern::compile(value) {
+            Ok(pattern) => {
+                let problems = self.scope.check_uses(spot, &pattern.names(), binds);
+                self.note(problems);
+                Some(pattern)
+            }
+            Err(errors) => {
+                self.note(errors.into_iter().map(|error| not_a_pattern(spot, error)));
+                None
+            }
+        }
+    }
+
+    /// Checks the names and the intent in something that the tester says.
+    fn said_value(&mut self, spot: &Spot<'_>, key: &str, value: Option<&Value>, method: &str) {
+        let Some(value) = value else { return };
+        let here = spot.down(key);
+        let problems = self.scope.check_said(&here, value);
+        self.note(problems);
+        if method != "session/prompt" {
+            self.no_intent(&here, value);
+            return;
+        }
+        let prompt = here.down("prompt");
+        match value.get("prompt") {
+            Some(single @ Value::Object(_)) => self.intent(&prompt, single),
+            Some(Value::Array(blocks)) => {
+                let intents = blocks.iter().enumerate().filter(|(_, block)| block.get("intent").is_some());
+                for (i, block) in intents {
+                    self.intent(&prompt.down(i), block);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn intent(&mut self, spot: &Spot<'_>, prompt: &Value) {
+        let problem = match prompt.get("intent") {
+            Some(Value::String(intent)) if INTENTS.contains(&intent.as_str()) => return,
+            Some(Value::String(intent)) => {
+                let problem = spot.down("intent").error("case::unknown-intent", format!("unknown intent `{intent}`"));
+                problem.maybe_help(did_you_mean(intent, "the intents are", &INTENTS))
+            }
+            Some(_) => {
+                spot.down("intent").error("case::unknown-intent", "an intent is a word").help("for example `say`")
+            }
+            None => spot
+                .error("case::unknown-intent", "the prompt has no intent")
+                .help("write `prompt: {intent: say, …}`, or a list of content blocks"),
+        };
+        self.problems.push(problem);
+    }
+
+    /// Complains about a prompt by intent where nothing would expand it.
+    fn no_intent(&mut self, spot: &Spot<'_>, value: &Value) {
+        if value.pointer("/prompt/intent").is_some() {
+            let problem =
+                spot.down("prompt").down("intent").key_error("case::misplaced-intent", "no intent can stand here");
+            self.problems.push(problem.help("an intent is for the `prompt` of a session/prompt of the tester"));
+        }
+    }
+
+    fn params_misfits(&mut self, spot: &Spot<'_>, method: &str, params: Option<&Value>) {
+        let payload = Payload::Params(method);
+        if let Some(params) = params {
+            self.misfits(&spot.down("params"), payload, params, ON_PURPOSE);
+        } else if !(self.vocabulary.invalid)(self.subject.other(), payload, &Value::Null).is_empty() {
+            let problem = spot.down("method").error("case::invalid-message", format!("`{method}` has no `params`"));
+            self.problems.push(problem.help("add `params: {…}`").help(ON_PURPOSE));
+        }
+    }
+
+    /// Compares what the tester says with the schema, with samples in place of names.
+    pub fn misfits(&mut self, spot: &Spot<'_>, payload: Payload<'_>, value: &Value, help: &str) {
+        /// More than this of one message helps nobody.
+        const MOST: usize = 4;
+        let tester = self.subject.other();
+        let mut value = value.clone();
+        if let (Payload::Params("session/prompt"), Some(prompt)) = (payload, value.get_mut("prompt")) {
+            expand(prompt);
+        }
+        // A name can stand for anything, so one of the samples has to fit rather than a certain one.
+        let samples = [json!("/sample"), json!(1), json!({}), json!([]), json!(true)];
+        let mut first: Option<Vec<Misfit>> = None;
+        for sample in samples {
+            let misfits = (self.vocabulary.invalid)(tester, payload, &self.sampled(&value, &sample));
+            if misfits.is_empty() {
+                return;
+            }
+            first.get_or_insert(misfits);
+        }
+        for misfit in first.into_iter().flatten().take(MOST) {
+            let problem = spot.deep(&misfit.at).error("case::invalid-message", misfit.message);
+            self.problems.push(problem.help(help));
+        }
+    }
+
+    fn sampled(&self, value: &Value, sample: &Value) -> Value {
+        let mut bindings = Bindings::new();
+        bindings.set("cwd", json!("/sample"));
+        bindings.set("home", json!("/sample"));
+        bindings.set(format!("{}-capabilities", self.subject.other()), self.capabilities.clone());
+        bindings.set(format!("{}-capabilities", self.subject), json!({}));
+        for name in bindings.unbound(value) {
+            bindings.set(name, sample.clone());
+        }
+        bindings.interpolate(value)
+    }
+}
+
+fn not_a_pattern(spot: &Spot<'_>, error: PatternError) -> Diagnostic {
+    let help = match error.word.as_str() {
+        "one-of" => Some("for example `<one-of end_turn|cancelled>`".to_owned()),
+        "contains" => Some("for example `<contains alpha>`".to_owned()),
+        "not" => Some("for example `<not cancelled>`".to_owned()),
+        word => {
+            let forms = ["<one-of a|b>", "<contains text>", "<not value>"].map(str::to_owned);
+            let words: Vec<_> = KINDS.iter().map(|kind| format!("<{kind}>")).chain(forms).collect();
+            let words: Vec<_> = words.iter().map(String::as_str).collect();
+            let near = FORMS.iter().find(|form| nearest(word.split(' ').next().unwrap_or(word), [**form]).is_some());
+            match near {
+                Some(form) => Some(format!("did you mean `<{form} …>`?")),
+                None => did_you_mean(&format!("<{word}>"), "the patterns are", &words),
+            }
+        }
+    };
+    narrow(&spot.deep(&error.pointer), &error.word, "case::unknown-pattern", error.message)
+        .maybe_help(help)
+        .help("a literal `<` is written `<lt>`")
+}
+
+/// Puts a block of text where an intent stands.
+fn expand(prompt: &mut Value) {
+    let block = json!({"type": "text", "text": "sample"});
+    match prompt {
+        Value::Object(_) => *prompt = json!([block]),
+        Value::Array(blocks) => {
+            for intent in blocks.iter_mut().filter(|block| block.get("intent").is_some()) {
+                *intent = block.clone();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a method is outside of what the schema lists.
+fn is_extension(method: &str) -> bool {
+    method.starts_with('_') || method.starts_with("$/")
+}
+
+/// An error at a method, which is the value of a line or the name of a fixed answer.
+fn key_or_value(spot: &Spot<'_>, method: &str, code: &'static str, message: String) -> Diagnostic {
+    match spot.value() {
+        Some(Value::String(_)) => spot.error(code, message),
+        _ => {
+            debug_assert!(spot.pointer.ends_with(&method.replace('~', "~0").replace('/', "~1")), "{}", spot.pointer);
+            spot.key_error(code, message)
+        }
+    }
+}

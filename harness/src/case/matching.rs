@@ -1,0 +1,166 @@
+//! Compares a value of the subject with a pattern, and says where they first differ.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::case::pattern::{Kind, Node, shorten};
+use crate::case::template::Bindings;
+
+/// The first difference between a pattern and a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Where in the value, as a JSON pointer; empty for the whole.
+    pub pointer: String,
+    /// What the pattern asks for.
+    pub expected: String,
+    /// What is there, shortened.
+    pub found: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = if self.pointer.is_empty() { "the value" } else { &self.pointer };
+        write!(f, "{at}: expected {}, found {}", self.expected, self.found)
+    }
+}
+
+/// A comparison on its way through a value.
+pub(crate) struct Walk<'a> {
+    bound: &'a Bindings,
+    fresh: Vec<(String, Value)>,
+    exact: bool,
+    pointer: String,
+}
+
+impl<'a> Walk<'a> {
+    /// Compares a value with a pattern; the names that are new come back with their values.
+    pub fn compare(
+        node: &Node,
+        value: &Value,
+        bound: &'a Bindings,
+        exact: bool,
+    ) -> Result<Vec<(String, Value)>, Mismatch> {
+        let mut walk = Walk { bound, fresh: Vec::new(), exact, pointer: String::new() };
+        walk.node(node, value)?;
+        Ok(walk.fresh)
+    }
+
+    fn lookup(&self, name: &str) -> Option<&Value> {
+        self.bound.get(name).or_else(|| self.fresh.iter().find(|(known, _)| known == name).map(|(_, value)| value))
+    }
+
+    fn mismatch(&self, node: &Node, found: String) -> Mismatch {
+        let expected = node.describe(&|name| self.lookup(name).cloned());
+        Mismatch { pointer: self.pointer.clone(), expected, found }
+    }
+
+    fn at<T>(&mut self, token: &str, act: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.pointer.len();
+        self.pointer.push('/');
+        self.pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));
+        let result = act(self);
+        self.pointer.truncate(length);
+        result
+    }
+
+    fn node(&mut self, node: &Node, value: &Value) -> Result<(), Mismatch> {
+        let fits = match (node, value) {
+            (Node::Object(want), Value::Object(have)) => return self.object(want, have),
+            (Node::Array(want), Value::Array(have)) if want.len() == have.len() => {
+                return want
+                    .iter()
+                    .zip(have)
+                    .enumerate()
+                    .try_for_each(|(i, (node, value))| self.at(&i.to_string(), |walk| walk.node(node, value)));
+            }
+            (Node::Array(_), Value::Array(have)) => {
+                return Err(self.mismatch(node, format!("a list of {}: {}", have.len(), shorten(value))));
+            }
+            (Node::Object(_) | Node::Array(_) | Node::Absent, _) => false,
+            (Node::Kind(kind), value) => kind.fits(value),
+            (Node::Literal(want), value) => same(want, value),
+            (Node::Text(want), Value::String(have)) => want.render_with(|name| self.lookup(name)) == *have,
+            (Node::Contains(want), Value::String(have)) => have.contains(&want.render_with(|name| self.lookup(name))),
+            (Node::Text(_) | Node::Contains(_), _) => false,
+            (Node::OneOf(choices), value) => choices.iter().any(|choice| is_choice(choice, value)),
+            (Node::Not(inner), value) => {
+                // What an inner pattern would bind must not leak out of a denial.
+                let known = self.fresh.len();
+                let matched = self.node(inner, value).is_ok();
+                self.fresh.truncate(known);
+                !matched
+            }
+            (Node::Name(name), value) => match self.lookup(name) {
+                Some(bound) => same(bound, value),
+                None => {
+                    self.fresh.push((name.clone(), value.clone()));
+                    true
+                }
+            },
+        };
+        if fits { Ok(()) } else { Err(self.mismatch(node, shorten(value))) }
+    }
+
+    fn object(&mut self, want: &[(String, Node)], have: &Map<String, Value>) -> Result<(), Mismatch> {
+        for (key, node) in want {
+            self.at(key, |walk| match have.get(key) {
+                Some(value) => walk.node(node, value),
+                None if *node == Node::Absent => Ok(()),
+                None => Err(walk.mismatch(node, "nothing".to_owned())),
+            })?;
+        }
+        let extra = have.iter().find(|(key, _)| self.exact && want.iter().all(|(known, _)| known != *key));
+        match extra {
+            Some((key, value)) => self.at(key, |walk| Err(walk.mismatch(&Node::Absent, shorten(value)))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Kind {
+    fn fits(self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Any, _)
+            | (Self::String, Value::String(_))
+            | (Self::Number, Value::Number(_))
+            | (Self::Bool, Value::Bool(_))
+            | (Self::Object, Value::Object(_))
+            | (Self::Array, Value::Array(_)) => true,
+            (Self::Int, Value::Number(n)) => n.is_i64() || n.is_u64() || n.as_f64().is_some_and(|f| f.fract() == 0.0),
+            (Self::AbsolutePath, Value::String(path)) => is_absolute(path),
+            (Self::NonEmpty, Value::String(text)) => !text.is_empty(),
+            (Self::NonEmpty, Value::Array(items)) => !items.is_empty(),
+            (Self::NonEmpty, Value::Object(members)) => !members.is_empty(),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a path is absolute by the rules of any system, since a trace may be judged on another one.
+fn is_absolute(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    let drive =
+        bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && matches!(bytes[2], b'\\' | b'/');
+    path.starts_with('/') || path.starts_with(r"\\") || drive
+}
+
+/// Whether a value is the one written as `choice`: a string, or any other scalar in its JSON spelling.
+fn is_choice(choice: &str, value: &Value) -> bool {
+    match value {
+        Value::String(text) => text == choice,
+        other => serde_json::from_str::<Value>(choice).is_ok_and(|wanted| same(&wanted, other)),
+    }
+}
+
+/// Equality as JSON has it: 1 and 1.0 are one number, and the order of members does not matter.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}

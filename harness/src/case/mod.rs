@@ -1,0 +1,28 @@
+//! Cases: scripted exchanges with one side of the protocol, as data.
+//!
+//! [`load`] reads files into the shapes of [`mod@file`] and lowers them to the [`model`] that the runner plays;
+//! [`pattern`] matches what the subject says and [`template`] fills in names. The format is described in
+//! `cases/README.md`. Nothing here does anything with a process.
+
+mod check;
+pub mod file;
+mod line;
+pub mod load;
+pub mod matching;
+pub mod model;
+pub mod pattern;
+mod scope;
+mod steps;
+pub mod template;
+pub mod vocabulary;
+
+pub(crate) use check::limits;
+pub use load::{Includes, embedded, embedded_and, load_bytes, load_dir, load_text};
+pub use matching::Mismatch;
+pub use model::{
+    Action, Body, Case, FileLook, FileWant, FixedAnswer, Incoming, IncomingBody, LimitOverrides, Need, NeedRoot,
+    Outgoing, PermissionPolicy, Place, Presence, RawBytes, ReplyText, Step, TesterSetup,
+};
+pub use pattern::{Pattern, PatternError};
+pub use template::{Bindings, Template};
+pub use vocabulary::{INTENTS, MethodKind, Misfit, Payload, Vocabulary};

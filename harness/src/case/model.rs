@@ -1,0 +1,308 @@
+//! A case as the runner takes it: checked, with its includes put in and its patterns compiled.
+//!
+//! Everything here is plain data. [`crate::case::load`] makes it; whatever stands in a [`Case`] has been found to be
+//! sound, so the runner need not look again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::case::pattern::Pattern;
+use crate::case::template::Template;
+use crate::requirement::Party;
+pub use crate::source::{Place, SourceFile};
+
+/// One scripted exchange.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The path below the directory of cases without extension, such as `v1/agent/cancel/stop-reason`.
+    pub id: String,
+    /// What the case shows, in a sentence.
+    pub title: String,
+    /// The side that is judged.
+    pub subject: Party,
+    /// The requirements for which the case was written.
+    pub requirements: Vec<String>,
+    /// What the subject must advertise for the case to apply.
+    pub needs: Vec<Need>,
+    /// How the tester plays its side.
+    pub tester: TesterSetup,
+    /// Files created below the working directory: relative path and text.
+    pub workspace: Vec<(String, String)>,
+    /// The limits that differ from the profile's.
+    pub limits: LimitOverrides,
+    /// The transcript, in order.
+    pub steps: Vec<Step>,
+    /// The file it was read from.
+    pub source: Arc<SourceFile>,
+}
+
+/// Something that the subject must advertise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// The object in which to look.
+    pub root: NeedRoot,
+    /// The members to follow; the last must be there, and be neither null, false nor an empty list.
+    pub path: Vec<String>,
+    /// The need as it is written, such as `agent.loadSession`.
+    pub text: String,
+}
+
+/// The object in which a [`Need`] looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NeedRoot {
+    /// `agentCapabilities` of the result of initialize.
+    Agent,
+    /// `clientCapabilities` of the params of initialize.
+    Client,
+    /// The result of session/new.
+    Session,
+    /// The result of initialize.
+    Initialize,
+}
+
+/// How the tester plays its side where the transcript does not say.
+#[derive(Debug, Clone)]
+pub struct TesterSetup {
+    /// The capabilities it declares.
+    pub capabilities: Value,
+    /// The name and version by which the tester introduces itself, where the case says so.
+    pub info: Option<Value>,
+    /// How it answers a request for permission.
+    pub permission: PermissionPolicy,
+    /// Fixed answers by method, instead of the tester's own service.
+    pub answers: BTreeMap<String, FixedAnswer>,
+    /// Methods that the transcript answers itself.
+    pub by_hand: BTreeSet<String>,
+}
+
+/// How the tester answers a request for permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PermissionPolicy {
+    /// Chooses the first option that allows.
+    #[default]
+    Allow,
+    /// Chooses the first option that rejects.
+    Reject,
+    /// Does not answer until the turn is cancelled or ends.
+    Hold,
+    /// Answers with the outcome `cancelled`.
+    Cancel,
+}
+
+/// The same answer to every request of a method.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FixedAnswer {
+    /// A result.
+    Result(Value),
+    /// An error object.
+    Error(Value),
+}
+
+/// Limits that a case sets for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LimitOverrides {
+    /// Until the subject answers or speaks first.
+    pub start: Option<Duration>,
+    /// Until a request other than a prompt is answered.
+    pub answer: Option<Duration>,
+    /// Until a turn ends.
+    pub turn: Option<Duration>,
+    /// Until the subject is gone after its input was closed.
+    pub exit: Option<Duration>,
+}
+
+/// One step of the transcript.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Where it begins in [`Step::source`].
+    pub place: Place,
+    /// The lines of the file, for reports.
+    pub text: String,
+    /// The file in which the step stands: the case's own or an included one.
+    pub source: Arc<SourceFile>,
+    /// What is done or awaited.
+    pub action: Action,
+    /// The requirements that this step decides; without any it never accuses.
+    pub decides: Vec<String>,
+    /// How long to wait, instead of the usual limit.
+    pub within: Option<Duration>,
+}
+
+/// What a step does or awaits.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// The tester's messages, in one write.
+    Send(Vec<Outgoing>),
+    /// One line of the subject.
+    Expect {
+        /// What it looks like.
+        line: Incoming,
+        /// Whether it has to come.
+        presence: Presence,
+    },
+    /// Lines of the subject that must all come, in any order.
+    AnyOrder(Vec<Incoming>),
+    /// A line of the subject that must not come before the transcript ends.
+    Never(Incoming),
+    /// Exact bytes to the subject.
+    Raw(RawBytes),
+    /// A request that must be answered: what has not come before the answer will not come.
+    Fence,
+    /// A look at the text that the agent streamed in a turn.
+    Reply(ReplyText),
+    /// A look at a file.
+    File(FileLook),
+    /// Closes the subject's input.
+    CloseStdin,
+    /// Awaits the end of the subject's process.
+    Exit {
+        /// The status it must end with, if that matters.
+        code: Option<i32>,
+    },
+}
+
+/// Whether something has to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// Its absence is a failure.
+    Must,
+    /// Its absence leaves the case undecided.
+    Hope,
+    /// It may come any number of times.
+    Any,
+}
+
+/// A message of the tester.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    /// What it says.
+    pub body: Body,
+    /// Whether it breaks the protocol on purpose.
+    pub illegal: bool,
+    /// Writes it in pieces of so many bytes.
+    pub split: Option<usize>,
+}
+
+/// What a message of the tester says. The values may hold names to interpolate.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// A request.
+    Request {
+        /// The name of the request in this case.
+        label: String,
+        /// The method.
+        method: String,
+        /// The parameters, if there are any.
+        params: Option<Value>,
+        /// The id on the wire, where the case chooses it.
+        wire_id: Option<Value>,
+    },
+    /// A notification.
+    Notification {
+        /// The method.
+        method: String,
+        /// The parameters, if there are any.
+        params: Option<Value>,
+    },
+    /// The result of a request of the subject.
+    Result {
+        /// The request it answers.
+        label: String,
+        /// The result.
+        result: Value,
+    },
+    /// The error that answers a request of the subject.
+    Error {
+        /// The request it answers.
+        label: String,
+        /// The error object.
+        error: Value,
+    },
+}
+
+/// A message of the subject, as it is expected.
+#[derive(Debug, Clone)]
+pub struct Incoming {
+    /// What it says.
+    pub body: IncomingBody,
+    /// Whether objects must match member for member, instead of by subset.
+    pub exact: bool,
+}
+
+/// What an expected message says.
+#[derive(Debug, Clone)]
+pub enum IncomingBody {
+    /// A request or a notification.
+    Call {
+        /// The name that the request gets. `None` is a notification, except under [`Action::Never`], where it is
+        /// either.
+        label: Option<String>,
+        /// The method.
+        method: String,
+        /// The parameters, if they matter.
+        params: Option<Pattern>,
+    },
+    /// The result of the tester's request `label`.
+    Result {
+        /// The request that is answered.
+        label: String,
+        /// What the result looks like.
+        result: Pattern,
+    },
+    /// The error that answers the tester's request `label`.
+    Error {
+        /// The request that is answered.
+        label: String,
+        /// What the error object looks like.
+        error: Pattern,
+    },
+}
+
+/// Exact bytes, with the line feed where one was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawBytes {
+    /// What is written.
+    pub bytes: Vec<u8>,
+    /// Whether this is a valid message in an unusual spelling.
+    pub legal: bool,
+    /// Writes it in pieces of so many bytes.
+    pub split: Option<usize>,
+}
+
+/// A look at the text of a turn: the `agent_message_chunk` texts, put together.
+#[derive(Debug, Clone)]
+pub struct ReplyText {
+    /// The prompt whose turn it is.
+    pub label: String,
+    /// Whether its absence is a failure.
+    pub presence: Presence,
+    /// Text that must be in it.
+    pub contains: Option<Template>,
+    /// The whole text.
+    pub equals: Option<Template>,
+    /// Text that must not be in it.
+    pub lacks: Option<Template>,
+}
+
+/// A look at a file.
+#[derive(Debug, Clone)]
+pub struct FileLook {
+    /// Its path.
+    pub path: Template,
+    /// How it must be.
+    pub want: FileWant,
+}
+
+/// How a file must be.
+#[derive(Debug, Clone)]
+pub enum FileWant {
+    /// It has exactly this text.
+    Content(Template),
+    /// It has this text somewhere.
+    Contains(Template),
+    /// It is not there.
+    Absent,
+}

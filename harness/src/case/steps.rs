@@ -1,0 +1,296 @@
+//! Lowers the steps of a transcript, and puts in the steps of includes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::case::check::{Checker, duration};
+use crate::case::file::{ExitFile, FenceFile, LineFile, LookFile, OneOrMany, RawFile, ReplyFile, StepFile};
+use crate::case::load::IncludeError;
+use crate::case::model::{Action, FileLook, FileWant, Presence, RawBytes, ReplyText, Step};
+use crate::case::template::Template;
+use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::document::{Document, Spot};
+use crate::requirement::Party;
+
+impl Checker<'_> {
+    /// Lowers all steps of a file.
+    pub fn transcript(&mut self, document: &Document, steps: Vec<StepFile>) {
+        let list = Spot::root(document).down("transcript");
+        for (i, step) in steps.into_iter().enumerate() {
+            self.step(&list.down(i), step);
+        }
+    }
+
+    fn step(&mut self, item: &Spot<'_>, step: StepFile) {
+        let Some(key) = item.value().and_then(Value::as_object).and_then(|members| members.keys().next()) else {
+            return;
+        };
+        let spot = item.down(key);
+        self.after_the_end(&spot, key);
+        let speakers = [
+            (Party::Agent, Presence::Must, step.agent),
+            (Party::Agent, Presence::Hope, step.agent_hoped),
+            (Party::Agent, Presence::Any, step.agent_any),
+            (Party::Client, Presence::Must, step.client),
+            (Party::Client, Presence::Hope, step.client_hoped),
+            (Party::Client, Presence::Any, step.client_any),
+        ];
+        for (speaker, presence, line) in speakers {
+            if let Some(line) = line {
+                self.speak(&spot, speaker, presence, line);
+            }
+        }
+        if let Some(line) = step.never {
+            self.never(&spot, line);
+        }
+        if let Some(lines) = step.any_order {
+            self.any_order(&spot, lines);
+        }
+        if let Some(lines) = step.together {
+            let lines =
+                lines.into_iter().enumerate().filter_map(|(i, line)| self.outgoing(&spot.down(i), line)).collect();
+            self.push(&spot, Action::Send(lines), Vec::new(), None);
+        }
+        if let Some(raw) = step.raw {
+            self.raw(&spot, raw);
+        }
+        if let Some(FenceFile { decides, within }) = step.fence {
+            let decides = self.decides(&spot, &decides);
+            self.push(&spot, Action::Fence, decides, within.as_ref().map(duration));
+        }
+        if let Some(reply) = step.reply {
+            self.reply(&spot, Presence::Must, reply);
+        }
+        if let Some(reply) = step.reply_hoped {
+            self.reply(&spot, Presence::Hope, reply);
+        }
+        if let Some(look) = step.file {
+            self.look(&spot, look);
+        }
+        if step.close.is_some() {
+            self.closed = Some((Arc::clone(spot.source()), spot.key_span()));
+            self.push(&spot, Action::CloseStdin, Vec::new(), None);
+        }
+        if let Some(ExitFile { code, decides, within }) = step.exit {
+            let decides = self.decides(&spot, &decides);
+            self.ended = Some((Arc::clone(spot.source()), spot.key_span()));
+            self.push(&spot, Action::Exit { code }, decides, within.as_ref().map(duration));
+        }
+        if let Some(name) = step.include {
+            self.include(&spot, &name);
+        }
+    }
+
+    fn push(&mut self, spot: &Spot<'_>, action: Action, decides: Vec<String>, within: Option<Duration>) {
+        let source = spot.source();
+        let start = spot.key_span().start;
+        let text =
+            source.slice(crate::source::Span::new(start, spot.span().end.max(spot.key_span().end))).trim().to_owned();
+        let place = source.place(start);
+        self.steps.push(Step { place, text, source: Arc::clone(source), action, decides, within });
+    }
+
+    /// Complains about a step that comes too late to be taken.
+    fn after_the_end(&mut self, spot: &Spot<'_>, key: &str) {
+        let speaks = key == self.subject.other().name() || matches!(key, "raw" | "fence" | "together");
+        let looks = matches!(key, "file" | "reply" | "reply?" | "include");
+        let (mark, message, label) = match (&self.ended, &self.closed) {
+            (Some(mark), _) if !looks => (mark, "the subject's process has ended", "awaited here"),
+            (None, Some(mark)) if speaks => (mark, "the subject's input is closed", "closed here"),
+            _ => return,
+        };
+        let problem = spot.key_error("case::after-the-end", format!("`{key}` comes too late: {message}"));
+        self.problems
+            .push(problem.also(&mark.0, mark.1, label).help("move the step up, or the end of the subject down"));
+    }
+
+    fn speak(&mut self, spot: &Spot<'_>, speaker: Party, presence: Presence, line: LineFile) {
+        if speaker == self.subject {
+            let within = line.within.as_ref().map(duration);
+            let decides = self.decides(spot, &line.decides);
+            if let Some(line) = self.incoming(spot, line, presence, false) {
+                self.push(spot, Action::Expect { line, presence }, decides, within);
+            }
+        } else if presence == Presence::Must {
+            if let Some(line) = self.outgoing(spot, line) {
+                self.push(spot, Action::Send(vec![line]), Vec::new(), None);
+            }
+        } else {
+            let message = format!("the {speaker} is played by the tester, whose lines are never in doubt");
+            let subject = self.subject;
+            let help =
+                format!("write `{speaker}:` for a line of the tester, or `{subject}?:` for a line of the subject");
+            self.problems.push(spot.key_error("case::wrong-speaker", message).help(help));
+        }
+    }
+
+    fn never(&mut self, spot: &Spot<'_>, line: LineFile) {
+        if line.within.is_some() {
+            let problem = spot.down("within").key_error("case::misplaced-key", "`never` has no limit in time");
+            self.problems.push(problem.help("it holds until the transcript ends; a `fence: {}` proves the absence"));
+        }
+        let decides = self.decides(spot, &line.decides);
+        if let Some(line) = self.incoming(spot, line, Presence::Any, true) {
+            self.push(spot, Action::Never(line), decides, None);
+        }
+    }
+
+    fn any_order(&mut self, spot: &Spot<'_>, lines: Vec<LineFile>) {
+        let (mut lowered, mut decided, mut limit) = (Vec::new(), Vec::new(), None);
+        for (i, line) in lines.into_iter().enumerate() {
+            let here = spot.down(i);
+            for id in self.decides(&here, &line.decides) {
+                if !decided.contains(&id) {
+                    decided.push(id);
+                }
+            }
+            limit = limit.max(line.within.as_ref().map(duration));
+            lowered.extend(self.incoming(&here, line, Presence::Must, false));
+        }
+        self.push(spot, Action::AnyOrder(lowered), decided, limit);
+    }
+
+    fn raw(&mut self, spot: &Spot<'_>, raw: RawFile) {
+        let mut bytes = match (raw.text, raw.base64) {
+            (Some(text), None) => text.into_bytes(),
+            (None, Some(text)) => match STANDARD.decode(&text) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    let message = format!("this is not base64: {}", error.to_string().to_lowercase());
+                    let problem = spot.down("base64").error("case::base64", message);
+                    self.problems.push(problem.help("use the alphabet with `+` and `/`, and pad with `=`"));
+                    return;
+                }
+            },
+            (Some(_), Some(_)) => {
+                let problem = spot.down("base64").key_error("case::raw", "`base64` cannot stand beside `text`");
+                self.problems.push(problem.help("keep one of the two"));
+                return;
+            }
+            (None, None) => {
+                let problem = spot.key_error("case::raw", "nothing is written");
+                self.problems.push(problem.help("give the bytes as `text:`, or as `base64:` where they are no text"));
+                return;
+            }
+        };
+        let legal = raw.legal.unwrap_or(false);
+        if legal && let Err(error) = serde_json::from_slice::<Value>(&bytes) {
+            let problem = spot.down("legal").error("case::raw", format!("this is not a valid message: {error}"));
+            self.problems.push(problem.help("leave out `legal: true` if the bytes are meant to be wrong"));
+        }
+        if raw.newline.unwrap_or(true) {
+            bytes.push(b'\n');
+        }
+        self.push(spot, Action::Raw(RawBytes { bytes, legal, split: raw.split }), Vec::new(), None);
+    }
+
+    fn reply(&mut self, spot: &Spot<'_>, presence: Presence, reply: ReplyFile) {
+        let (id, label) = (spot.down("id"), reply.id.0);
+        match self.scope.request(&label) {
+            _ if self.subject == Party::Client => {
+                let problem = spot.key_error("case::reply", "a client streams no reply");
+                self.problems.push(problem.help("look at its lines with `client:`"));
+            }
+            None => self.problems.extend(self.scope.answer(&id, &label, Party::Agent).err().map(|problem| *problem)),
+            Some(asked) if asked.method != "session/prompt" => {
+                let message = format!("`{label}` is a request for `{}`, which has no turn", asked.method);
+                self.problems.push(id.error("case::reply", message).help("give the label of a session/prompt"));
+            }
+            Some(_) => {}
+        }
+        if reply.contains.is_none() && reply.equals.is_none() && reply.lacks.is_none() {
+            let problem = spot.key_error("case::reply", "nothing is asked of the reply");
+            self.problems.push(problem.help("give at least one of `contains`, `equals`, `lacks`"));
+        }
+        let action = Action::Reply(ReplyText {
+            label,
+            presence,
+            contains: self.template(spot, "contains", reply.contains),
+            equals: self.template(spot, "equals", reply.equals),
+            lacks: self.template(spot, "lacks", reply.lacks),
+        });
+        let decides = self.decides(spot, &reply.decides);
+        self.push(spot, action, decides, None);
+    }
+
+    fn look(&mut self, spot: &Spot<'_>, look: LookFile) {
+        const HELP: &str = "give one of `content: …` (the whole text), `contains: …` and `absent: true`";
+        if !look.path.starts_with(['/', '<']) {
+            let problem = spot.down("path").error("case::relative-path", format!("`{}` is not absolute", look.path));
+            self.problems.push(problem.help(format!("did you mean `<cwd>/{}`?", look.path)));
+        }
+        let path = self.template(spot, "path", Some(look.path)).unwrap_or_else(|| Template::parse(""));
+        let content = self.template(spot, "content", look.content);
+        let contains = self.template(spot, "contains", look.contains);
+        let decides = self.decides(spot, &look.decides);
+        let want = match (content, contains, look.absent) {
+            (Some(text), None, None) => FileWant::Content(text),
+            (None, Some(text), None) => FileWant::Contains(text),
+            (None, None, Some(true)) => FileWant::Absent,
+            (None, None, _) => {
+                self.problems.push(spot.key_error("case::file", "nothing is asked of the file").help(HELP));
+                return;
+            }
+            _ => {
+                self.problems.push(spot.key_error("case::file", "two things are asked of the file").help(HELP));
+                return;
+            }
+        };
+        self.push(spot, Action::File(FileLook { path, want }), decides, look.within.as_ref().map(duration));
+    }
+
+    fn template(&mut self, spot: &Spot<'_>, key: &str, text: Option<String>) -> Option<Template> {
+        let text = text?;
+        self.problems.extend(self.scope.check_text(&spot.down(key), &text));
+        Some(Template::parse(&text))
+    }
+
+    /// The requirements that a step decides: known, declared and the subject's.
+    fn decides(&mut self, spot: &Spot<'_>, decides: &OneOrMany) -> Vec<String> {
+        let spot = spot.down("decides");
+        for (pointer, id) in &decides.items {
+            let here = spot.deep(pointer);
+            if self.requirements.contains(id) {
+                continue;
+            }
+            let problem = self.unfit_requirement(&here, id).unwrap_or_else(|| {
+                let list = Spot::root(self.document).down("requirements");
+                here.error("case::undeclared-requirement", format!("the case is not written for `{id}`"))
+                    .also(list.source(), list.key_span(), "not in this list")
+                    .help(format!("add `{id}` to `requirements`"))
+            });
+            self.problems.push(problem);
+        }
+        decides.items.iter().map(|(_, id)| id.clone()).collect()
+    }
+
+    fn include(&mut self, spot: &Spot<'_>, name: &str) {
+        if self.open.iter().any(|open| open == name) {
+            let chain = self.open.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join(" → ");
+            let problem = spot.error("case::include-cycle", format!("`{name}` includes itself"));
+            self.problems.push(problem.help(format!("the includes are {chain}")));
+            return;
+        }
+        match self.includes.get(name) {
+            Ok((document, file)) => {
+                self.open.push(name.to_owned());
+                self.transcript(document, file.transcript.clone());
+                self.open.pop();
+            }
+            Err(IncludeError::Broken(problems)) => self.note(problems.iter().cloned()),
+            Err(IncludeError::Unknown(names)) => {
+                let problem = spot.error("case::unknown-include", format!("there is no include `{name}`"));
+                self.problems.push(problem.maybe_help(did_you_mean(name, "the includes are", &names)));
+            }
+        }
+    }
+
+    /// Notes mistakes.
+    pub fn note(&mut self, problems: impl IntoIterator<Item = Diagnostic>) {
+        self.problems.extend(problems);
+    }
+}

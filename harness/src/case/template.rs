@@ -1,0 +1,253 @@
+//! Names in text: `<cwd>/new.txt`, and the values that names stand for.
+//!
+//! A name is a lower-case letter followed by lower-case letters, digits and hyphens, between angle brackets. Anything
+//! else that has angle brackets stays as it is, and `<lt>` is a literal `<`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::case::model::Case;
+use crate::requirement::Party;
+
+/// Text with names in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Name(String),
+}
+
+impl Template {
+    /// Takes text apart. Every text is a template; many have no names.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('<') {
+            plain.push_str(&rest[..at]);
+            rest = &rest[at..];
+            match name_at_start(rest) {
+                Some("lt") => {
+                    plain.push('<');
+                    rest = &rest["<lt>".len()..];
+                }
+                Some(name) => {
+                    if !plain.is_empty() {
+                        parts.push(Part::Text(std::mem::take(&mut plain)));
+                    }
+                    parts.push(Part::Name(name.to_owned()));
+                    rest = &rest[name.len() + 2..];
+                }
+                None => {
+                    plain.push('<');
+                    rest = &rest[1..];
+                }
+            }
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            parts.push(Part::Text(plain));
+        }
+        Self { parts }
+    }
+
+    /// The names in the text, in order, doubled ones too.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Name(name) => Some(name.as_str()),
+            Part::Text(_) => None,
+        })
+    }
+
+    /// The name, where the whole text is one.
+    #[must_use]
+    pub fn single_name(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [Part::Name(name)] => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The text with every bound name replaced; a name that is not bound stays as it is written.
+    #[must_use]
+    pub fn render(&self, bindings: &Bindings) -> String {
+        self.render_with(|name| bindings.get(name))
+    }
+
+    pub(crate) fn render_with<'a>(&self, get: impl Fn(&str) -> Option<&'a Value>) -> String {
+        let mut text = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(plain) => text.push_str(plain),
+                Part::Name(name) => match get(name) {
+                    Some(Value::String(value)) => text.push_str(value),
+                    Some(value) => text.push_str(&value.to_string()),
+                    None => text.push_str(&format!("<{name}>")),
+                },
+            }
+        }
+        text
+    }
+}
+
+/// The name at the very start of a text, without its brackets.
+fn name_at_start(text: &str) -> Option<&str> {
+    let (name, _) = text.strip_prefix('<')?.split_once('>')?;
+    is_name(name).then_some(name)
+}
+
+/// Whether a word may be used as a name.
+#[must_use]
+pub fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase())
+        && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// What the names of a case stand for at some moment of its run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Bindings {
+    values: BTreeMap<String, Value>,
+}
+
+impl Bindings {
+    /// No names at all.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The names that are bound before a case begins: the directories, and what the tester declares.
+    #[must_use]
+    pub fn for_case(case: &Case, cwd: &str, home: &str) -> Self {
+        let mut bindings = Self::new();
+        bindings.set("cwd", json!(cwd));
+        bindings.set("home", json!(home));
+        let own = match case.subject {
+            Party::Agent => "client-capabilities",
+            Party::Client => "agent-capabilities",
+        };
+        bindings.set(own, case.tester.capabilities.clone());
+        bindings
+    }
+
+    /// Binds a name, or binds it anew.
+    pub fn set(&mut self, name: impl Into<String>, value: Value) {
+        self.values.insert(name.into(), value);
+    }
+
+    /// The value of a name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)
+    }
+
+    /// Every name with its value, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// The value with every bound name in its strings replaced.
+    ///
+    /// A string that is nothing but a name becomes the value itself, whatever its kind. Names of members are left
+    /// alone. A name that is not bound stays as it is written; see [`Bindings::unbound`].
+    #[must_use]
+    pub fn interpolate(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => {
+                let template = Template::parse(text);
+                match template.single_name().and_then(|name| self.get(name)) {
+                    Some(whole) => whole.clone(),
+                    None => Value::String(template.render(self)),
+                }
+            }
+            Value::Array(items) => items.iter().map(|item| self.interpolate(item)).collect(),
+            Value::Object(members) => {
+                Value::Object(members.iter().map(|(key, member)| (key.clone(), self.interpolate(member))).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// The bytes with every bound name replaced by its value as it stands in JSON text, strings without their quotes.
+    ///
+    /// Everything else stays byte for byte, `<lt>` and unknown names included.
+    #[must_use]
+    pub fn interpolate_bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len());
+        let mut rest = bytes;
+        while let Some(at) = rest.iter().position(|&byte| byte == b'<') {
+            out.extend_from_slice(&rest[..at]);
+            rest = &rest[at..];
+            let end = rest.iter().position(|&byte| byte == b'>').unwrap_or(0);
+            let name = rest.get(1..end).and_then(|name| std::str::from_utf8(name).ok());
+            if let Some(value) = name.and_then(|name| self.get(name)) {
+                let json = value.to_string();
+                let quoted = value.is_string();
+                out.extend_from_slice(if quoted { &json.as_bytes()[1..json.len() - 1] } else { json.as_bytes() });
+                rest = &rest[end + 1..];
+            } else {
+                out.push(b'<');
+                rest = &rest[1..];
+            }
+        }
+        out.extend_from_slice(rest);
+        out
+    }
+
+    /// The names in the strings of a value that are not bound, each once.
+    #[must_use]
+    pub fn unbound(&self, value: &Value) -> Vec<String> {
+        let mut missing = Vec::new();
+        let mut todo = vec![value];
+        while let Some(value) = todo.pop() {
+            match value {
+                Value::String(text) => {
+                    for name in Template::parse(text).names() {
+                        if self.get(name).is_none() && !missing.iter().any(|known| known == name) {
+                            missing.push(name.to_owned());
+                        }
+                    }
+                }
+                Value::Array(items) => todo.extend(items.iter().rev()),
+                Value::Object(members) => todo.extend(members.values().rev()),
+                _ => {}
+            }
+        }
+        missing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bindings() -> Bindings {
+        let mut bindings = Bindings::new();
+        bindings.set("cwd", json!("/w"));
+        bindings.set("n", json!(7));
+        bindings.set("list", json!([1, 2]));
+        bindings
+    }
+
+    #[test]
+    fn whole_names_keep_their_kind_and_others_become_text() {
+        let value = json!({"a": "<list>", "b": "<cwd>/x-<n>", "c": "<lt>cwd> <x", "d": "<other>"});
+        let want = json!({"a": [1, 2], "b": "/w/x-7", "c": "<cwd> <x", "d": "<other>"});
+        assert_eq!(bindings().interpolate(&value), want);
+        assert_eq!(bindings().unbound(&value), ["other"]);
+    }
+
+    #[test]
+    fn bytes_keep_everything_but_bound_names() {
+        let mut bindings = bindings();
+        bindings.set("q", json!("a\"b"));
+        let raw = b"<lt><q>\xff<n><html><cwd";
+        assert_eq!(bindings.interpolate_bytes(raw), b"<lt>a\\\"b\xff7<html><cwd");
+    }
+}

@@ -1,0 +1,31 @@
+//! The command line: arguments in, a plan out, and the only code that prints or decides an exit code.
+
+mod agent;
+mod args;
+mod check;
+mod exit;
+mod explain;
+mod lint;
+mod list;
+mod output;
+mod plan;
+
+pub use args::Args;
+pub use exit::Exit;
+pub use output::report_error;
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// Whatever keeps it from doing its work and is not a finding about the subject: a wrong argument, a file that cannot
+/// be read. The caller reports it and exits with [`Exit::Usage`].
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    match args.command {
+        args::Command::Agent(agent) => agent::run(&agent),
+        args::Command::Check(check) => check::run(&check),
+        args::Command::Explain(explain) => explain::run(&explain),
+        args::Command::Lint(lint) => lint::run(&lint),
+        args::Command::List(list) => list::run(&list),
+    }
+}

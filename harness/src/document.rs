@@ -1,0 +1,182 @@
+//! Structured files with a place for everything in them.
+//!
+//! A [`Document`] is a JSON value together with the span of each of its parts, read from YAML ([`yaml`]) or TOML
+//! ([`toml`]). Its structure is then compared with a JSON Schema ([`shape`]). So every mistake, whichever stage finds
+//! it, can be shown where it stands.
+
+pub mod shape;
+pub mod toml;
+pub mod yaml;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::source::{SourceFile, Span};
+
+/// A value with the places of its parts.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// The file it was read from.
+    pub source: Arc<SourceFile>,
+    /// What the file says.
+    pub value: Value,
+    spans: HashMap<String, Spans>,
+}
+
+/// Where one part of a document stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spans {
+    /// The value.
+    pub value: Span,
+    /// The name of the member, where it is a member of an object.
+    pub key: Option<Span>,
+}
+
+/// The places of all parts, by JSON pointer.
+pub(crate) type SpanMap = HashMap<String, Spans>;
+
+impl Document {
+    pub(crate) fn new(source: Arc<SourceFile>, value: Value, spans: SpanMap) -> Self {
+        Self { source, value, spans }
+    }
+
+    /// Where the value at a JSON pointer stands, or else the nearest thing around it.
+    #[must_use]
+    pub fn span(&self, pointer: &str) -> Span {
+        self.nearest(pointer).map_or_else(Span::default, |spans| {
+            // A member without a value has nothing to underline but its name.
+            if spans.value.start == spans.value.end { spans.key.unwrap_or(spans.value) } else { spans.value }
+        })
+    }
+
+    /// Where the name of the member at a JSON pointer stands, or else its value.
+    #[must_use]
+    pub fn key_span(&self, pointer: &str) -> Span {
+        self.nearest(pointer).map_or_else(Span::default, |spans| spans.key.unwrap_or(spans.value))
+    }
+
+    /// An error at the value of a pointer.
+    #[must_use]
+    pub fn error(&self, code: &'static str, pointer: &str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, &self.source, self.span(pointer), message)
+    }
+
+    /// An error at the name of the member of a pointer.
+    #[must_use]
+    pub fn key_error(&self, code: &'static str, pointer: &str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, &self.source, self.key_span(pointer), message)
+    }
+
+    fn nearest(&self, pointer: &str) -> Option<Spans> {
+        let mut pointer = pointer;
+        loop {
+            if let Some(spans) = self.spans.get(pointer) {
+                return Some(*spans);
+            }
+            pointer = &pointer[..pointer.rfind('/')?];
+        }
+    }
+}
+
+/// Decodes the bytes of a file, whose text is wanted without a byte order mark.
+///
+/// # Errors
+///
+/// A diagnostic at the first byte that is not UTF-8, or for the byte order mark.
+pub fn decode(path: &str, bytes: &[u8]) -> Result<Arc<SourceFile>, Box<Diagnostic>> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let at = error.valid_up_to();
+            let source = Arc::new(SourceFile::new(path, String::from_utf8_lossy(bytes)));
+            let message = "the file is not UTF-8";
+            let diagnostic = Diagnostic::error("file::not-utf8", &source, Span::new(at, at), message)
+                .label(format!("the byte 0x{:02X} begins no character", bytes[at]))
+                .help("save the file as UTF-8; a `raw:` step writes other bytes with `base64:`");
+            return Err(Box::new(diagnostic));
+        }
+    };
+    if let Some(rest) = text.strip_prefix('\u{feff}') {
+        let source = Arc::new(SourceFile::new(path, rest));
+        let message = "the file begins with a byte order mark";
+        let diagnostic = Diagnostic::error("file::byte-order-mark", &source, Span::new(0, 0), message)
+            .label("before this")
+            .help("save the file as UTF-8 without a byte order mark");
+        return Err(Box::new(diagnostic));
+    }
+    Ok(Arc::new(SourceFile::new(path, text)))
+}
+
+/// Goes one step down in a JSON pointer.
+#[must_use]
+pub fn child(pointer: &str, token: impl std::fmt::Display) -> String {
+    format!("{pointer}/{}", token.to_string().replace('~', "~0").replace('/', "~1"))
+}
+
+/// A place in a document, by its JSON pointer.
+#[derive(Debug, Clone)]
+pub struct Spot<'d> {
+    /// The document.
+    pub document: &'d Document,
+    /// The JSON pointer.
+    pub pointer: String,
+}
+
+impl<'d> Spot<'d> {
+    /// The whole document.
+    #[must_use]
+    pub fn root(document: &'d Document) -> Self {
+        Self { document, pointer: String::new() }
+    }
+
+    /// The member or item below this one.
+    #[must_use]
+    pub fn down(&self, token: impl std::fmt::Display) -> Self {
+        Self { document: self.document, pointer: child(&self.pointer, token) }
+    }
+
+    /// The place that a JSON pointer names, seen from here.
+    #[must_use]
+    pub fn deep(&self, pointer: &str) -> Self {
+        Self { document: self.document, pointer: format!("{}{pointer}", self.pointer) }
+    }
+
+    /// The value itself.
+    #[must_use]
+    pub fn value(&self) -> Option<&'d Value> {
+        self.document.value.pointer(&self.pointer)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn source(&self) -> &'d Arc<SourceFile> {
+        &self.document.source
+    }
+
+    /// Where the value stands.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.document.span(&self.pointer)
+    }
+
+    /// Where the name of the member stands, or else its value.
+    #[must_use]
+    pub fn key_span(&self) -> Span {
+        self.document.key_span(&self.pointer)
+    }
+
+    /// An error at the value.
+    #[must_use]
+    pub fn error(&self, code: &'static str, message: impl Into<String>) -> Diagnostic {
+        self.document.error(code, &self.pointer, message)
+    }
+
+    /// An error at the name of the member.
+    #[must_use]
+    pub fn key_error(&self, code: &'static str, message: impl Into<String>) -> Diagnostic {
+        self.document.key_error(code, &self.pointer, message)
+    }
+}

@@ -1,0 +1,68 @@
+//! Reads TOML, with the same places as YAML.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diagnostic::Diagnostic;
+use crate::document::{Document, SpanMap, Spans, child};
+use crate::source::{SourceFile, Span};
+
+/// Reads a file. Without a document the diagnostics say why.
+#[must_use]
+pub fn read(source: &Arc<SourceFile>) -> (Option<Document>, Vec<Diagnostic>) {
+    let (table, errors) = DeTable::parse_recoverable(source.text());
+    if !errors.is_empty() {
+        let problems = errors.iter().map(|error| syntax(source, error)).collect();
+        return (None, problems);
+    }
+    let mut spans = SpanMap::new();
+    spans.insert(String::new(), Spans { value: Span::new(0, source.text().len()), key: None });
+    let value = convert_table(table.get_ref(), "", &mut spans);
+    (Some(Document::new(Arc::clone(source), value, spans)), Vec::new())
+}
+
+fn syntax(source: &Arc<SourceFile>, error: &toml::de::Error) -> Diagnostic {
+    let span = error.span().map_or_else(Span::default, |range| Span::new(range.start, range.end));
+    let message = error.message();
+    let help = if message.contains("duplicate") {
+        "keep one of the two"
+    } else {
+        "strings are quoted: `name = \"x\"`; lists are `[\"a\", \"b\"]`"
+    };
+    Diagnostic::error("toml::syntax", source, span, format!("this is not TOML: {message}")).help(help)
+}
+
+fn convert_table(table: &DeTable<'_>, pointer: &str, spans: &mut SpanMap) -> Value {
+    let members = table.iter().map(|(key, value)| {
+        let name = key.get_ref().to_string();
+        let pointer = child(pointer, &name);
+        let value = convert(value, &pointer, Some(of(key.span())), spans);
+        (name, value)
+    });
+    Value::Object(members.collect::<Map<_, _>>())
+}
+
+fn convert(value: &Spanned<DeValue<'_>>, pointer: &str, key: Option<Span>, spans: &mut SpanMap) -> Value {
+    spans.insert(pointer.to_owned(), Spans { value: of(value.span()), key });
+    match value.get_ref() {
+        DeValue::String(text) => Value::String(text.to_string()),
+        DeValue::Integer(number) => {
+            i64::from_str_radix(number.as_str(), number.radix()).map_or_else(|_| number.as_str().into(), Value::from)
+        }
+        DeValue::Float(number) => number.as_str().parse::<f64>().map_or(Value::Null, Value::from),
+        DeValue::Boolean(truth) => Value::Bool(*truth),
+        DeValue::Datetime(time) => Value::String(time.to_string()),
+        DeValue::Array(items) => {
+            let items = items.iter().enumerate();
+            items.map(|(i, item)| convert(item, &child(pointer, i), None, spans)).collect()
+        }
+        DeValue::Table(table) => convert_table(table, pointer, spans),
+    }
+}
+
+fn of(range: std::ops::Range<usize>) -> Span {
+    Span::new(range.start, range.end)
+}

@@ -1,0 +1,86 @@
+//! The verdict on a whole case: its steps, and what was found along the way.
+
+use super::ruling::Judgement;
+use crate::requirement::{Catalogue, Level, Party};
+use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::verdict::Verdict;
+
+/// A verdict with the reason for it, where one is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseVerdict {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it is no pass, in a sentence fragment.
+    pub reason: Option<String>,
+}
+
+impl CaseVerdict {
+    fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self { verdict, reason: Some(reason.into()) }
+    }
+}
+
+/// Joins what the steps say with what was found: only a broken MUST fails a case, and only what the case was written for
+/// passes it.
+#[must_use]
+pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -> CaseVerdict {
+    let subject = trace.header.subject.unwrap_or(Party::Agent);
+    let steps = || trace.events.iter().filter_map(|event| if let What::Step(step) = &event.what { Some(step) } else { None });
+    if let Some(step) = steps().find(|step| step.outcome == Outcome::HarnessError) {
+        return CaseVerdict::new(Verdict::HarnessError, step.seen.clone());
+    }
+    let broken = judgement.tallies.iter().find(|(id, tally)| {
+        let requirement = catalogue.find(id);
+        tally.verdict() == Verdict::Fail && requirement.is_some_and(|r| r.level == Level::Must && r.party == subject)
+    });
+    if let Some((id, _)) = broken {
+        return CaseVerdict::new(Verdict::Fail, id.clone());
+    }
+    if let Some(step) = steps().find(|step| step.outcome == Outcome::NotApplicable) {
+        return CaseVerdict::new(Verdict::NotApplicable, step.seen.clone());
+    }
+    if let Some(reason) = undecided(trace, steps()) {
+        return CaseVerdict::new(Verdict::Inconclusive, reason);
+    }
+    own_requirements(trace, judgement)
+}
+
+fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>) -> Option<String> {
+    let not_spawned = trace.events.iter().find_map(|event| match &event.what {
+        What::Process(ProcessEvent::NotSpawned(reason)) => Some(format!("the subject could not be started: {reason}")),
+        _ => None,
+    });
+    let step = steps.find(|step| {
+        let lost = !matches!(step.outcome, Outcome::Done);
+        // A broken SHOULD is a contradiction that decided its requirement, and leaves the case itself whole.
+        lost && !(step.outcome == Outcome::Contradicted && !step.decides.is_empty())
+    });
+    not_spawned.or_else(|| step.map(describe))
+}
+
+fn describe(step: &StepEvent) -> String {
+    let place = if step.line == 0 { String::new() } else { format!("line {}: ", step.line) };
+    match step.outcome {
+        Outcome::LoginNeeded => format!("{place}the agent asks for a login (-32000)"),
+        _ if step.expected.is_empty() => format!("{place}{}", step.seen),
+        _ if step.kind == StepKind::Hope => format!("{place}hoped for {}, but {}", step.expected, step.seen),
+        _ => format!("{place}expected {}; {}", step.expected, step.seen),
+    }
+}
+
+/// A case passes by the requirements that it was written for; one that reached none of them says so.
+fn own_requirements(trace: &Trace, judgement: &Judgement) -> CaseVerdict {
+    let own: Vec<(&String, Verdict)> =
+        trace.header.requirements.iter().map(|id| (id, judgement.verdict(id))).collect();
+    let of = |wanted: Verdict| own.iter().filter(|(_, v)| *v == wanted).map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ");
+    if own.iter().any(|(_, verdict)| *verdict == Verdict::Inconclusive) {
+        return CaseVerdict::new(Verdict::Inconclusive, format!("undecided: {}", of(Verdict::Inconclusive)));
+    }
+    if own.iter().any(|(_, verdict)| *verdict == Verdict::NotExercised) {
+        return CaseVerdict::new(Verdict::Inconclusive, format!("not exercised: {}", of(Verdict::NotExercised)));
+    }
+    if !own.is_empty() && own.iter().all(|(_, verdict)| *verdict == Verdict::NotApplicable) {
+        return CaseVerdict::new(Verdict::NotApplicable, "the agent does not advertise what the case is about");
+    }
+    CaseVerdict { verdict: Verdict::Pass, reason: None }
+}

@@ -1,0 +1,81 @@
+//! The registry of checks: which function judges which requirement, and what it wants to see.
+
+use std::sync::LazyLock;
+
+use super::checks;
+use super::moment::{Answer, CallSeen, LineSeen, Moment, Payload, UpdateSeen};
+use super::ruling::Ruling;
+use crate::requirement::Party;
+use crate::trace::ProcessEvent;
+use crate::wire::Envelope;
+
+/// What a check looks at, with the function that does.
+#[derive(Clone, Copy)]
+pub enum On {
+    /// Each line on the stream, readable or not.
+    Line(fn(&Moment<'_>, &LineSeen<'_>, &mut Ruling<'_>)),
+    /// Each JSON object, whatever its form.
+    Message(fn(&Moment<'_>, &serde_json::Value, Envelope<'_>, &mut Ruling<'_>)),
+    /// Each request and notification.
+    Call(fn(&Moment<'_>, &CallSeen<'_>, &mut Ruling<'_>)),
+    /// Each answer of the party.
+    Response(fn(&Moment<'_>, &Answer<'_>, &mut Ruling<'_>)),
+    /// Each answer that the party *receives*.
+    Received(fn(&Moment<'_>, &Answer<'_>, &mut Ruling<'_>)),
+    /// Each request and notification that the party *receives*.
+    Told(fn(&Moment<'_>, &CallSeen<'_>, &mut Ruling<'_>)),
+    /// Each `session/update`.
+    Update(fn(&Moment<'_>, &UpdateSeen<'_>, &mut Ruling<'_>)),
+    /// Each params and result that the schema describes.
+    Payload(fn(&Moment<'_>, &Payload<'_>, &mut Ruling<'_>)),
+    /// What the party writes to its standard error.
+    Stderr(fn(&Moment<'_>, &[u8], &mut Ruling<'_>)),
+    /// What happens to the party's process.
+    Process(fn(&Moment<'_>, &ProcessEvent, &mut Ruling<'_>)),
+    /// The end of the trace.
+    End(fn(&Moment<'_>, &mut Ruling<'_>)),
+}
+
+/// One function that judges one requirement; a requirement may have several that look at different things.
+#[derive(Clone, Copy)]
+pub struct Check {
+    /// The requirement that it judges.
+    pub requirement: &'static str,
+    /// The party that is judged.
+    pub party: Party,
+    /// What it looks at.
+    pub on: On,
+}
+
+impl Check {
+    /// A check of the agent.
+    #[must_use]
+    pub const fn agent(requirement: &'static str, on: On) -> Self {
+        Self { requirement, party: Party::Agent, on }
+    }
+}
+
+/// All checks.
+pub struct Registry {
+    checks: Vec<Check>,
+}
+
+impl Registry {
+    /// The checks of this program.
+    #[must_use]
+    pub fn all() -> &'static Self {
+        static ALL: LazyLock<Registry> = LazyLock::new(|| Registry { checks: checks::all() });
+        &ALL
+    }
+
+    /// Each check, in the order of the areas.
+    pub fn iter(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter()
+    }
+
+    /// The requirements that a function judges or that the shape table owns; a case may decide others by its steps.
+    #[must_use]
+    pub fn requirements(&self) -> std::collections::BTreeSet<&'static str> {
+        self.iter().map(|check| check.requirement).chain(super::shapes::requirements()).collect()
+    }
+}

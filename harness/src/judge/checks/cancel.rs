@@ -1,0 +1,276 @@
+//! Area `cancel`: what `session/cancel` does to the running turn, and to nothing else.
+
+use super::support::{CROSSING_US, Finish, died_after, late_for, says_abort};
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{After, AtCancel};
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
+use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
+use crate::trace::ProcessEvent;
+use crate::wire::RpcId;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("cancel.stop-reason", On::Response(stop_reason)),
+    Check::agent("cancel.no-error", On::Response(no_error)),
+    Check::agent("cancel.updates-before-response", On::Update(update_came_late)),
+    Check::agent("cancel.updates-before-response", On::Told(nothing_came_late)),
+    Check::agent("cancel.updates-before-response", On::End(nothing_came_at_all)),
+    Check::agent("cancel.no-reply", On::Response(no_reply)),
+    Check::agent("cancel.no-reply", On::End(not_replied)),
+    Check::agent("cancel.prompt", On::Response(answered_soon)),
+    Check::agent("cancel.prompt", On::End(never_answered::<false>)),
+    Check::agent("cancel.awaits-client", On::Response(did_not_wait)),
+    Check::agent("cancel.awaits-client", On::End(never_answered::<true>)),
+    Check::agent("cancel.idle", On::Process(died_of_idle_cancel)),
+    Check::agent("cancel.not-sticky", On::Response(not_sticky)),
+    Check::agent("cancel.unknown-session", On::End(unknown_session)),
+    Check::agent("cancel.unknown-session", On::Process(died_of_unknown_session)),
+    Check::agent("cancel.scope", On::Response(scope)),
+    Check::agent("cancel.releases-terminals", On::End(releases_terminals)),
+];
+
+/// How soon a cancelled turn should have its answer; long for a program, and short for a person who waits.
+const SOON_US: u64 = 10_000_000;
+
+/// The answer to a turn that the client cancelled, and how things stood then.
+fn cancelled<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>, &'m AtCancel)> {
+    let finish = Finish::of(moment, answer)?;
+    let at = finish.course.at_cancel.as_ref()?;
+    Some((finish, at))
+}
+
+/// Why the agent must have known of the cancel when it sent the answer; none when the two may have crossed.
+fn knew(moment: &Moment<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<&'static str> {
+    let waits_still = |n: usize| moment.talk.open_of(Party::Agent).any(|open| open.n == n);
+    let running = finish.turn.tools.iter().filter_map(|id| finish.session.tools.get(id));
+    if moment.us.saturating_sub(at.us) > CROSSING_US {
+        Some("the answer came well after the cancel")
+    } else if at.waiting.iter().any(|(n, _)| !waits_still(*n)) {
+        Some("the turn waited for an answer of the client, which it got behind the cancel")
+    } else if running.into_iter().any(|tool| tool.status == "in_progress") {
+        Some("a tool call of the turn was still in progress")
+    } else {
+        None
+    }
+}
+
+/// "The Agent MUST respond to the original session/prompt request with the cancelled stop reason."
+fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((finish, at)) = cancelled(moment, answer) else { return };
+    let Some(reason) = finish.reason() else { return };
+    match knew(moment, &finish, at) {
+        _ if reason == "cancelled" => ruling.pass(),
+        _ if finish.course.disturbed.is_some() => {
+            ruling.inconclusive(format!("the turn ended as {reason}, and more than a cancel happened to it"), &[at.n]);
+        }
+        Some(why) => ruling.fail(format!("the cancelled turn ended as {reason}: {why}"), &[at.n]),
+        None => ruling.inconclusive(format!("the turn ended as {reason} while the cancel was on its way"), &[at.n]),
+    }
+}
+
+/// "Agents MUST catch these errors and return the semantically meaningful cancelled stop reason."
+fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((finish, at)) = cancelled(moment, answer) else { return };
+    let Outcome::Error(error) = finish.outcome else { return ruling.pass() };
+    let code = finish.outcome.error_code();
+    let seen = format!("the cancelled turn was answered with {}", finish.outcome.describe());
+    match knew(moment, &finish, at) {
+        _ if code == Some(-32800) && finish.exchange.cancel_requested.is_some() => {}
+        _ if code == Some(-32000) || finish.course.disturbed.is_some() => ruling.inconclusive(seen, &[at.n]),
+        None if !says_abort(error) => ruling.inconclusive(format!("{seen}, while the cancel was on its way"), &[at.n]),
+        _ => ruling.fail(seen, &[at.n]),
+    }
+}
+
+/// "It MUST ensure that it does so before responding to the session/prompt request."
+fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((at, (ended, _))) = late_for(moment, update).and_then(|turn| turn.at_cancel.as_ref().zip(turn.ended)) {
+        ruling.fail(
+            format!("the update {} came after the answer to the cancelled prompt", update.variant),
+            &[at.n, ended],
+        );
+    }
+}
+
+/// Exercised by a cancelled turn with nothing of it between its answer and the next prompt.
+fn nothing_came_late(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let course = call.text("sessionId").and_then(|id| moment.talk.course.session(id));
+    let turn = course.and_then(|course| course.turn.as_ref()).filter(|_| call.method == "session/prompt");
+    if turn.is_some_and(|turn| turn.at_cancel.is_some() && turn.ended.is_some()) {
+        ruling.pass();
+    }
+}
+
+/// Exercised by a cancelled turn with nothing of it between its answer and that to a later request.
+fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let turns = moment.talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
+    for (ended, _) in turns.filter(|turn| turn.at_cancel.is_some()).filter_map(|turn| turn.ended) {
+        if moment.talk.fence.is_some_and(|fence| fence > ended) {
+            ruling.pass();
+        }
+    }
+}
+
+/// `session/cancel` is a notification, and "the Server MUST NOT reply to a Notification".
+fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    replied_to(moment, answer, "session/cancel", ruling);
+}
+
+/// Fails when this answers no request, and the client's last notification was `method`.
+pub(super) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    let stray = answer.exchange.is_none() && answer.id.is_none_or(|id| *id == RpcId::Null);
+    let unread = moment.talk.unreadable.contains_key(&moment.from.other());
+    if let Some((n, _)) = moment.talk.last_notification.as_ref().filter(|(_, last)| stray && !unread && last == method)
+    {
+        ruling.fail(format!("an answer without a request came after the notification {method}"), &[*n]);
+    }
+}
+
+/// Exercised when a later request was answered without an answer to the cancel before it.
+fn not_replied(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let turns = moment.talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
+    let idle = moment.talk.sessions.values().filter_map(|session| session.idle_cancel);
+    let cancels =
+        turns.filter_map(|turn| Some(turn.at_cancel.as_ref()?.n)).chain(idle).chain(moment.talk.course.stray_cancel);
+    if cancels.into_iter().any(|n| moment.talk.fence.is_some_and(|fence| fence > n)) {
+        ruling.pass();
+    }
+}
+
+/// "It SHOULD stop all language model requests and all tool call invocations as soon as possible."
+fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((_, at)) = cancelled(moment, answer).filter(|(_, at)| at.waiting.is_empty()) else { return };
+    let taken = moment.us.saturating_sub(at.us);
+    ruling.decide(taken <= SOON_US, || format!("the turn ended {} s after it was cancelled", taken / 1_000_000));
+}
+
+/// As above, for a turn that did not end at all: by itself, or because it waits for the client.
+fn never_answered<const WAITING: bool>(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let until = talk.course.closed_us.unwrap_or(moment.us);
+    for (session, course) in &talk.course.sessions {
+        let running = course.turn.as_ref().filter(|turn| turn.ended.is_none() && turn.disturbed.is_none());
+        let Some((turn, at)) = running.and_then(|turn| Some((turn, turn.at_cancel.as_ref()?))) else { continue };
+        let long = until.saturating_sub(at.us) > SOON_US && talk.timed_out.contains_key(&turn.n);
+        let mut waits = talk.open_of(Party::Agent).filter(|open| open.session() == Some(session.as_str()));
+        let waiting = waits.find(|open| open.n < at.n && open.method != "session/request_permission");
+        let served = talk.fence.is_some_and(|fence| fence > at.n);
+        match waiting {
+            Some(open) if WAITING && long => {
+                ruling.fail(
+                    format!("the cancelled turn did not end while {} was not answered", open.method),
+                    &[open.n, at.n],
+                );
+            }
+            None if !WAITING && long && served && at.waiting.is_empty() => {
+                ruling.fail(
+                    "the turn was cancelled and did not end, though a later request was answered",
+                    &[at.n, turn.n],
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The agent reacts to the cancel while a request of its own is open.
+fn did_not_wait(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((_, at)) = cancelled(moment, answer) else { return };
+    let others = at.waiting.iter().filter(|(_, method)| method != "session/request_permission");
+    let open = |n: usize| moment.talk.open_of(Party::Agent).any(|open| open.n == n);
+    if others.into_iter().any(|(n, _)| open(*n)) {
+        ruling.pass();
+    }
+}
+
+/// A cancel without a running turn has no effect, and least of all that one.
+fn died_of_idle_cancel(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
+    let mut cancels = moment.talk.sessions.values().filter_map(|session| session.idle_cancel);
+    if let Some(n) = cancels.find(|&n| died_after(moment, process, n)) {
+        ruling.fail("the agent ended when session/cancel came while no turn ran", &[n]);
+    }
+}
+
+/// Whether a cancel came before the turn that cannot have been meant for it.
+pub(super) fn earlier_cancel(finish: &Finish<'_>) -> bool {
+    finish.session.idle_cancel.is_some() || finish.course.after == Some(After::Cancel)
+}
+
+/// A cancel is for "an ongoing prompt turn", and not for the next.
+fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(moment, answer).filter(|finish| earlier_cancel(finish) && !finish.was_cancelled())
+    else {
+        return;
+    };
+    match finish.reason() {
+        Some("cancelled") if finish.course.disturbed.is_none() && cancelled_elsewhere(moment, &finish).is_none() => {
+            ruling.fail("the turn ends as cancelled, and the cancel came before its prompt", &[finish.exchange.n]);
+        }
+        Some("cancelled") | None => {}
+        Some(_) => ruling.pass(),
+    }
+}
+
+/// Exercised when a later request was answered.
+fn unknown_session(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    if moment.talk.course.stray_cancel.is_some_and(|n| moment.talk.fence.is_some_and(|fence| fence > n)) {
+        ruling.pass();
+    }
+}
+
+/// A cancel for a session that nobody knows is no reason to end.
+fn died_of_unknown_session(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
+    if let Some(n) = moment.talk.course.stray_cancel.filter(|&n| died_after(moment, process, n)) {
+        ruling.fail("the agent ended when session/cancel named an unknown session", &[n]);
+    }
+}
+
+/// The cancel of another session's turn, while this turn ran.
+pub(super) fn cancelled_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> Option<usize> {
+    let others = moment.talk.course.sessions.iter().filter(|(id, _)| finish.exchange.session() != Some(id.as_str()));
+    let mut cancels = others.filter_map(|(_, course)| Some(course.turn.as_ref()?.at_cancel.as_ref()?.n));
+    cancels.find(|&n| n > finish.turn.n)
+}
+
+/// `session/cancel` names one session, and ends the turn of that one.
+fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(moment, answer).filter(|finish| !finish.was_cancelled()) else { return };
+    let Some(elsewhere) = cancelled_elsewhere(moment, &finish) else { return };
+    match finish.reason() {
+        Some("cancelled") if finish.course.disturbed.is_none() && !earlier_cancel(&finish) => {
+            ruling.fail("the turn ends as cancelled, and only the turn of another session was cancelled", &[elsewhere]);
+        }
+        Some("cancelled") | None => {}
+        Some(_) => ruling.pass(),
+    }
+}
+
+/// "The Agent MUST release the terminal using terminal/release when it's no longer needed", as after a cancel.
+fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    if talk.initialize.is_some() && !talk.client_has(&["terminal"]) {
+        return ruling.not_applicable("the client advertised no terminals");
+    }
+    let until = talk.course.closed_us.unwrap_or(moment.us);
+    let turns = talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
+    for (turn, (ended, us)) in
+        turns.filter(|turn| turn.at_cancel.is_some()).filter_map(|turn| Some((turn, turn.ended?)))
+    {
+        for (id, terminal) in talk.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n)) {
+            let waited = until.saturating_sub(us) > SOON_US && talk.fence.is_some_and(|fence| fence > ended);
+            match terminal.released {
+                Some(_) => ruling.pass(),
+                None if waited => {
+                    ruling.fail(
+                        format!("the terminal `{id}` of the cancelled turn was not released"),
+                        &[terminal.created, ended],
+                    );
+                }
+                None => ruling.inconclusive(
+                    format!("the terminal `{id}` was not released before the trace ended"),
+                    &[terminal.created],
+                ),
+            }
+        }
+    }
+}

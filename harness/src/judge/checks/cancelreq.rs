@@ -1,0 +1,203 @@
+//! Area `cancelreq`: `$/cancel_request`, in both directions.
+
+use serde_json::Value;
+
+use super::cancel::replied_to;
+use super::support::{Finish, died_after, late_for, says_abort};
+use crate::judge::check::{Check, On};
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
+use crate::judge::ruling::Ruling;
+use crate::protocol::Kind;
+use crate::trace::ProcessEvent;
+use crate::wire::RpcId;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("cancelreq.response.agent", On::Response(response)),
+    Check::agent("cancelreq.response.agent", On::End(no_response)),
+    Check::agent("cancelreq.code.agent", On::Response(code)),
+    Check::agent("cancelreq.no-reply.agent", On::Response(no_reply)),
+    Check::agent("cancelreq.no-reply.agent", On::End(served_after_any)),
+    Check::agent("cancelreq.unsupported-ignored.agent", On::End(served_after_any)),
+    Check::agent("cancelreq.unsupported-ignored.agent", On::Process(died)),
+    Check::agent("cancelreq.unknown-id.agent", On::Response(unknown_id)),
+    Check::agent("cancelreq.unknown-id.agent", On::End(served_after_unknown)),
+    Check::agent("cancelreq.own-requests.agent", On::Call(own_requests)),
+    Check::agent("cancelreq.params.agent", On::Call(params)),
+    Check::agent("cancelreq.scope.agent", On::Response(scope)),
+    Check::agent("cancelreq.internal.agent", On::Response(internal)),
+    Check::agent("cancelreq.flush-first", On::Response(flushed)),
+    Check::agent("cancelreq.flush-first", On::Update(flushed_late)),
+];
+
+/// "MUST send one of these responses for the original request."
+fn response(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let cancelled = answer.exchange.is_some_and(|exchange| exchange.cancel_requested.is_some());
+    if cancelled && (answer.outcome.error_code().is_none() || answer.outcome.error_code() == Some(-32800)) {
+        ruling.pass();
+    }
+}
+
+/// As above: the request was waited for until its limit, and a later one was answered meanwhile.
+fn no_response(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate) {
+        let Some((cancel, &verdict)) = open.cancel_requested.zip(talk.timed_out.get(&open.n)) else { continue };
+        let message = format!("{} was cancelled with $/cancel_request and had no answer", open.method);
+        if open.method != "session/prompt" && talk.fence.is_some_and(|fence| fence > cancel) {
+            ruling.fail(message, &[open.n, cancel, verdict]);
+        } else {
+            ruling.inconclusive(message, &[open.n, cancel, verdict]);
+        }
+    }
+}
+
+/// "An error response with code -32800 (Request Cancelled)."
+fn code(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(cancel) = answer.exchange.and_then(|exchange| exchange.cancel_requested) else { return };
+    let Outcome::Error(error) = answer.outcome else { return };
+    let seen = format!("the cancelled request was answered with {}", answer.outcome.describe());
+    match answer.outcome.error_code() {
+        Some(-32800) => ruling.pass(),
+        _ if says_abort(error) => ruling.fail(seen, &[cancel]),
+        _ => ruling.inconclusive(format!("{seen}, which need not come from the cancel"), &[cancel]),
+    }
+}
+
+/// `$/cancel_request` is a notification.
+fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    replied_to(moment, answer, "$/cancel_request", ruling);
+}
+
+/// Exercised when a later request was answered.
+fn served_after_any(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let cancels = &moment.talk.course.cancel_requests;
+    if cancels.iter().any(|cancel| moment.talk.fence.is_some_and(|fence| fence > cancel.n)) {
+        ruling.pass();
+    }
+}
+
+/// "Cancellation remains optional": who does not support it ignores the notification.
+fn died(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
+    let last = moment.talk.course.cancel_requests.last();
+    if let Some(cancel) = last.filter(|cancel| died_after(moment, process, cancel.n)) {
+        ruling.fail("the agent ended when $/cancel_request came", &[cancel.n]);
+    }
+}
+
+/// A `$/cancel_request` for an id that is not open has nothing to answer.
+fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let cancels = &moment.talk.course.cancel_requests;
+    let stray = cancels.iter().find(|cancel| !cancel.open && Some(&cancel.id) == answer.id);
+    if let Some(cancel) = stray.filter(|_| answer.exchange.is_none() && answer.outcome.error_code() == Some(-32800)) {
+        ruling
+            .fail(format!("the id {} was not open, and is answered because it was cancelled", cancel.id), &[cancel.n]);
+    }
+}
+
+/// Exercised when a later request was answered.
+fn served_after_unknown(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let mut stray = moment.talk.course.cancel_requests.iter().filter(|cancel| !cancel.open);
+    if stray.any(|cancel| moment.talk.fence.is_some_and(|fence| fence > cancel.n)) {
+        ruling.pass();
+    }
+}
+
+/// The id in the agent's `$/cancel_request`, when it is one of a kind that requests have.
+fn cancelled_id<'v>(call: &CallSeen<'v>) -> Option<&'v Value> {
+    let id = call.params?.get("requestId")?;
+    (call.method == "$/cancel_request" && (id.is_string() || id.is_number())).then_some(id)
+}
+
+/// Whether the agent sent a request with this id.
+fn sent(moment: &Moment<'_>, id: &RpcId) -> bool {
+    let key = (moment.from, id.clone());
+    moment.talk.open.contains_key(&key) || moment.talk.answered.contains_key(&key)
+}
+
+/// The other type of the same id: `5` for `"5"`.
+fn retyped(id: &Value) -> RpcId {
+    match id {
+        Value::String(text) => text.parse::<i64>().map_or(RpcId::Null, |number| RpcId::new(&Value::from(number))),
+        other => RpcId::new(&Value::from(other.to_string())),
+    }
+}
+
+/// `requestId` is "the ID of the request to cancel", which its sender sent.
+fn own_requests(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(id) = cancelled_id(call).filter(|id| !sent(moment, &retyped(id)) || sent(moment, &RpcId::new(id))) else {
+        return;
+    };
+    if moment.talk.initialized.is_some() {
+        ruling.decide(sent(moment, &RpcId::new(id)), || {
+            format!("the agent cancels the request {id}, which it did not send")
+        });
+    }
+}
+
+/// A notification with the id in its own type; that the member is there is seen to by the table of shapes.
+fn params(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if call.method != "$/cancel_request" {
+        return;
+    }
+    if call.kind == Kind::Request {
+        ruling.fail("$/cancel_request was sent with an id, as a request", &[]);
+    }
+    if let Some(id) = cancelled_id(call).filter(|id| sent(moment, &retyped(id)) && !sent(moment, &RpcId::new(id))) {
+        ruling.fail(format!("requestId is {id}, and the request has that id in another type"), &[]);
+    }
+}
+
+/// `$/cancel_request` cancels "the corresponding request", and no other.
+fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange.filter(|exchange| exchange.cancel_requested.is_none()) else { return };
+    let mut cancels = moment.talk.course.cancel_requests.iter().filter(|cancel| cancel.open && cancel.n > exchange.n);
+    let Some(cancel) = cancels.next_back() else { return };
+    let ended =
+        Finish::of(moment, answer).is_some_and(|finish| finish.was_cancelled() || finish.course.disturbed.is_some());
+    match answer.outcome {
+        Outcome::Error(_) if answer.outcome.error_code() == Some(-32800) && !ended => {
+            ruling.fail(
+                format!("{} is answered as cancelled, and only another request was", exchange.method),
+                &[exchange.n, cancel.n],
+            );
+        }
+        Outcome::Error(_) => {}
+        Outcome::Result(_) => ruling.pass(),
+    }
+}
+
+/// "When internal cancellation occurs, the executing party SHOULD send the same -32800 (Cancelled) error response."
+fn internal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(moment, answer) else { return };
+    let Some(closed) = finish.turn.closed.filter(|_| finish.turn.cancelled.is_none()) else { return };
+    let Outcome::Error(error) = finish.outcome else {
+        return if finish.reason() == Some("cancelled") {
+            ruling.pass()
+        };
+    };
+    let seen = format!("the prompt of the closed session was answered with {}", finish.outcome.describe());
+    match finish.outcome.error_code() {
+        Some(-32800) => ruling.pass(),
+        _ if says_abort(error) => ruling.fail(seen, &[closed]),
+        _ => ruling.inconclusive(seen, &[closed]),
+    }
+}
+
+/// "MAY finish sending any pending notifications before responding": before, and not after.
+fn flushed_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(turn) = late_for(moment, update).filter(|turn| turn.cancel_requested && turn.at_cancel.is_none()) {
+        let ended = turn.ended.map(|(n, _)| n);
+        ruling.fail(
+            format!("the update {} came after the answer to the cancelled request", update.variant),
+            ended.as_slice(),
+        );
+    }
+}
+
+/// Exercised by a turn that said something and was cancelled.
+fn flushed(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let finish = Finish::of(moment, answer).filter(|finish| finish.exchange.cancel_requested.is_some());
+    if finish.is_some_and(|finish| finish.turn.first_output.is_some()) {
+        ruling.pass();
+    }
+}

@@ -1,0 +1,142 @@
+//! Area `close`: what closing a session ends, and what it leaves alone.
+
+use serde_json::Value;
+
+use super::common::{LOGIN, NO_METHOD, decide_applicable, note_null, proper};
+use super::support::says_abort;
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::Opening;
+use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("close.implemented", On::Response(implemented)),
+    Check::agent("close.implemented", On::End(applicable)),
+    Check::agent("close.empty-result", On::Response(empty_result)),
+    Check::agent("close.empty-result", On::End(applicable)),
+    Check::agent("close.cancels-turn", On::Response(cancels_turn)),
+    Check::agent("close.cancels-turn", On::End(turn_left_open)),
+    Check::agent("close.cancels-turn", On::End(applicable)),
+    Check::agent("close.frees-resources", On::End(frees_terminals)),
+    Check::agent("close.frees-resources", On::End(applicable)),
+    Check::agent("close.other-sessions-unaffected", On::Response(others_unaffected)),
+    Check::agent("close.other-sessions-unaffected", On::End(applicable)),
+];
+
+const CLOSE: &str = "session/close";
+const CAPABILITY: [&str; 2] = ["sessionCapabilities", "close"];
+
+fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_applicable(moment.talk, &CAPABILITY, ruling);
+}
+
+/// "Agents MAY return an error if the session does not exist or is not currently active": not for one that was made on
+/// this connection and not closed.
+fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, CLOSE).filter(|_| moment.talk.agent_has(&CAPABILITY)) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let deleted = exchange.session().is_some_and(|id| moment.talk.deleted.contains_key(id));
+    let active = session.opening == Opening::New && session.closed.is_none() && !deleted;
+    let seen = || format!("closing an active session was answered with {}", answer.outcome.describe());
+    match answer.outcome.error_code() {
+        None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
+        Some(NO_METHOD) => {
+            ruling.fail("session/close was answered with error -32601 although it is advertised", &[exchange.n])
+        }
+        Some(LOGIN) => ruling.inconclusive(seen(), &[exchange.n]),
+        _ if active && exchange.cancel_requested.is_none() => ruling.fail(seen(), &[exchange.n]),
+        _ => {}
+    }
+}
+
+/// "On success, the Agent responds with an empty result object."
+fn empty_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    note_null(answer, CLOSE, ruling);
+}
+
+/// "The Agent MUST cancel any ongoing work for that session as if `session/cancel` had been called."
+fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, "session/prompt") else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(turn) = session.turn.as_ref().filter(|turn| turn.n == exchange.n && turn.cancelled.is_none()) else {
+        return;
+    };
+    let Some(request) = turn.closed else { return };
+    let reason = match answer.outcome {
+        Outcome::Result(result) => result.get("stopReason").and_then(Value::as_str),
+        Outcome::Error(_) => None,
+    };
+    match (reason, session.closed) {
+        (Some("cancelled"), _) => ruling.pass(),
+        (Some(reason), Some(closed)) => {
+            let message = format!("the turn of a session that was closed meanwhile ended with `{reason}`");
+            ruling.fail(message, &[exchange.n, request, closed]);
+        }
+        (Some(_), None) => {
+            ruling.inconclusive("the turn may have ended by itself before the close was read", &[request])
+        }
+        // Stopping work often throws; the rules on cancelling say that this is to be caught.
+        (None, _) if matches!(answer.outcome, Outcome::Error(error) if says_abort(error)) => {
+            let message = format!("the turn of a session that was closed ended with {}", answer.outcome.describe());
+            ruling.fail(message, &[exchange.n, request]);
+        }
+        (None, _) => {
+            ruling.inconclusive(format!("the turn was answered with {}", answer.outcome.describe()), &[request])
+        }
+    }
+}
+
+/// The prompt of the closed session still gets its answer.
+fn turn_left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    for (session, turn) in talk.turns() {
+        let (Some(closed), Some(request)) = (session.closed, turn.closed) else { continue };
+        let waited = talk.timed_out.get(&turn.n);
+        match waited {
+            Some(&verdict) if talk.fence.is_some_and(|fence| fence > closed) => {
+                let message = "the session was closed, and its pending prompt has no answer";
+                ruling.fail(message, &[turn.n, request, closed, verdict]);
+            }
+            Some(&verdict) => {
+                ruling.inconclusive(
+                    "the pending prompt of a closed session had no answer in time",
+                    &[turn.n, request, verdict],
+                );
+            }
+            None => {}
+        }
+    }
+}
+
+/// "then free the resources associated with the session": as far as they are terminals of the client.
+fn frees_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    for (id, terminal) in &talk.terminals {
+        let Some(closed) = talk.session(&terminal.session).and_then(|session| session.closed) else { continue };
+        match terminal.released {
+            Some(_) => ruling.pass(),
+            None if talk.fence.is_some_and(|fence| fence > closed) => {
+                let message = format!("the session was closed, and its terminal `{id}` not released");
+                ruling.fail(message, &[terminal.created, closed]);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Closing one session is no cancel for another.
+fn others_unaffected(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = answer.result_of("session/prompt") else { return };
+    let turn = exchange.session().and_then(|id| moment.talk.session(id)?.turn.as_ref());
+    let Some((turn, closed)) = turn.and_then(|turn| Some((turn, turn.other_closed?))) else { return };
+    let asked = turn.cancelled.or(turn.closed).or(turn.permission_cancelled).or(exchange.cancel_requested);
+    match result.get("stopReason").and_then(Value::as_str) {
+        Some("cancelled") if asked.is_none() => {
+            let message =
+                "the turn ended with `cancelled` after another session was closed, and nobody had cancelled it";
+            ruling.fail(message, &[exchange.n, closed]);
+        }
+        Some(_) if asked.is_none() => ruling.pass(),
+        _ => {}
+    }
+}

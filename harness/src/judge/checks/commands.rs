@@ -1,0 +1,28 @@
+//! Area `commands`: the slash commands that an agent announces.
+
+use serde_json::Value;
+
+use crate::judge::check::{Check, On};
+use crate::judge::moment::{Answer, Moment, UpdateSeen};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("commands.after-session", On::Update(after_session)),
+    Check::agent("commands.after-session", On::Response(before_session)),
+];
+
+/// "After creating a session, the Agent MAY send a list of available commands."
+fn after_session(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if update.variant == "available_commands_update" && moment.talk.session(update.session).is_some() {
+        ruling.pass();
+    }
+}
+
+/// Not while the client still waits for the session's id.
+fn before_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((_, result)) = answer.result_of("session/new") else { return };
+    let id = result.get("sessionId").and_then(Value::as_str).unwrap_or_default();
+    if let Some(&early) = moment.talk.course.early_commands.get(id) {
+        ruling.fail(format!("the commands of `{id}` came before the answer to session/new"), &[early]);
+    }
+}

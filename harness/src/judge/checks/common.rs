@@ -1,0 +1,112 @@
+//! What the checks of several areas ask.
+
+use serde_json::Value;
+
+use super::support::is_absolute;
+use crate::judge::conversation::{Conversation, Exchange, Opening};
+use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+
+/// The error by which an agent asks for a login.
+pub(super) const LOGIN: i64 = -32000;
+/// The error of a method that does not exist.
+pub(super) const NO_METHOD: i64 = -32601;
+/// The error of params that are wrong.
+pub(super) const BAD_PARAMS: i64 = -32602;
+
+/// Passes an absolute path and fails another one; where the client itself began with a relative `cwd` nothing is shown.
+pub(super) fn decide_absolute(
+    moment: &Moment<'_>,
+    session: Option<&str>,
+    what: &str,
+    path: &str,
+    ruling: &mut Ruling<'_>,
+) {
+    let cwd = session.and_then(|id| moment.talk.session(id)).map_or("", |session| session.cwd.as_str());
+    if is_absolute(path) {
+        ruling.pass();
+    } else if !cwd.is_empty() && !is_absolute(cwd) {
+        ruling.inconclusive(format!("{what} is `{path}`, and the session's cwd `{cwd}` is relative as well"), &[]);
+    } else {
+        ruling.fail(format!("{what} is `{path}`, which is no absolute path"), &[]);
+    }
+}
+
+/// Whether the message or the data of an error names `word`.
+pub(super) fn mentions(outcome: Outcome<'_>, word: &str) -> bool {
+    let Outcome::Error(error) = outcome else { return false };
+    let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+    let data = error.get("data").map(Value::to_string).unwrap_or_default();
+    !word.is_empty() && [message, &data].iter().any(|text| text.to_lowercase().contains(&word.to_lowercase()))
+}
+
+/// The answered request, when it was one of `method` that the tester meant to be right.
+pub(super) fn proper<'m>(answer: &Answer<'m>, method: &str) -> Option<&'m Exchange> {
+    answer.exchange.filter(|exchange| exchange.method == method && !exchange.deliberate)
+}
+
+/// A method that was advertised is answered: -32601 shows that it is not there, other errors may have other reasons.
+pub(super) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    if proper(answer, method).is_none() {
+        return;
+    }
+    match answer.outcome.error_code() {
+        None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
+        Some(NO_METHOD) => {
+            ruling.fail(format!("{method} was answered with error -32601 although it is advertised"), &[])
+        }
+        _ => ruling.inconclusive(format!("{method} was answered with {}", answer.outcome.describe()), &[]),
+    }
+}
+
+/// Notes the older form of an empty result.
+pub(super) fn note_null(answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    if let Some((_, Value::Null)) = answer.result_of(method) {
+        ruling.pass();
+        ruling.note(format!("the result of {method} is null, the older form of an empty object"));
+    }
+}
+
+/// The first turn of a session that was opened again has to come about.
+pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
+    /// Refusals of the prompt itself: the message is not understood, or the session is not there.
+    const REFUSALS: [i64; 4] = [-32600, NO_METHOD, BAD_PARAMS, -32002];
+    let Some(exchange) = proper(answer, "session/prompt") else { return };
+    let session = exchange.session().and_then(|id| moment.talk.session(id));
+    let Some(turn) = session.and_then(|session| session.turn.as_ref()) else { return };
+    if turn.n != exchange.n || turn.after != Some(after) {
+        return;
+    }
+    // Content of other kinds may be refused for itself.
+    let blocks = exchange.params.get("prompt").and_then(Value::as_array);
+    let plain = blocks.is_some_and(|blocks| blocks.iter().all(|block| block.get("text").is_some_and(Value::is_string)));
+    match answer.outcome.error_code() {
+        Some(code) if plain && REFUSALS.contains(&code) => {
+            ruling.fail(format!("the prompt was answered with {}", answer.outcome.describe()), &[exchange.n]);
+        }
+        None if answer.result_of("session/prompt").is_some_and(|(_, result)| result.get("stopReason").is_some()) => {
+            ruling.pass()
+        }
+        _ => ruling.inconclusive(format!("the prompt was answered with {}", answer.outcome.describe()), &[exchange.n]),
+    }
+}
+
+/// Says that an area does not concern an agent that answered `initialize` without the capability.
+pub(super) fn decide_applicable(talk: &Conversation, path: &[&str], ruling: &mut Ruling<'_>) {
+    if talk.agent_lacks(path) {
+        ruling.not_applicable(format!("the agent does not advertise agentCapabilities.{}", path.join(".")));
+    }
+}
+
+/// Whether an update of this kind tells history: what was said, and which tools were called.
+pub(super) fn is_history(variant: &str) -> bool {
+    matches!(
+        variant,
+        "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" | "tool_call" | "tool_call_update"
+    )
+}
+
+/// Text without what formatting may change.
+pub(super) fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

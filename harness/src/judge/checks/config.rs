@@ -1,0 +1,322 @@
+//! Area `config`: the options of a session and their changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::common::{BAD_PARAMS, NO_METHOD, decide_implemented, mentions, proper};
+use super::modes::decide_anytime;
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Exchange, Session};
+use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("config.ids-unique", On::Payload(ids_unique)),
+    Check::agent("config.current-listed", On::Payload(current_listed)),
+    Check::agent("config.default-value", On::Response(default_value)),
+    Check::agent("config.boolean-gate", On::Payload(boolean_gate)),
+    Check::agent("config.boolean-shape", On::Payload(boolean_shape)),
+    Check::agent("config.category", On::Payload(category)),
+    Check::agent("config.set-implemented", On::Response(set_implemented)),
+    Check::agent("config.set-complete", On::Response(set_complete)),
+    Check::agent("config.set-effective", On::Response(set_effective)),
+    Check::agent("config.set-anytime", On::Response(set_anytime)),
+    Check::agent("config.set-boolean", On::Response(set_boolean)),
+    Check::agent("config.unknown-id", On::Response(unknown_id)),
+    Check::agent("config.unlisted-value", On::Response(unlisted_value)),
+    Check::agent("config.update-complete", On::Update(update_complete)),
+    Check::agent("config.in-sync", On::Payload(in_sync)),
+];
+
+const SET: &str = "session/set_config_option";
+
+/// The list of options in a result or in an update.
+fn list(value: &Value) -> Option<&Vec<Value>> {
+    value.get("configOptions").or_else(|| value.pointer("/update/configOptions"))?.as_array()
+}
+
+fn text<'m>(option: &'m Value, name: &str) -> Option<&'m str> {
+    option.get(name)?.as_str()
+}
+
+/// The values that a select offers, flat or in groups.
+fn values(option: &Value) -> impl Iterator<Item = &str> {
+    let offered = option.get("options").and_then(Value::as_array).into_iter().flatten();
+    let inner = |entry: &'_ Value| entry.get("options").and_then(Value::as_array).is_some();
+    let grouped = offered.clone().filter(move |entry| inner(entry)).flat_map(|group| {
+        let options = group.get("options").and_then(Value::as_array).into_iter().flatten();
+        options.filter_map(|entry| text(entry, "value"))
+    });
+    offered.filter_map(|entry| text(entry, "value")).chain(grouped)
+}
+
+fn ids(options: &[Value]) -> impl Iterator<Item = &str> {
+    options.iter().filter_map(|option| text(option, "id"))
+}
+
+/// "id: Unique identifier for this configuration option."
+fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let Some(options) = list(payload.value) else { return };
+    let mut seen = BTreeSet::new();
+    match ids(options).find(|id| !seen.insert(*id)) {
+        Some(doubled) => ruling.fail(format!("two options have the id `{doubled}`"), &[]),
+        None if seen.len() > 1 => ruling.pass(),
+        None => {}
+    }
+}
+
+/// "For `select` options this is a string value ID", of one of the values that it offers.
+fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (_, option) in
+        payload.places("SessionConfigOption").filter(|(_, option)| text(option, "type") == Some("select"))
+    {
+        let Some(current) = text(option, "currentValue") else { continue };
+        let id = text(option, "id").unwrap_or_default();
+        match values(option).collect::<Vec<_>>().as_slice() {
+            [] => {}
+            offered if offered.contains(&current) => ruling.pass(),
+            _ => ruling.fail(format!("the option `{id}` has the value `{current}`, which it does not offer"), &[]),
+        }
+    }
+}
+
+/// "This ensures the Agent can operate correctly even if … the Client doesn't support configuration options": a turn
+/// needs no setting before it.
+fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, "session/prompt") else { return };
+    let session = exchange.session().and_then(|id| moment.talk.session(id));
+    let Some(options) = session.and_then(|session| session.options.as_ref()).filter(|options| !options.is_empty())
+    else {
+        return;
+    };
+    if moment.talk.methods_used.contains(&(moment.from.other(), SET.to_owned())) {
+        return;
+    }
+    let named = ids(options).find(|id| mentions(answer.outcome, &format!("{id} is not set")));
+    let unset = ["no model selected", "no model was chosen", "choose a model", "select a model"];
+    let words = unset.into_iter().find(|words| mentions(answer.outcome, words));
+    match (answer.outcome, named.or(words)) {
+        (Outcome::Result(_), _) => ruling.pass(),
+        (Outcome::Error(_), Some(_)) if matches!(answer.outcome.error_code(), Some(BAD_PARAMS..=-32600)) => {
+            let message = format!("a turn without any setting was refused with {}", answer.outcome.describe());
+            ruling.fail(message, &[exchange.n]);
+        }
+        _ => {}
+    }
+}
+
+/// "Agents MUST NOT include `type: \"boolean\"` options in `configOptions` payloads unless the Client advertised support."
+fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let lacks = moment.talk.client_lacks(&["session", "configOptions", "boolean"]);
+    let (true, Some(options), Some((n, _))) = (lacks, list(payload.value), &moment.talk.initialize) else { return };
+    match options.iter().find(|option| text(option, "type") == Some("boolean")) {
+        Some(option) => {
+            let id = text(option, "id").unwrap_or_default();
+            let message =
+                format!("the option `{id}` is boolean, and the client did not advertise session.configOptions.boolean");
+            ruling.fail(message, &[*n]);
+        }
+        None if !options.is_empty() => ruling.pass(),
+        None => {}
+    }
+}
+
+/// `options` are "omitted when `type` is `\"boolean\"`".
+fn boolean_shape(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (_, option) in payload.places("SessionConfigBoolean") {
+        if option.get("options").is_some_and(|options| !options.is_null()) {
+            ruling.fail(format!("the boolean option `{}` has `options`", text(option, "id").unwrap_or_default()), &[]);
+        }
+    }
+}
+
+/// "Category names that do not begin with `_` are reserved for the ACP spec."
+fn category(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (_, option) in payload.places("SessionConfigOption") {
+        if let Some(category) = text(option, "category") {
+            let known = matches!(category, "mode" | "model" | "model_config" | "thought_level");
+            ruling.decide(known || category.starts_with('_'), || {
+                format!("the category `{category}` is reserved and not defined")
+            });
+        }
+    }
+}
+
+/// A request to change an option, with the option as it stood before.
+struct Change<'m> {
+    exchange: &'m Exchange,
+    session: &'m Session,
+    options: &'m [Value],
+    option: Option<&'m Value>,
+    value: &'m Value,
+}
+
+impl<'m> Change<'m> {
+    fn of(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
+        let exchange = proper(answer, SET)?;
+        let session = moment.talk.session(exchange.session()?)?;
+        let options = session.options.as_ref()?;
+        let id = exchange.text("configId")?;
+        let option = options.iter().find(|option| text(option, "id") == Some(id));
+        Some(Self { exchange, session, options, option, value: exchange.params.get("value")? })
+    }
+
+    /// The option, when the value is one that it can take.
+    fn valid(&self) -> Option<&'m Value> {
+        let option = self.option?;
+        let listed = self.value.as_str().is_some_and(|value| values(option).any(|offered| offered == value));
+        (listed || self.is_boolean() && self.value.is_boolean()).then_some(option)
+    }
+
+    fn is_boolean(&self) -> bool {
+        self.option.and_then(|option| text(option, "type")) == Some("boolean")
+    }
+}
+
+/// "Clients can change a config option value by calling the `session/set_config_option` method."
+fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if Change::of(moment, answer).is_some_and(|change| change.valid().is_some()) {
+        decide_implemented(answer, SET, ruling);
+    }
+}
+
+/// "The Agent MUST respond with the complete list of all configuration options and their current values."
+fn set_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
+    match list(result) {
+        Some(now) => decide_complete(change.options, now, ruling),
+        None if result.is_null() => ruling.fail("the result is null, and no list of the options", &[change.exchange.n]),
+        None => {}
+    }
+}
+
+/// Compares a list with the one before. An option may go when another one changes, such as an effort level with its
+/// model; of three and more that are down to one nothing but an incomplete list is left as the reason.
+fn decide_complete(before: &[Value], now: &[Value], ruling: &mut Ruling<'_>) {
+    let here: BTreeSet<&str> = ids(now).collect();
+    let gone: Vec<&str> = ids(before).filter(|id| !here.contains(id)).collect();
+    match gone.as_slice() {
+        [] if before.len() > 1 => ruling.pass(),
+        [] => {}
+        [_, _, ..] if now.len() < 2 => {
+            ruling.fail(
+                format!("the list has {} of {} options: `{}` are missing", now.len(), before.len(), gone.join("`, `")),
+                &[],
+            );
+        }
+        _ if now.len() < 2 => {
+            ruling.inconclusive(format!("the list lacks `{}`, one of two options", gone.join("`, `")), &[])
+        }
+        _ => ruling.note(format!("the list does not hold `{}` any more", gone.join("`, `"))),
+    }
+}
+
+/// The answer shows the value that was set, and not the one from before.
+fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
+    let Some(option) = change.valid() else { return };
+    let id = text(option, "id");
+    let now = list(result).and_then(|now| now.iter().find(|option| text(option, "id") == id)?.get("currentValue"));
+    let before = option.get("currentValue");
+    match now {
+        None => {}
+        Some(now) if now == change.value && before != Some(now) => ruling.pass(),
+        Some(now) if now == change.value => {}
+        Some(now) if before == Some(now) => {
+            let message = format!(
+                "the option `{}` was set to {}, and the result has {now}",
+                id.unwrap_or_default(),
+                change.value
+            );
+            ruling.fail(message, &[change.exchange.n]);
+        }
+        // A value may stand for another one, such as a default.
+        Some(now) => {
+            ruling.inconclusive(format!("{} was set, and the result has {now}", change.value), &[change.exchange.n])
+        }
+    }
+}
+
+/// An option "can be changed at any point during a session, whether the Agent is idle or generating a response."
+fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(change) = Change::of(moment, answer).filter(|change| change.valid().is_some()) {
+        decide_anytime(answer, change.exchange, change.session, ruling);
+    }
+}
+
+/// "For boolean options, Clients send `type: \"boolean\"` with a boolean `value`."
+fn set_boolean(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(change) = Change::of(moment, answer).filter(|change| change.is_boolean() && change.valid().is_some())
+    else {
+        return;
+    };
+    if change.exchange.text("type") != Some("boolean") {
+        return;
+    }
+    match answer.outcome.error_code() {
+        None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
+        Some(BAD_PARAMS) => {
+            let message = format!("setting a boolean option was answered with {}", answer.outcome.describe());
+            ruling.fail(message, &[change.exchange.n]);
+        }
+        _ => ruling
+            .inconclusive(format!("setting a boolean option was answered with {}", answer.outcome.describe()), &[]),
+    }
+}
+
+/// An option that the agent did not list is refused.
+fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(change) = Change::of(moment, answer).filter(|change| change.option.is_none()) {
+        decide_refused(answer, &change, "an option that is not listed", ruling);
+    }
+}
+
+/// "For `select` options, this must be one of the values listed in the option's `options` array."
+fn unlisted_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let change = Change::of(moment, answer).filter(|change| change.valid().is_none() && !change.is_boolean());
+    if let Some(change) = change.filter(|change| change.option.is_some() && change.value.is_string()) {
+        decide_refused(answer, &change, "a value that is not listed", ruling);
+    }
+}
+
+fn decide_refused(answer: &Answer<'_>, change: &Change<'_>, what: &str, ruling: &mut Ruling<'_>) {
+    match answer.outcome.error_code() {
+        None if matches!(answer.outcome, Outcome::Result(_)) => {
+            ruling.fail(format!("setting {what} succeeded"), &[change.exchange.n]);
+        }
+        Some(NO_METHOD) => {}
+        Some(BAD_PARAMS) => ruling.pass(),
+        _ => {
+            ruling.pass();
+            ruling.note(format!("setting {what} was refused with {}", answer.outcome.describe()));
+        }
+    }
+}
+
+/// "This notification also contains the complete configuration state."
+fn update_complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = moment.talk.session(update.session).filter(|_| update.variant == "config_option_update");
+    let before = session.and_then(|session| session.options.as_ref());
+    if let (Some(before), Some(now)) = (before, list(update.body)) {
+        decide_complete(before, now, ruling);
+    }
+}
+
+/// "Agents SHOULD keep both in sync": where a result has modes and an option with the same values.
+fn in_sync(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(options), Some(modes)) = (list(payload.value), payload.value.get("modes")) else { return };
+    let listed: BTreeMap<&str, ()> = modes
+        .get("availableModes")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|mode| Some((text(mode, "id")?, ())))
+        .collect();
+    let same = |option: &&Value| values(option).map(|value| (value, ())).collect::<BTreeMap<_, _>>() == listed;
+    let mut twins = options.iter().filter(|option| text(option, "category") == Some("mode")).filter(same);
+    if let (Some(option), Some(mode)) = (twins.next(), text(modes, "currentModeId")) {
+        let value = text(option, "currentValue").unwrap_or_default();
+        ruling.decide(value == mode, || format!("the current mode is `{mode}`, and the option for it says `{value}`"));
+    }
+}

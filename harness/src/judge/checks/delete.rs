@@ -1,0 +1,60 @@
+//! Area `delete`: sessions that are removed from the list.
+
+use super::common::{LOGIN, decide_applicable, decide_implemented, note_null, proper};
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::entries;
+use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("delete.implemented", On::Response(implemented)),
+    Check::agent("delete.implemented", On::End(applicable)),
+    Check::agent("delete.gone-from-list", On::Response(gone_from_list)),
+    Check::agent("delete.gone-from-list", On::End(applicable)),
+    Check::agent("delete.idempotent", On::Response(idempotent)),
+    Check::agent("delete.idempotent", On::End(applicable)),
+];
+
+const DELETE: &str = "session/delete";
+const CAPABILITY: [&str; 2] = ["sessionCapabilities", "delete"];
+
+fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_applicable(moment.talk, &CAPABILITY, ruling);
+}
+
+/// "Supplying `{}` means the Agent supports the method."
+fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    note_null(answer, DELETE, ruling);
+    if moment.talk.agent_has(&CAPABILITY) {
+        decide_implemented(answer, DELETE, ruling);
+    }
+}
+
+/// "Deleted sessions no longer appear in future `session/list` results."
+fn gone_from_list(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, page)) = answer.result_of("session/list") else { return };
+    let talk = moment.talk;
+    let deleted = |id: &str| talk.deleted.get(id).filter(|&&answered| exchange.n > answered);
+    let mut listed = entries(page).filter_map(|(id, _)| Some((id, *deleted(id)?)));
+    if let Some((id, answered)) = listed.next() {
+        ruling.fail(format!("the deleted session `{id}` is listed"), &[answered]);
+    } else if page.get("nextCursor").is_none_or(serde_json::Value::is_null)
+        && talk.deleted.keys().any(|id| talk.listed.contains(id) && deleted(id).is_some())
+    {
+        ruling.pass();
+    }
+}
+
+/// "Deleting an already-deleted session … SHOULD succeed silently."
+fn idempotent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, DELETE) else { return };
+    let Some(first) = exchange.session().and_then(|id| moment.talk.deleted.get(id)) else { return };
+    match answer.outcome {
+        Outcome::Result(_) => ruling.pass(),
+        Outcome::Error(_) if answer.outcome.error_code() == Some(LOGIN) => {}
+        Outcome::Error(_) => {
+            let message = format!("deleting the session again was answered with {}", answer.outcome.describe());
+            ruling.fail(message, &[exchange.n, *first]);
+        }
+    }
+}

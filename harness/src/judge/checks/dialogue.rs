@@ -1,0 +1,189 @@
+//! Area `jsonrpc`, second half: two parties that talk at the same time, and what error codes mean.
+
+use super::support::Finish;
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::Exchange;
+use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
+use crate::wire::RpcId;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("jsonrpc.independent-id-spaces.agent", On::Response(twin_answered)),
+    Check::agent("jsonrpc.independent-id-spaces.agent", On::End(twin_passed_over)),
+    Check::agent("jsonrpc.full-duplex.agent", On::Response(full_duplex)),
+    Check::agent("jsonrpc.error-code-meaning.agent", On::Response(error_code_meaning)),
+    Check::agent("jsonrpc.method-not-found.agent", On::Response(method_not_found)),
+    Check::agent("transport.flush.agent", On::Response(flush)),
+    Check::agent("transport.only-lf-delimits.agent", On::Response(only_lf)),
+    Check::agent("transport.only-lf-delimits.agent", On::End(only_lf_unanswered)),
+];
+
+/// A request may have the id of a request of the other party: it is answered all the same.
+fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some_and(|exchange| moment.talk.course.twins.contains_key(&exchange.n)) {
+        ruling.pass();
+    }
+}
+
+/// As above: it was waited for until its limit, and a later request was answered meanwhile.
+fn twin_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate) {
+        let Some(&twin) = talk.course.twins.get(&open.n) else { continue };
+        if talk.timed_out.contains_key(&open.n) && talk.fence.is_some_and(|fence| fence > open.n) {
+            let message = format!(
+                "{} was not answered; its id {} was that of a request of the agent as well",
+                open.method, open.id
+            );
+            ruling.fail(message, &[open.n, twin]);
+        }
+    }
+}
+
+/// Whether the answer takes no work, so that only an agent that does not listen makes the client wait for it.
+fn is_instant(method: &str) -> bool {
+    method.starts_with('_')
+}
+
+/// While a turn runs the agent goes on to read and to act. That it does not is shown by an answer that needs no work,
+/// and comes long after its request, right when the turn is over.
+fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    const LONG_US: u64 = 2_000_000;
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
+    let turns = || {
+        moment
+            .talk
+            .course
+            .sessions
+            .values()
+            .filter_map(|course| course.turn.as_ref())
+            .filter(|turn| turn.n < exchange.n)
+    };
+    let cancelled =
+        Finish::of(moment, answer).is_some_and(|f| f.turn.cancelled.is_some() && f.reason() == Some("cancelled"));
+    if turns().any(|turn| turn.ended.is_none()) || cancelled {
+        return ruling.pass();
+    }
+    let over = turns()
+        .filter(|turn| turn.at_cancel.is_none())
+        .find_map(|turn| turn.ended.filter(|(ended, _)| *ended > exchange.n));
+    if let Some((ended, us)) = over.filter(|(_, us)| is_instant(&exchange.method) && us - exchange.us > LONG_US) {
+        let waited = (us - exchange.us) / 1_000_000;
+        ruling.fail(
+            format!("{} was not answered for {waited} s, until the turn was over", exchange.method),
+            &[exchange.n, ended],
+        );
+    }
+}
+
+/// -32000 is "Authentication required", and has nothing to do with a mode or an option.
+fn error_code_meaning(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    const LOGIN: &[&str] =
+        &["auth", "log", "sign", "credential", "token", "key", "account", "subscri", "session expired"];
+    let (Some(exchange), Outcome::Error(error)) = (answer.exchange.filter(|e| !e.deliberate), answer.outcome) else {
+        return;
+    };
+    let unrelated = matches!(
+        exchange.method.as_str(),
+        "initialize"
+            | "session/set_mode"
+            | "session/set_config_option"
+            | "session/close"
+            | "session/list"
+            | "session/delete"
+    );
+    let text = error.to_string().to_lowercase();
+    let logged_in = exchange.method == "initialize" || !moment.talk.sessions.is_empty();
+    match answer.outcome.error_code() {
+        Some(-32000) if unrelated && logged_in && !LOGIN.iter().any(|word| text.contains(word)) => {
+            ruling.fail(
+                format!(
+                    "{} is answered with {}, and -32000 asks for a login",
+                    exchange.method,
+                    answer.outcome.describe()
+                ),
+                &[exchange.n],
+            );
+        }
+        Some(-32002) if exchange.method == "initialize" => {
+            ruling.fail("initialize is answered with -32002, and names nothing that could be missing", &[exchange.n]);
+        }
+        Some(-32000 | -32002 | -32800) => ruling.pass(),
+        _ => {}
+    }
+}
+
+/// -32601: "The method does not exist / is not available."
+fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let edition = moment.talk.edition;
+    let known = |exchange: &Exchange| {
+        let method = exchange.method.as_str();
+        edition.methods.knows(Party::Client, method)
+            || edition.draft_methods.knows(Party::Client, method)
+            || method.starts_with(['_', '$'])
+    };
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate && !known(exchange)) else { return };
+    if let Some(code) = answer.outcome.error_code() {
+        ruling
+            .decide(code == -32601, || format!("the unknown method {} is answered with error {code}", exchange.method));
+    }
+}
+
+/// A message is visible without more input. That it is not is shown by an answer that was waited for in vain, and comes
+/// at once when the agent's input is closed, which makes it flush what it held back.
+fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    const AT_ONCE_US: u64 = 1_000_000;
+    const LONG_US: u64 = 20_000_000;
+    let talk = moment.talk;
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate && exchange.method != "session/prompt")
+    else {
+        return;
+    };
+    let last_sent = talk.course.last_line.get(&moment.from.other()).map(|(n, _)| *n);
+    match (talk.course.closed_us, talk.timed_out.get(&exchange.n)) {
+        (None, None) if last_sent == Some(exchange.n) => ruling.pass(),
+        (Some(closed), Some(&verdict))
+            if moment.us - closed < AT_ONCE_US && closed - exchange.us.min(closed) > LONG_US =>
+        {
+            let message =
+                format!("the answer to {} came when the agent's input was closed, and not before", exchange.method);
+            ruling.fail(message, &[exchange.n, verdict]);
+        }
+        (_, Some(&verdict)) => {
+            ruling.inconclusive(
+                format!("the answer to {} came after its time limit", exchange.method),
+                &[exchange.n, verdict],
+            );
+        }
+        _ => {}
+    }
+}
+
+/// "Messages are delimited by newlines (\n)", and by no other separator of lines that Unicode knows.
+fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let Some(separated) = talk.course.separated.filter(|n| !talk.deliberate.contains(n)) else { return };
+    let unreadable = answer.outcome.error_code() == Some(-32700);
+    let after = talk.course.last_line.get(&moment.from.other()).is_some_and(|(n, _)| *n == separated);
+    match answer.exchange {
+        Some(exchange) if exchange.n == separated => {
+            ruling.decide(!unreadable, || "a message with a line separator in a string could not be read".to_owned());
+        }
+        None if unreadable && after && answer.id.is_none_or(|id| *id == RpcId::Null) && talk.deliberate.is_empty() => {
+            ruling.fail("a message with a line separator in a string could not be read", &[separated]);
+        }
+        _ => {}
+    }
+}
+
+/// As above: the request was waited for until its limit, and a later one was answered meanwhile.
+fn only_lf_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let separated = |open: &&Exchange| talk.course.separated == Some(open.n) && !open.deliberate;
+    for open in talk.open_of(moment.from.other()).filter(separated).filter(|open| open.method != "session/prompt") {
+        if talk.timed_out.contains_key(&open.n) && talk.fence.is_some_and(|fence| fence > open.n) {
+            ruling.fail(format!("{} with a line separator in a string was not answered", open.method), &[open.n]);
+        }
+    }
+}

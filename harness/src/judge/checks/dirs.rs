@@ -1,0 +1,110 @@
+//! Area `dirs`: the further roots of a session.
+
+use serde_json::Value;
+
+use super::common::{BAD_PARAMS, decide_applicable, mentions};
+use super::support::is_absolute;
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Exchange, Session};
+use crate::judge::moment::{Answer, Moment, Outcome, Payload};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("dirs.accepted", On::Response(accepted)),
+    Check::agent("dirs.accepted", On::End(applicable)),
+    Check::agent("dirs.omitted-equals-empty", On::Response(empty_accepted)),
+    Check::agent("dirs.omitted-equals-empty", On::End(applicable)),
+    Check::agent("dirs.list-gated", On::Payload(list_gated)),
+    Check::agent("dirs.list-complete", On::Payload(list_complete)),
+    Check::agent("dirs.list-complete", On::End(applicable)),
+];
+
+const CAPABILITY: [&str; 2] = ["sessionCapabilities", "additionalDirectories"];
+
+fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_applicable(moment.talk, &CAPABILITY, ruling);
+}
+
+/// The request that opened a session, with its list of roots.
+fn opening<'m>(moment: &Moment<'_>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Vec<Value>)> {
+    let exchange = answer.exchange.filter(|exchange| !exchange.deliberate && moment.talk.agent_has(&CAPABILITY))?;
+    let opens = matches!(exchange.method.as_str(), "session/new" | "session/load" | "session/resume");
+    Some((exchange, exchange.params.get("additionalDirectories").filter(|_| opens)?.as_array()?))
+}
+
+/// Agents that advertise the capability "allow Clients to include `additionalDirectories` on supported requests".
+fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((exchange, _)) = opening(moment, answer).filter(|(_, roots)| !roots.is_empty()) {
+        decide_accepted(answer, exchange, ruling);
+    }
+}
+
+/// "omitting the field or providing an empty array activates no additional roots": both are in order.
+fn empty_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((exchange, _)) = opening(moment, answer).filter(|(_, roots)| roots.is_empty()) {
+        decide_accepted(answer, exchange, ruling);
+    }
+}
+
+fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, ruling: &mut Ruling<'_>) {
+    let seen =
+        || format!("{} with additionalDirectories was answered with {}", exchange.method, answer.outcome.describe());
+    let named = ["additionalDirectories", "additional_directories"].iter().any(|name| mentions(answer.outcome, name));
+    match answer.outcome.error_code() {
+        None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
+        Some(BAD_PARAMS) if named => ruling.fail(seen(), &[exchange.n]),
+        _ => ruling.inconclusive(seen(), &[exchange.n]),
+    }
+}
+
+/// The roots that an entry of a listing reports; omitted and empty are the same.
+fn reported(entry: &Value) -> Option<&Vec<Value>> {
+    entry.get("additionalDirectories")?.as_array().filter(|roots| !roots.is_empty())
+}
+
+/// "Agents that also advertise `sessionCapabilities.additionalDirectories` may include" them in a listing.
+fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_lacks(&CAPABILITY)) {
+        let id = entry.get("sessionId").and_then(Value::as_str).unwrap_or_default();
+        let message = || format!("the entry of `{id}` has additionalDirectories, which the agent does not advertise");
+        ruling.decide(reported(entry).is_none(), message);
+    }
+}
+
+/// It reports "the complete ordered additional-root list associated with the listed session", of absolute paths.
+fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_has(&CAPABILITY)) {
+        let Some(roots) = reported(entry) else { continue };
+        let roots: Vec<&str> = roots.iter().filter_map(Value::as_str).collect();
+        let id = entry.get("sessionId").and_then(Value::as_str).unwrap_or_default();
+        match (roots.iter().find(|root| !is_absolute(root)), moment.talk.session(id)) {
+            (Some(root), _) => ruling.fail(format!("the root `{root}` of `{id}` is no absolute path"), &[]),
+            (None, Some(session)) => compare(id, &roots, session, ruling),
+            (None, None) => {}
+        }
+    }
+}
+
+fn compare(id: &str, roots: &[&str], session: &Session, ruling: &mut Ruling<'_>) {
+    let trim = |path: &str| path.trim_end_matches(['/', '\\']).to_owned();
+    let found: Vec<String> = roots.iter().map(|root| trim(root)).collect();
+    let given: Vec<String> = session.roots.iter().map(|root| trim(root)).collect();
+    let sorted = |list: &[String]| {
+        let mut list = list.to_vec();
+        list.sort();
+        list
+    };
+    let strange = found.iter().any(|root| !given.contains(root));
+    let doubled = sorted(&given).windows(2).any(|pair| pair[0] == pair[1]) || given.contains(&trim(&session.cwd));
+    if found == given {
+        ruling.pass();
+    } else if strange || doubled {
+        // The same directory has several names, and a list that names one twice has no clear form.
+        ruling.inconclusive(
+            format!("`{id}` was given the roots {given:?}, and the listing has {found:?}"),
+            &[session.known],
+        );
+    } else {
+        ruling.fail(format!("`{id}` was given the roots {given:?}, and the listing has {found:?}"), &[session.known]);
+    }
+}

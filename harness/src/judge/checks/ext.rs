@@ -1,0 +1,227 @@
+//! Area `ext`: what an agent may add to the protocol, and how it takes what others add.
+
+use serde_json::Value;
+
+use super::common::{NO_METHOD, mentions};
+use crate::judge::check::{Check, On};
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
+use crate::judge::ruling::Ruling;
+use crate::protocol::{Member, ProblemKind, Site};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("ext.no-custom-root-fields.agent", On::Payload(no_custom_root_fields)),
+    Check::agent("ext.meta-ignored.agent", On::Response(meta_ignored)),
+    Check::agent("ext.trace-keys.agent", On::Payload(trace_keys)),
+    Check::agent("ext.method-underscore.agent", On::Call(method_underscore)),
+    Check::agent("ext.direction.agent", On::Call(direction)),
+    Check::agent("ext.custom-request-answered.agent", On::Response(custom_request_answered)),
+    Check::agent("ext.custom-request-answered.agent", On::End(custom_request_passed_over)),
+    Check::agent("ext.unknown-custom-request.agent", On::Response(unknown_custom_request)),
+    Check::agent("ext.unknown-notification.agent", On::Response(unknown_notification)),
+    Check::agent("ext.capability-in-meta.agent", On::Call(capability_in_meta)),
+    Check::agent("ext.result-meta-tolerated.agent", On::Response(result_meta_tolerated)),
+];
+
+/// Members of the agent's messages that earlier schemas knew. They are legacy, and no names of an agent's own.
+const WITHDRAWN: [&str; 14] = [
+    "authMethods",
+    "authRequired",
+    "availableCommands",
+    "diff",
+    "label",
+    "link",
+    "meta",
+    "models",
+    "nes",
+    "optional",
+    "positionEncoding",
+    "stop",
+    "userMessageId",
+    "vars",
+];
+
+/// Methods of clients that earlier drafts knew.
+const WITHDRAWN_METHODS: [&str; 4] =
+    ["mcp/connect", "mcp/disconnect", "session/elicitation", "session/elicitation/complete"];
+
+/// "Implementations MUST NOT add any custom fields at the root of a type that's part of the specification."
+fn no_custom_root_fields(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let mut clean = !payload.parts.members.is_empty();
+    for member in payload.parts.members.iter().filter(|member| member.known == Site::Custom) {
+        if payload.drafts.contains(&member.at) || WITHDRAWN.contains(&member.name) {
+            ruling.note(format!("the member `{}` of {} is a draft's or withdrawn", member.at, payload.method));
+        } else if is_explained(payload, member) {
+            clean = false;
+        } else {
+            clean = false;
+            let what = if payload.is_result { "the result" } else { "the params" };
+            ruling.fail(format!("{what} of {} has the custom member `{}`", payload.method, member.at), &[]);
+        }
+    }
+    if clean {
+        ruling.pass();
+    }
+}
+
+/// Whether another requirement accounts for the member: its object lacks a required member, which this one is probably
+/// meant to be, or it is the `options` of a boolean option.
+fn is_explained(payload: &Payload<'_>, member: &Member<'_>) -> bool {
+    let parent = |at: &str| at.rsplit_once('/').map_or(String::new(), |(parent, _)| parent.to_owned());
+    let object = parent(&member.at);
+    let misnamed = payload.problems.iter().any(|p| p.kind == ProblemKind::Missing && parent(&p.at) == object);
+    let kind = payload.value.pointer(&object).and_then(|object| object.get("type"));
+    misnamed || member.name == "options" && kind == Some(&Value::from("boolean"))
+}
+
+/// Unknown keys in `_meta` change nothing: "Implementations MUST NOT make assumptions about values at these keys."
+fn meta_ignored(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
+    let carried = exchange.params.get("_meta").and_then(Value::as_object).is_some_and(|meta| !meta.is_empty());
+    match answer.outcome {
+        _ if !carried => {}
+        Outcome::Result(_) => ruling.pass(),
+        Outcome::Error(_) if mentions(answer.outcome, "_meta") => {
+            let message = format!("{} with _meta was answered with {}", exchange.method, answer.outcome.describe());
+            ruling.fail(message, &[exchange.n]);
+        }
+        Outcome::Error(_) => {}
+    }
+}
+
+/// `traceparent`, `tracestate` and `baggage` "SHOULD be reserved for W3C trace context".
+fn trace_keys(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for meta in payload.parts.members.iter().filter(|member| member.name == "_meta") {
+        for key in ["traceparent", "tracestate", "baggage"] {
+            let Some(value) = meta.value.get(key) else { continue };
+            let good = value.as_str().is_some_and(|text| key != "traceparent" || is_traceparent(text));
+            ruling.decide(good, || {
+                format!("the member `{key}` of _meta is {value}, and not in the form of W3C trace context")
+            });
+        }
+    }
+}
+
+/// `version-traceid-parentid-flags`, in lower-case hexadecimal digits.
+fn is_traceparent(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let hex = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let long = |part: &&str, length| part.len() == length && hex(part);
+    matches!(parts.as_slice(), [version, trace, parent, flags, ..]
+        if long(version, 2) && long(trace, 32) && long(parent, 16) && long(flags, 2))
+}
+
+/// Custom methods are allowed "as long as their name starts with an underscore (`_`)".
+fn method_underscore(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let edition = moment.talk.edition;
+    let plain = |name: &str| name.replace(['_', '-', '/', '.'], "").to_lowercase();
+    let parties = [moment.from, moment.from.other()];
+    let drafted = parties.iter().any(|&party| edition.draft_methods.knows(party, call.method));
+    let known = parties.iter().any(|&party| edition.methods.knows(party, call.method));
+    let misspelt = edition.methods.names(moment.from).any(|name| plain(name) == plain(call.method));
+    match call.method {
+        method if method.starts_with('_') => ruling.pass(),
+        _ if known => ruling.pass(),
+        // These have rules of their own in the area `jsonrpc`.
+        method if method.starts_with("rpc.") || misspelt => {}
+        method if drafted || WITHDRAWN_METHODS.contains(&method) => {
+            ruling.note(format!("the method `{method}` is a draft's or withdrawn"));
+        }
+        method => ruling.fail(format!("`{method}` is no method of the protocol and has no leading underscore"), &[]),
+    }
+}
+
+/// The agent calls what clients implement, and not its own methods.
+fn direction(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let methods = &moment.talk.edition.methods;
+    if methods.knows(moment.from, call.method) {
+        ruling.pass();
+    } else if methods.knows(moment.from.other(), call.method) {
+        ruling.fail(format!("`{}` is a method for clients to call", call.method), &[]);
+    }
+}
+
+/// "Upon receiving a custom request, implementations MUST respond accordingly with the provided `id`."
+fn custom_request_answered(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some_and(|exchange| exchange.method.starts_with('_')) {
+        ruling.pass();
+    }
+}
+
+/// A custom request is passed over when its time limit went by and a request that was sent later has its answer.
+fn custom_request_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    for open in talk.open_of(moment.from.other()).filter(|open| open.method.starts_with('_') && !open.deliberate) {
+        let Some(&verdict) = talk.timed_out.get(&open.n) else { continue };
+        let message = format!("the custom request {} had no answer before its time limit", open.method);
+        if talk.answered_after(moment.from, open.n) {
+            ruling.fail(format!("{message}, though a later request was answered"), &[open.n, verdict]);
+        } else {
+            ruling.inconclusive(message, &[open.n, verdict]);
+        }
+    }
+}
+
+/// The custom requests that the tester invented; no agent can know them.
+const INVENTED: &str = "_acp-conformance/";
+
+/// An unknown custom request "should" be answered with the error "Method not found".
+fn unknown_custom_request(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange.filter(|exchange| exchange.method.starts_with(INVENTED)) else { return };
+    match answer.outcome.error_code() {
+        Some(NO_METHOD) => ruling.pass(),
+        None if matches!(answer.outcome, Outcome::Result(_)) => {
+            ruling.fail(format!("the invented request {} was answered with a result", exchange.method), &[exchange.n]);
+        }
+        _ => ruling.note(format!("an unknown custom request was answered with {}", answer.outcome.describe())),
+    }
+}
+
+/// "Unlike with custom requests, implementations SHOULD ignore unrecognized notifications."
+fn unknown_notification(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((told, method)) = &moment.talk.last_notification else { return };
+    if moment.talk.edition.methods.knows(moment.from.other(), method) {
+        return;
+    }
+    let unread = moment.talk.unreadable.contains_key(&moment.from.other());
+    match answer.exchange {
+        Some(exchange) if exchange.n > *told => ruling.pass(),
+        None if answer.id.is_none_or(|id| *id == crate::wire::RpcId::Null) && !unread => {
+            ruling.fail(
+                format!("the unknown notification {method} was answered with {}", answer.outcome.describe()),
+                &[*told],
+            );
+        }
+        _ => {}
+    }
+}
+
+/// "Implementations SHOULD use the `_meta` field in capability objects to advertise support for extensions."
+fn capability_in_meta(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (true, Some((n, result))) = (call.method.starts_with('_'), &moment.talk.initialized) else { return };
+    if result.to_string().contains("\"_meta\":{\"") {
+        ruling.pass();
+    } else {
+        ruling
+            .fail(format!("{} was called, and no _meta in the result of initialize announces it", call.method), &[*n]);
+    }
+}
+
+/// Results may carry `_meta`, as all types of the protocol may.
+fn result_meta_tolerated(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let prompt = answer.exchange.filter(|exchange| exchange.method == "session/prompt");
+    let session = prompt.and_then(|prompt| moment.talk.session(prompt.session()?));
+    let Some((session, turn)) = session.and_then(|session| Some((session, session.turn.as_ref()?))) else { return };
+    let Some(carried) = turn.meta_answer else { return };
+    let mut tools = turn.tools.iter().filter_map(|id| session.tools.get(id));
+    match answer.outcome {
+        Outcome::Result(_) if !tools.any(|tool| tool.status == "failed") => ruling.pass(),
+        Outcome::Error(_) if mentions(answer.outcome, "_meta") => {
+            let message = format!("after a result with _meta the turn ended in {}", answer.outcome.describe());
+            ruling.fail(message, &[carried]);
+        }
+        _ => ruling.inconclusive(
+            "after a result with _meta a tool call or the turn failed, maybe for another reason",
+            &[carried],
+        ),
+    }
+}

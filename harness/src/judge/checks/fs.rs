@@ -1,0 +1,165 @@
+//! Area `fs`: how the agent uses the client's files.
+
+use super::common::{decide_absolute, proper};
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::Session;
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("fs.read.capability", On::Call(read_capability)),
+    Check::agent("fs.read.capability", On::Response(read_without)),
+    Check::agent("fs.write.capability", On::Call(write_capability)),
+    Check::agent("fs.write.capability", On::Response(write_without)),
+    Check::agent("fs.read.path-absolute", On::Call(read_path_absolute)),
+    Check::agent("fs.write.path-absolute", On::Call(write_path_absolute)),
+    Check::agent("fs.read.line-one-based", On::Call(line_one_based)),
+    Check::agent("fs.session-known", On::Call(session_known)),
+    Check::agent("fs.error-survived", On::Response(error_survived)),
+];
+
+const READ: &str = "fs/read_text_file";
+const WRITE: &str = "fs/write_text_file";
+
+/// "If `readTextFile` or `writeTextFile` is `false` or not present, the Agent MUST NOT attempt to call …"
+fn read_capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    forbid(moment, call, READ, &["fs", "readTextFile"], ruling);
+}
+
+/// As above, for writing.
+fn write_capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    forbid(moment, call, WRITE, &["fs", "writeTextFile"], ruling);
+}
+
+/// Shown by a turn that read a file by other means.
+fn read_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if moment.talk.client_lacks(&["fs", "readTextFile"]) && turn_did(moment, answer, "read") {
+        ruling.pass();
+    }
+}
+
+/// Shown by a turn that changed a file by other means.
+fn write_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if moment.talk.client_lacks(&["fs", "writeTextFile"]) && turn_did(moment, answer, "edit") {
+        ruling.pass();
+    }
+}
+
+/// Fails a call of `method`, or of all methods below it when it ends in a slash, to a client without the capability.
+pub(super) fn forbid(moment: &Moment<'_>, call: &CallSeen<'_>, method: &str, path: &[&str], ruling: &mut Ruling<'_>) {
+    let meant = call.method == method || method.ends_with('/') && call.method.starts_with(method);
+    let (true, true, Some((n, _))) = (meant, moment.talk.client_lacks(path), &moment.talk.initialize) else { return };
+    let message = format!("{} was called, and the client did not advertise {}", call.method, path.join("."));
+    if moment.talk.deliberate.contains(n) {
+        ruling.inconclusive(format!("{message}, in an initialize request that was wrong on purpose"), &[*n]);
+    } else {
+        ruling.fail(message, &[*n]);
+    }
+}
+
+/// Whether this answer ends a turn in which a tool of that kind was called and not held back by the client.
+pub(super) fn turn_did(moment: &Moment<'_>, answer: &Answer<'_>, kind: &str) -> bool {
+    let session = proper(answer, "session/prompt").and_then(|prompt| moment.talk.session(prompt.session()?));
+    let Some((session, turn)) = session.and_then(|session| Some((session, session.turn.as_ref()?))) else {
+        return false;
+    };
+    let ended = matches!(answer.outcome, Outcome::Result(_)) && turn.cancelled.is_none();
+    let mut tools = turn.tools.iter().filter_map(|id| session.tools.get(id));
+    ended && tools.any(|tool| tool.kind == kind && tool.is_allowed())
+}
+
+/// "path: Absolute path to the file to read."
+fn read_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let (READ, Some(path)) = (call.method, call.text("path")) {
+        decide_absolute(moment, call.text("sessionId"), "the path to read", path, ruling);
+    }
+}
+
+/// "path: Absolute path to the file to write."
+fn write_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let (WRITE, Some(path)) = (call.method, call.text("path")) {
+        decide_absolute(moment, call.text("sessionId"), "the path to write", path, ruling);
+    }
+}
+
+/// "Optional line number to start reading from (1-based)."
+fn line_one_based(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let line = call.params.and_then(|params| params.get("line")?.as_i64());
+    if let (READ, Some(line @ 0..)) = (call.method, line) {
+        ruling.decide(line > 0, || "line is 0, and lines count from 1".to_owned());
+    }
+}
+
+/// "The Session ID for this request": of a session that the client knows, and in which something goes on.
+fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (READ | WRITE, Some(id)) = (call.method, call.text("sessionId")) else { return };
+    let talk = moment.talk;
+    let mut open = talk.open_of(moment.from.other());
+    let Some(session) = talk.session(id) else {
+        // A session that is being made has no name for the client yet, and what the client names it may mean.
+        let excuse = open.find(|o| o.method == "session/new" || o.method == "session/fork" || o.session() == Some(id));
+        match excuse {
+            Some(open) => {
+                ruling.inconclusive(format!("the session `{id}` is unknown while {} waits", open.method), &[open.n])
+            }
+            None if talk.initialize.is_none() => {}
+            None => ruling.fail(format!("the client knows no session `{id}`"), &[]),
+        }
+        return;
+    };
+    let other = call.text("path").and_then(|path| meant_by_path(moment, session, path));
+    match other {
+        Some((other, n)) => {
+            let message =
+                format!("the session `{id}` was never prompted, and the path belongs to the running session `{other}`");
+            ruling.fail(message, &[n]);
+        }
+        None => ruling.pass(),
+    }
+}
+
+/// The one session with a running turn that the path lies in, when the named one never had a turn and is elsewhere.
+fn meant_by_path<'m>(moment: &Moment<'m>, named: &Session, path: &str) -> Option<(&'m str, usize)> {
+    let inside = |session: &Session| {
+        let mut roots = session.roots.iter().chain([&session.cwd]);
+        roots.any(|root| !root.is_empty() && std::path::Path::new(path).starts_with(root))
+    };
+    if named.prompts > 0 || named.loading.is_some() || named.resuming.is_some() || inside(named) {
+        return None;
+    }
+    let mut running = moment.talk.sessions.iter().filter(|(_, session)| session.turn.is_some());
+    let (id, session) = running.next().filter(|(_, session)| inside(session))?;
+    running.next().is_none().then_some(())?;
+    Some((id, session.turn.as_ref()?.n))
+}
+
+/// An error answer of the client does not end the turn in the same error.
+fn error_survived(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    decide_survived(moment, answer, "fs/", ruling);
+}
+
+/// Judges a turn in which the client answered a request below `prefix` with an error.
+///
+/// That the prompt fails too may be the model's doing; only the client's own words in the error show where it came from.
+pub(super) fn decide_survived(moment: &Moment<'_>, answer: &Answer<'_>, prefix: &str, ruling: &mut Ruling<'_>) {
+    const SHORTEST: usize = 8;
+    let Some(prompt) = proper(answer, "session/prompt") else { return };
+    let turn = prompt.session().and_then(|id| moment.talk.session(id)?.turn.as_ref());
+    let refused = turn.into_iter().flat_map(|turn| &turn.refused).filter(|refusal| refusal.method.starts_with(prefix));
+    for refusal in refused {
+        let words = refusal.message.as_str();
+        match answer.outcome {
+            Outcome::Result(_) => ruling.pass(),
+            _ if words.len() >= SHORTEST && super::common::mentions(answer.outcome, words) => {
+                let message =
+                    format!("the client refused {}, and that error came back as the turn's: `{words}`", refusal.method);
+                ruling.fail(message, &[refusal.n]);
+            }
+            Outcome::Error(_) => {
+                let message =
+                    format!("the turn failed after the client refused {}, maybe for another reason", refusal.method);
+                ruling.inconclusive(message, &[refusal.n]);
+            }
+        }
+    }
+}

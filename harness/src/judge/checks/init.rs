@@ -1,0 +1,206 @@
+//! Area `init`: the handshake.
+
+use serde_json::Value;
+
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Conversation, Exchange};
+use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+use crate::protocol::Site;
+use crate::requirement::Party;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("init.respond", On::Response(accepted::<ORDINARY>)),
+    Check::agent("init.minimal-accepted.agent", On::Response(accepted::<MINIMAL>)),
+    Check::agent("init.unknown-capability-tolerated.agent", On::Response(accepted::<UNKNOWN>)),
+    Check::agent("init.version.no-error", On::Response(version_no_error)),
+    Check::agent("init.version.same", On::Response(version_same)),
+    Check::agent("init.version.fallback", On::Response(version_fallback)),
+    Check::agent("init.agent-info", On::Response(agent_info)),
+    Check::agent("init.capabilities-declared.agent", On::Response(capabilities_declared)),
+    Check::agent("init.silent-before", On::Response(silent_before)),
+    Check::agent("init.baseline-methods.agent", On::Response(baseline_methods)),
+];
+
+/// An `initialize` as clients usually send it.
+pub(super) const ORDINARY: u8 = 0;
+/// An `initialize` with nothing but the version.
+pub(super) const MINIMAL: u8 = 1;
+/// An `initialize` with capabilities that no schema knows, or `_meta` inside them.
+pub(super) const UNKNOWN: u8 = 2;
+/// An `initialize` with nulls.
+pub(super) const NULLS: u8 = 3;
+
+/// The first `initialize` of a connection, when the tester meant it well.
+fn first<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, Option<u64>)> {
+    let exchange = answer.exchange.filter(|exchange| exchange.method == "initialize" && !exchange.deliberate)?;
+    let first = moment.talk.initialize.as_ref().is_some_and(|(n, _)| *n == exchange.n);
+    let valid = moment.talk.edition.stable.problems("InitializeRequest", &exchange.params).is_empty();
+    (first && valid).then(|| (exchange, exchange.params.get("protocolVersion").and_then(Value::as_u64)))
+}
+
+/// What is unusual about a valid `initialize`.
+fn traits(talk: &Conversation, params: &Value) -> Vec<u8> {
+    let parts = talk.edition.stable.parts("InitializeRequest", params);
+    let inside = |at: &str| at.starts_with("/clientCapabilities/");
+    let unknown = |name: &str, known: &Site| *known != Site::Defined || name == "_meta";
+    let found = [
+        (MINIMAL, params.as_object().is_some_and(|params| params.len() == 1)),
+        (UNKNOWN, parts.members.iter().any(|m| inside(&m.at) && unknown(m.name, &m.known))),
+        (NULLS, parts.members.iter().any(|m| m.known == Site::Defined && m.value.is_null())),
+    ];
+    let traits: Vec<u8> = found.into_iter().filter(|(_, found)| *found).map(|(unusual, _)| unusual).collect();
+    if traits.is_empty() { vec![ORDINARY] } else { traits }
+}
+
+/// "The Agent MUST respond with the chosen protocol version and the capabilities it supports", whatever of the optional
+/// members the request has: capabilities are optional, new ones are "not a breaking change", and null is an absence.
+pub(super) fn accepted<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, version)) = first(moment, answer) else { return };
+    let traits = traits(moment.talk, &exchange.params);
+    if version != Some(u64::from(moment.talk.edition.major)) || !traits.contains(&TRAIT) {
+        return;
+    }
+    let seen = format!("a valid initialize was answered with {}", answer.outcome.describe());
+    match answer.outcome {
+        Outcome::Result(result) if result.is_object() => {
+            if result.get("agentCapabilities").is_none() {
+                ruling.note("the result of initialize has no agentCapabilities, which means none at all");
+            }
+            ruling.pass();
+        }
+        Outcome::Result(Value::Null) => ruling.fail("initialize was answered with null", &[exchange.n]),
+        Outcome::Result(_) => {}
+        Outcome::Error(_) if answer.outcome.error_code() == Some(-32000) || traits.len() > 1 => {
+            ruling.inconclusive(seen, &[exchange.n]);
+        }
+        Outcome::Error(_) => ruling.fail(seen, &[exchange.n]),
+    }
+}
+
+/// "Otherwise, the Agent MUST respond with the latest version it supports": a result, and no error.
+fn version_no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, Some(version))) = first(moment, answer) else { return };
+    if version == u64::from(moment.talk.edition.major) {
+        return;
+    }
+    let Outcome::Error(error) = answer.outcome else { return ruling.pass() };
+    let seen = format!("a request for version {version} was answered with {}", answer.outcome.describe());
+    let text = error.to_string();
+    // An agent that speaks version 2 as well may want a request for it in the shape of version 2.
+    let other_shape = version == 2 || text.contains("`info`") || text.contains("\"info\"");
+    match answer.outcome.error_code() {
+        Some(-32000) => ruling.inconclusive(seen, &[exchange.n]),
+        Some(-32602) if other_shape => ruling.inconclusive(seen, &[exchange.n]),
+        Some(-32022) => ruling.fail(format!("{seen}, as version 2 has it"), &[exchange.n]),
+        _ => ruling.fail(seen, &[exchange.n]),
+    }
+}
+
+/// "If the Agent supports the requested version, it MUST respond with the same version." That it does support it is
+/// shown by a result in the shape of that version.
+fn version_same(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, Some(asked))) = first(moment, answer) else { return };
+    let Outcome::Result(result) = answer.outcome else { return };
+    let Some(given) = result.get("protocolVersion").and_then(Value::as_u64) else { return };
+    let shape = result.get("agentCapabilities").is_some() || result.get("agentInfo").is_some();
+    match asked == u64::from(moment.talk.edition.major) {
+        true if given == asked => ruling.pass(),
+        true if shape => {
+            let message =
+                format!("asked for version {asked}, the agent answers {given}, in the shape of version {asked}");
+            ruling.fail(message, &[exchange.n]);
+        }
+        true => ruling.not_applicable(format!("the agent answered version {given} to a request for version {asked}")),
+        false => {}
+    }
+}
+
+/// "Otherwise, the Agent MUST respond with the latest version it supports": never with one that does not exist.
+fn version_fallback(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    const NEWEST: u64 = 2;
+    let Some((exchange, Some(asked))) = first(moment, answer) else { return };
+    let Outcome::Result(result) = answer.outcome else { return };
+    let Some(given) = result.get("protocolVersion").and_then(Value::as_u64) else { return };
+    match given {
+        _ if (1..=NEWEST).contains(&asked) => {}
+        1..=NEWEST => ruling.pass(),
+        _ if given == asked && asked > NEWEST => {
+            ruling.fail(
+                format!("the agent answers version {given}, which does not exist, because it was asked for"),
+                &[exchange.n],
+            );
+        }
+        _ => ruling.inconclusive(format!("asked for version {asked}, the agent answers {given}"), &[exchange.n]),
+    }
+}
+
+/// "It SHOULD also provide a name and version to the Client as well."
+fn agent_info(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((_, result)) = answer.result_of("initialize") else { return };
+    if result.get("protocolVersion").and_then(Value::as_u64) == Some(u64::from(moment.talk.edition.major)) {
+        let given = result.get("agentInfo").is_some_and(|info| !info.is_null());
+        ruling.decide(given, || "the result of initialize has no agentInfo".to_owned());
+    }
+}
+
+/// Optional methods, each with the capability that announces it.
+const OPTIONAL: &[(&str, &[&str])] = &[
+    ("session/load", &["loadSession"]),
+    ("session/resume", &["sessionCapabilities", "resume"]),
+    ("session/list", &["sessionCapabilities", "list"]),
+    ("session/delete", &["sessionCapabilities", "delete"]),
+    ("session/close", &["sessionCapabilities", "close"]),
+    ("logout", &["auth", "logout"]),
+];
+
+/// "The Agent SHOULD specify whether it supports the following capabilities": what works has been announced.
+fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
+    let optional = OPTIONAL.iter().find(|(method, _)| *method == exchange.method);
+    let Some((method, path)) = optional.filter(|_| moment.talk.initialized.is_some()) else { return };
+    match answer.outcome {
+        Outcome::Result(_) if moment.talk.agent_has(path) => ruling.pass(),
+        Outcome::Result(_) => {
+            ruling.fail(format!("{method} works, and `{}` was not advertised", path.join(".")), &[exchange.n]);
+        }
+        Outcome::Error(_) if !moment.talk.agent_has(path) && answer.outcome.error_code() == Some(-32601) => {
+            ruling.pass()
+        }
+        Outcome::Error(_) => {}
+    }
+}
+
+/// Nothing is agreed on before the answer to `initialize`.
+fn silent_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "initialize") else { return };
+    let methods =
+        |party: Party| talk.methods_used.iter().filter(move |(from, _)| *from == party).map(|(_, method)| method);
+    // A recording that begins in the middle shows nothing about the beginning.
+    if talk.initialized.is_some() || !methods(Party::Client).eq(["initialize"]) {
+        return;
+    }
+    match talk.course.first_call {
+        Some(call) => {
+            let method = methods(Party::Agent).next().map_or("a call", String::as_str);
+            ruling.fail(format!("the agent sent {method} before it answered initialize"), &[call, exchange.n]);
+        }
+        None => ruling.pass(),
+    }
+}
+
+/// "As a baseline, all Agents MUST support session/new, session/prompt, session/cancel, and session/update."
+fn baseline_methods(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
+    let baseline = matches!(exchange.method.as_str(), "session/new" | "session/prompt");
+    if !baseline || moment.talk.version() != Some(u64::from(moment.talk.edition.major)) {
+        return;
+    }
+    match answer.outcome.error_code() {
+        Some(-32601) => ruling.fail(format!("{} is not implemented", exchange.method), &[exchange.n]),
+        Some(-32000) => ruling.inconclusive(format!("{} asks for a login", exchange.method), &[exchange.n]),
+        None if exchange.method == "session/prompt" => ruling.pass(),
+        _ => {}
+    }
+}

@@ -1,0 +1,268 @@
+//! Area `jsonrpc`: the envelope of messages, and how answers belong to requests.
+
+use serde_json::Value;
+
+use crate::judge::check::{Check, On};
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+use crate::wire::{Envelope, RpcId};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("jsonrpc.version-member.agent", On::Message(version_member)),
+    Check::agent("jsonrpc.kind-unambiguous.agent", On::Message(kind_unambiguous)),
+    Check::agent("jsonrpc.request-id-type.agent", On::Call(request_id_type)),
+    Check::agent("jsonrpc.request-id-not-null.agent", On::Call(request_id_not_null)),
+    Check::agent("jsonrpc.request-id-integral.agent", On::Call(request_id_integral)),
+    Check::agent("jsonrpc.request-id-unique.agent", On::Call(request_id_unique)),
+    Check::agent("jsonrpc.method-string.agent", On::Message(method_string)),
+    Check::agent("jsonrpc.method-string.agent", On::Call(method_spelling)),
+    Check::agent("jsonrpc.reserved-rpc-prefix.agent", On::Call(reserved_prefix)),
+    Check::agent("jsonrpc.params-object.agent", On::Call(params_object)),
+    Check::agent("jsonrpc.notification-no-response.agent", On::Response(notification_no_response)),
+    Check::agent("jsonrpc.notification-no-response.agent", On::End(notification_unanswered)),
+    Check::agent("jsonrpc.response-always.agent", On::Response(response_came)),
+    Check::agent("jsonrpc.response-always.agent", On::End(response_always)),
+    Check::agent("jsonrpc.response-once.agent", On::Response(response_once)),
+    Check::agent("jsonrpc.response-id.agent", On::Response(response_id)),
+    Check::agent("jsonrpc.response-id-known.agent", On::Response(response_id_known)),
+    Check::agent("jsonrpc.response-xor.agent", On::Message(response_xor)),
+    Check::agent("jsonrpc.error-shape.agent", On::Response(error_shape)),
+    Check::agent("jsonrpc.error-null-id.agent", On::Response(error_null_id)),
+    Check::agent("jsonrpc.error-message-concise.agent", On::Response(error_message_concise)),
+    Check::agent("jsonrpc.error-code-range.agent", On::Response(error_code_range)),
+];
+
+/// "jsonrpc: … MUST be exactly \"2.0\"."
+fn version_member(_: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
+    let version = message.get("jsonrpc");
+    ruling.decide(version == Some(&Value::from("2.0")), || match version {
+        None => "the member `jsonrpc` is missing".to_owned(),
+        Some(other) => format!("`jsonrpc` is {other}, and not \"2.0\""),
+    });
+}
+
+/// A message is exactly one of request, notification and response.
+fn kind_unambiguous(_: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
+    let has = |name: &str| message.get(name).is_some();
+    let answers = has("result") || has("error");
+    match (has("method"), answers) {
+        (true, true) => ruling.fail("the message has a method and is an answer as well", &[]),
+        (false, false) => ruling.fail("the message has neither method nor result nor error", &[]),
+        _ => ruling.pass(),
+    }
+}
+
+/// "id … MUST contain a String, Number, or NULL value"; ACP narrows numbers to integers.
+fn request_id_type(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(id) = call.id {
+        let good = id.is_null() || id.is_string() || id.is_number();
+        ruling.decide(good, || format!("the id {id} is no string, number or null"));
+    }
+}
+
+/// "The use of Null as a value for the id member in a Request is discouraged."
+fn request_id_not_null(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(id) = call.id {
+        ruling.decide(!id.is_null(), || "a request has the id null".to_owned());
+    }
+}
+
+/// "Numbers SHOULD NOT contain fractional parts."
+fn request_id_integral(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(number) = call.id.and_then(Value::as_f64) {
+        ruling.decide(number.fract() == 0.0, || format!("the id {number} has a fraction"));
+    }
+}
+
+/// An id tells answers apart only as long as it is not in use twice.
+fn request_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(id) = call.id.filter(|id| !id.is_null()) {
+        let open = moment.talk.open.get(&(moment.from, RpcId::new(id)));
+        match open {
+            Some(other) => ruling.fail(format!("the id {id} is in use by an unanswered {}", other.method), &[other.n]),
+            None => ruling.pass(),
+        }
+    }
+}
+
+/// "method: A String containing the name of the method to be invoked."
+fn method_string(_: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(method) = message.get("method").filter(|method| !method.is_string()) {
+        ruling.fail(format!("the method is {method}, and no string"), &[]);
+    }
+}
+
+/// A method in another spelling than the protocol's is none of its methods.
+fn method_spelling(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let plain = |name: &str| name.replace(['_', '-', '/', '.'], "").to_lowercase();
+    let mut names = moment.talk.edition.methods.names(moment.from);
+    let meant = names.find(|known| *known != call.method && plain(known) == plain(call.method));
+    match meant {
+        Some(known) if !call.method.starts_with('_') => {
+            ruling.fail(format!("the method `{}` is spelt `{known}` in the protocol", call.method), &[]);
+        }
+        _ => ruling.pass(),
+    }
+}
+
+/// "Method names that begin with the word rpc followed by a period character … MUST NOT be used for anything else."
+fn reserved_prefix(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    ruling.decide(!call.method.starts_with("rpc."), || format!("the method `{}` is reserved by JSON-RPC", call.method));
+}
+
+/// ACP types all params as objects.
+fn params_object(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(params) = call.params {
+        ruling.decide(params.is_object() || params.is_null(), || "params are neither an object nor null".to_owned());
+    }
+}
+
+/// "The Server MUST NOT reply to a Notification." An answer that fits no request, right behind a notification, is one.
+fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some() || answer.id.is_some_and(|id| *id != RpcId::Null) {
+        return;
+    }
+    let unread = moment.talk.unreadable.get(&moment.from.other());
+    // The two cancellations have requirements of their own about this.
+    let own = |method: &str| matches!(method, "session/cancel" | "$/cancel_request");
+    if let (Some((n, method)), None) = (moment.talk.last_notification.as_ref().filter(|(_, m)| !own(m)), unread) {
+        ruling.fail(format!("an answer without a request came after the notification {method}"), &[*n]);
+    }
+}
+
+/// Exercised when a notification was sent and a later request was answered without an answer in between.
+fn notification_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    if let (Some((told, _)), Some(fence)) = (&moment.talk.last_notification, moment.talk.fence)
+        && *told < fence
+    {
+        ruling.pass();
+    }
+}
+
+/// "the Server MUST reply with a Response" to every request.
+fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some() {
+        ruling.pass();
+    }
+}
+
+/// A request is passed over when it was waited for until its limit, and the agent answered a later one meanwhile.
+fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate && open.method != "session/prompt") {
+        let Some(&verdict) = talk.timed_out.get(&open.n) else { continue };
+        let later = talk.fence.filter(|&fence| fence > open.n);
+        let waited = "had no answer before its time limit";
+        match later {
+            Some(fence) => {
+                let message = format!("{} {waited}, though a later request was answered", open.method);
+                ruling.fail(message, &[open.n, verdict, fence]);
+            }
+            None if open.method == "initialize" && talk.stdout_ended.is_none() => {
+                ruling.fail(format!("initialize {waited}"), &[open.n, verdict]);
+            }
+            None => ruling.inconclusive(format!("{} {waited}", open.method), &[open.n, verdict]),
+        }
+    }
+}
+
+/// One request, one answer.
+fn response_once(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(id) = answer.id else { return };
+    if answer.exchange.is_some() {
+        ruling.pass();
+    } else if let Some(&first) = moment.talk.answered.get(&(moment.from.other(), id.clone())) {
+        ruling.fail(format!("the request with id {id} was answered before"), &[first]);
+    }
+}
+
+/// "id … MUST be the same as the value of the id member in the Request Object", in value and type.
+fn response_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(id) = answer.id else { return };
+    if let Some(exchange) = answer.exchange {
+        // Small integers come back right from nearly everything; only ids that tempt to convert show something.
+        if !matches!(&exchange.id, RpcId::Number(number) if number.len() < 4) {
+            ruling.pass();
+        }
+        return;
+    }
+    let mut open = moment.talk.open_of(moment.from.other());
+    if let Some(meant) = open.find(|open| converted(&open.id) == converted(id)) {
+        ruling.fail(format!("the request has the id {}, and its answer {id}", meant.id), &[meant.n]);
+    }
+}
+
+fn converted(id: &RpcId) -> String {
+    match id {
+        RpcId::Text(text) => text.trim().to_owned(),
+        RpcId::Number(text) | RpcId::Odd(text) => text.clone(),
+        RpcId::Null => String::new(),
+    }
+}
+
+/// An answer names a request of the other party, or null where the request could not be read.
+fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let other = moment.from.other();
+    let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
+    let answered = talk.answered.contains_key(&(other, id.clone()));
+    let converted_one = talk.open_of(other).any(|open| converted(&open.id) == converted(id));
+    if answer.exchange.is_some() {
+        ruling.pass();
+    } else if !answered && !converted_one {
+        ruling.fail(format!("no request had the id {id}"), &[]);
+    }
+}
+
+/// "Either the result member or error member MUST be included, but both members MUST NOT be included."
+fn response_xor(_: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ruling: &mut Ruling<'_>) {
+    let has = |name: &str| message.get(name).is_some();
+    if let Envelope::Response { result, error, .. } = envelope {
+        ruling.decide(result.is_some() != error.is_some(), || "the answer has a result and an error".to_owned());
+    } else if matches!(envelope, Envelope::Unclear) && has("id") && !has("method") {
+        ruling.fail("the answer has neither a result nor an error", &[]);
+    }
+}
+
+/// "code: … MUST be an integer"; "message: A String".
+fn error_shape(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Outcome::Error(error) = answer.outcome else { return };
+    let code = error.get("code").is_some_and(|code| code.is_i64() || code.is_u64());
+    let message = error.get("message").is_some_and(Value::is_string);
+    ruling
+        .decide(code && message, || format!("the error object {error} wants an integer `code` and a string `message`"));
+}
+
+/// "If there was an error in detecting the id in the Request object …, it MUST be Null."
+fn error_null_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(&unread) = moment.talk.unreadable.get(&moment.from.other()) else { return };
+    let code = answer.outcome.error_code();
+    match answer.id {
+        _ if answer.exchange.is_some() => {}
+        Some(RpcId::Null) => ruling.pass(),
+        None => ruling.fail("the answer to an unreadable line has no member `id`", &[unread]),
+        Some(id) if code == Some(-32700) => {
+            ruling.fail(format!("the answer to an unreadable line has the id {id}, and not null"), &[unread]);
+        }
+        Some(_) => {}
+    }
+}
+
+/// "The message SHOULD be limited to a concise single sentence."
+fn error_message_concise(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    const LONGEST: usize = 300;
+    let Outcome::Error(error) = answer.outcome else { return };
+    if let Some(text) = error.get("message").and_then(Value::as_str) {
+        let good = !text.trim().is_empty() && !text.trim().contains('\n') && text.chars().count() <= LONGEST;
+        ruling.decide(good, || "the error message is empty, long or has line breaks".to_owned());
+    }
+}
+
+/// "The error codes from and including -32768 to -32000 are reserved."
+fn error_code_range(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(code) = answer.outcome.error_code() {
+        let reserved = (-32768..=-32000).contains(&code);
+        let defined = matches!(code, -32700 | -32603..=-32600 | -32099..=-32000);
+        ruling.decide(!reserved || defined, || format!("the code {code} is reserved and not defined"));
+    }
+}

@@ -1,0 +1,205 @@
+//! Area `list`: the pages of `session/list`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::common::{BAD_PARAMS, decide_absolute, decide_applicable, decide_implemented, proper};
+use super::support::{is_absolute, is_iso8601};
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Exchange, Listing, entries};
+use crate::judge::moment::{Answer, Moment, Outcome, Payload};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("list.implemented", On::Response(implemented)),
+    Check::agent("list.implemented", On::End(applicable)),
+    Check::agent("list.no-match-empty", On::Response(no_match_empty)),
+    Check::agent("list.no-match-empty", On::End(applicable)),
+    Check::agent("list.cwd-filter", On::Response(cwd_filter)),
+    Check::agent("list.cwd-filter", On::End(applicable)),
+    Check::agent("list.entry-shape", On::Payload(entry_cwd)),
+    Check::agent("list.entry-shape", On::End(applicable)),
+    Check::agent("list.unique-ids", On::Response(unique_ids)),
+    Check::agent("list.unique-ids", On::End(applicable)),
+    Check::agent("list.updated-at", On::Payload(updated_at)),
+    Check::agent("list.updated-at", On::End(applicable)),
+    Check::agent("list.next-cursor-string", On::End(applicable)),
+    Check::agent("list.cursor-accepted", On::Response(cursor_accepted)),
+    Check::agent("list.cursor-accepted", On::End(applicable)),
+    Check::agent("list.read-only", On::Response(read_only)),
+    Check::agent("list.read-only", On::End(applicable)),
+    Check::agent("list.params-optional", On::Response(params_optional)),
+    Check::agent("list.params-optional", On::End(applicable)),
+];
+
+const LIST: &str = "session/list";
+const CAPABILITY: [&str; 2] = ["sessionCapabilities", "list"];
+
+fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_applicable(moment.talk, &CAPABILITY, ruling);
+}
+
+/// "The Agent MUST respond with a list of sessions"; whether it is one is in the table of shapes, as far as it is not
+/// null. What it says about single params has requirements of its own.
+fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((_, Value::Null)) = answer.result_of(LIST) {
+        ruling.fail("the result of session/list is null", &[]);
+    } else if moment.talk.agent_has(&CAPABILITY) && answer.outcome.error_code() != Some(BAD_PARAMS) {
+        let good = matches!(answer.outcome, Outcome::Result(result) if !result["sessions"].is_array());
+        if !good {
+            decide_implemented(answer, LIST, ruling);
+        }
+    }
+}
+
+/// The request and the page, when it is one.
+fn page<'m>(answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Value)> {
+    answer.result_of(LIST).filter(|(exchange, _)| !exchange.deliberate)
+}
+
+/// "When no sessions match the criteria, the Agent MUST return an empty `sessions` array."
+fn no_match_empty(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = page(answer) else { return };
+    let Some(filter) = exchange.text("cwd") else { return };
+    let matched = moment.talk.sessions.values().any(|session| session.cwd == filter);
+    match result.get("sessions") {
+        Some(Value::Array(sessions)) if sessions.is_empty() => ruling.pass(),
+        None | Some(Value::Null) if !matched => {
+            ruling
+                .fail(format!("`sessions` is missing or null where no session has the cwd `{filter}`"), &[exchange.n]);
+        }
+        _ => {}
+    }
+}
+
+/// "Only sessions with a matching `cwd` are returned."
+fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = page(answer) else { return };
+    let Some(filter) = exchange.text("cwd") else { return };
+    let trim = |path: &str| path.trim_end_matches(['/', '\\']).to_owned();
+    for entry in result.get("sessions").and_then(Value::as_array).into_iter().flatten() {
+        let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (id, cwd) = (text("sessionId"), text("cwd"));
+        let given = moment.talk.session(id).map(|session| session.cwd.as_str());
+        match given {
+            _ if trim(cwd) == trim(filter) => ruling.pass(),
+            _ if cwd.is_empty() => {}
+            Some(given) if trim(given) != trim(filter) && !given.is_empty() => {
+                let message = format!("the filter is `{filter}`, and the session `{id}` of `{given}` was returned");
+                ruling.fail(message, &[exchange.n]);
+            }
+            // The same directory has several names where there are symbolic links.
+            _ => ruling
+                .inconclusive(format!("the filter is `{filter}`, and an entry has the cwd `{cwd}`"), &[exchange.n]),
+        }
+    }
+}
+
+/// "Working directory for the session. Always an absolute path."
+fn entry_cwd(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (_, entry) in payload.places("SessionInfo") {
+        if let Some(cwd) = entry.get("cwd").and_then(Value::as_str) {
+            decide_absolute(moment, entry.get("sessionId").and_then(Value::as_str), "the cwd of an entry", cwd, ruling);
+        }
+    }
+}
+
+/// A session stands in a listing once; while something else happens it may move from one page to another.
+fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = page(answer) else { return };
+    let walk = moment.talk.listing.as_ref().filter(|walk| walk.goes_on(exchange));
+    let mut here = BTreeSet::new();
+    let doubled = entries(result).map(|(id, _)| id).find(|id| !here.insert(*id));
+    let again: Vec<&str> =
+        here.iter().copied().filter(|id| walk.is_some_and(|walk| walk.seen.contains_key(*id))).collect();
+    match (doubled, again.as_slice()) {
+        (Some(id), _) => ruling.fail(format!("the session `{id}` stands twice on a page"), &[exchange.n]),
+        // Nothing but old entries: the page was repeated, and `list.cursor-accepted` says so.
+        (None, all) if !all.is_empty() && all.len() == here.len() => {}
+        (None, [id, ..]) => repeated(id, walk, exchange, ruling),
+        (None, []) if here.len() > 1 || walk.is_some() && !here.is_empty() => ruling.pass(),
+        (None, []) => {}
+    }
+}
+
+fn repeated(id: &str, walk: Option<&Listing>, exchange: &Exchange, ruling: &mut Ruling<'_>) {
+    let message = format!("the session `{id}` stands on two pages");
+    if walk.is_some_and(|walk| walk.quiet) {
+        ruling.fail(message, &[exchange.n]);
+    } else {
+        ruling.inconclusive(format!("{message}, and something else happened between them"), &[exchange.n]);
+    }
+}
+
+/// "ISO 8601 timestamp of the last activity in the session."
+fn updated_at(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for member in payload.members(&[("SessionInfo", "updatedAt")]) {
+        if let Some(time) = member.value.as_str() {
+            ruling.decide(is_iso8601(time), || format!("updatedAt is `{time}`, which is no ISO 8601 timestamp"));
+        }
+    }
+}
+
+/// "If present, pass this in the next request's `cursor` parameter to fetch the next page."
+fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, LIST) else { return };
+    let Some(walk) = moment.talk.listing.as_ref().filter(|walk| walk.goes_on(exchange)) else { return };
+    let Outcome::Result(result) = answer.outcome else {
+        let seen = format!("the cursor of the last page was answered with {}", answer.outcome.describe());
+        return match answer.outcome.error_code() {
+            Some(super::common::LOGIN) => ruling.inconclusive(seen, &[exchange.n, walk.n]),
+            _ if !walk.quiet => ruling.inconclusive(seen, &[exchange.n, walk.n]),
+            _ => ruling.fail(seen, &[exchange.n, walk.n]),
+        };
+    };
+    let ids: Vec<&str> = entries(result).map(|(id, _)| id).collect();
+    if !ids.is_empty() && ids.iter().all(|id| walk.seen.contains_key(*id)) {
+        let message = "the page for a cursor repeats what was listed before";
+        if walk.quiet {
+            ruling.fail(message, &[exchange.n, walk.n])
+        } else {
+            ruling.inconclusive(message, &[exchange.n])
+        }
+    } else {
+        ruling.pass();
+    }
+}
+
+/// It "does not restore or modify sessions": with nothing in between two listings say the same. A single entry may have
+/// changed by itself, so only all of several count.
+fn read_only(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = page(answer).filter(|(exchange, _)| exchange.text("cursor").is_none()) else {
+        return;
+    };
+    let before = moment.talk.listing.as_ref().filter(|walk| walk.quiet && moment.talk.turns().next().is_none());
+    let Some(before) = before.filter(|walk| walk.filter.as_deref() == exchange.text("cwd")) else { return };
+    let both = entries(result).filter_map(|(id, now)| Some((now?, before.seen.get(id)?.as_deref()?)));
+    let changed: Vec<bool> = both.map(|(now, then)| now != then).collect();
+    match changed.iter().filter(|changed| **changed).count() {
+        0 if !changed.is_empty() => ruling.pass(),
+        all if all > 1 && all == changed.len() => {
+            ruling.fail("listing twice changed `updatedAt` of every session", &[exchange.n, before.n]);
+        }
+        0 => {}
+        _ => ruling.inconclusive("`updatedAt` of a session changed between two listings", &[exchange.n, before.n]),
+    }
+}
+
+/// "All parameters are optional."
+fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, LIST).filter(|exchange| exchange.params.is_object()) else { return };
+    let cursor = exchange.text("cursor").is_some();
+    match answer.outcome.error_code() {
+        Some(BAD_PARAMS) if !cursor && exchange.text("cwd").is_none_or(is_absolute) => {
+            let message = format!(
+                "session/list with the params {} was answered with {}",
+                exchange.params,
+                answer.outcome.describe()
+            );
+            ruling.fail(message, &[exchange.n]);
+        }
+        None if matches!(answer.outcome, Outcome::Result(_)) && moment.talk.agent_has(&CAPABILITY) => ruling.pass(),
+        _ => {}
+    }
+}

@@ -1,0 +1,224 @@
+//! Area `load`: what `session/load` replays, and what comes after it.
+
+use serde_json::Value;
+
+use super::common::{decide_applicable, decide_continues, decide_implemented, is_history, note_null, plain, proper};
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Opening, Session};
+use crate::judge::moment::{Answer, Moment, UpdateSeen};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("load.implemented", On::Response(implemented)),
+    Check::agent("load.implemented", On::End(applicable)),
+    Check::agent("load.replay-complete", On::Response(replay_complete)),
+    Check::agent("load.replay-complete", On::End(applicable)),
+    Check::agent("load.replay-order", On::Response(replay_order)),
+    Check::agent("load.replay-order", On::End(applicable)),
+    Check::agent("load.replay-before-response", On::Update(replay_before_response)),
+    Check::agent("load.replay-before-response", On::Response(replay_then_response)),
+    Check::agent("load.replay-before-response", On::End(applicable)),
+    Check::agent("load.replay-session-id", On::Update(replay_session_id)),
+    Check::agent("load.replay-session-id", On::End(applicable)),
+    Check::agent("load.replay-valid", On::Update(replay_valid)),
+    Check::agent("load.replay-valid", On::End(applicable)),
+    Check::agent("load.user-chunks", On::Response(user_chunks)),
+    Check::agent("load.user-chunks", On::End(applicable)),
+    Check::agent("load.message-ids-unique", On::Update(message_ids_unique)),
+    Check::agent("load.message-ids-unique", On::End(applicable)),
+    Check::agent("load.result-shape", On::Response(result_shape)),
+    Check::agent("load.result-shape", On::End(applicable)),
+    Check::agent("load.continues", On::Response(continues)),
+    Check::agent("load.continues", On::End(applicable)),
+];
+
+const LOAD: &str = "session/load";
+const USER: &str = "user_message_chunk";
+const AGENT: &str = "agent_message_chunk";
+
+fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_applicable(moment.talk, &["loadSession"], ruling);
+}
+
+/// "Agents that support the `loadSession` capability allow Clients to resume previous conversations."
+fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if moment.talk.agent_has(&["loadSession"]) {
+        decide_implemented(answer, LOAD, ruling);
+    }
+}
+
+/// The session whose successful load this answers, when its whole history happened in this trace, without a turn that
+/// was cut short and without one that is running.
+fn loaded<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
+    let session = moment.talk.session(proper(answer, LOAD)?.session()?)?;
+    answer.result_of(LOAD)?;
+    let told = session.opening == Opening::New && !session.uneven && session.turn.is_none();
+    told.then_some(session).filter(|session| session.spoken.iter().any(|(variant, _)| variant == AGENT))
+}
+
+/// Whether a piece of history shows in a piece of the replay: by one of its lines, since agents wrap and trim texts.
+fn shows(spoken: &str, replayed: &str) -> bool {
+    let replayed = plain(replayed);
+    spoken.lines().map(plain).any(|line| !line.is_empty() && replayed.contains(&line))
+}
+
+/// "The Agent MUST replay the entire conversation to the Client in the form of `session/update` notifications."
+fn replay_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = loaded(moment, answer) else { return };
+    let told = |variant: &str| {
+        let texts = session.replay.iter().filter(|(other, _)| other == variant || variant == USER && other == AGENT);
+        texts.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
+    };
+    // Slash commands are instructions to the agent's own machinery, and need not be part of the conversation.
+    let spoken =
+        session.spoken.iter().filter(|(_, text)| !text.trim().is_empty() && !text.trim_start().starts_with('/'));
+    let missing =
+        spoken.filter(|(variant, text)| !shows(text, &told(variant))).map(|(variant, text)| (variant, plain(text)));
+    match missing.collect::<Vec<_>>().as_slice() {
+        [] => ruling.pass(),
+        _ if session.replay.is_empty() => ruling.fail("the session has a history, and nothing of it was replayed", &[]),
+        [(variant, text), ..] => {
+            let whose = if variant.as_str() == USER { "the user's" } else { "the agent's" };
+            let start: String = text.chars().take(80).collect();
+            ruling.fail(format!("{whose} message `{start}` is missing in the replay"), &[]);
+        }
+    }
+}
+
+/// The conversation is replayed in its own order.
+fn replay_order(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = loaded(moment, answer) else { return };
+    let (mut from, mut matched) = (0, 0);
+    for (variant, text) in session.spoken.iter().filter(|(_, text)| !text.trim().is_empty()) {
+        let here = |(_, (other, replayed)): &(usize, &(String, String))| other == variant && shows(text, replayed);
+        let places: Vec<usize> = session.replay.iter().enumerate().filter(here).map(|(place, _)| place).collect();
+        match places.iter().find(|place| **place >= from) {
+            Some(place) => (from, matched) = (*place, matched + 1),
+            None if places.is_empty() => return,
+            None => {
+                let start: String = plain(text).chars().take(80).collect();
+                return ruling.fail(format!("`{start}` was replayed before what came before it"), &[]);
+            }
+        }
+    }
+    if matched > 1 {
+        ruling.pass();
+    }
+}
+
+/// "When all the conversation entries have been streamed to the Client, the Agent MUST respond": no history follows.
+fn replay_before_response(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = moment.talk.session(update.session).filter(|_| is_history(update.variant)) else { return };
+    let Some((Opening::Load, response)) = session.reopened else { return };
+    if session.turn.is_some() || session.loading.is_some() {
+        return;
+    }
+    let text = update.body.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
+    let old = session
+        .spoken
+        .iter()
+        .any(|(variant, spoken)| variant == update.variant && plain(spoken).contains(&plain(text)));
+    if update.variant == USER || old && !text.trim().is_empty() {
+        ruling
+            .fail(format!("a {} of the history came after the response to session/load", update.variant), &[response]);
+    } else {
+        let message = format!("a {} came after the response to session/load and before any prompt", update.variant);
+        ruling.inconclusive(message, &[response]);
+    }
+}
+
+/// Shown by a response that came after history.
+fn replay_then_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = answer.result_of(LOAD).and_then(|(exchange, _)| moment.talk.session(exchange.session()?));
+    if session.is_some_and(|session| !session.replay.is_empty()) {
+        ruling.pass();
+    }
+}
+
+/// The replay belongs to the session that is being loaded.
+fn replay_session_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let mut open = talk.open_of(moment.from.other());
+    let Some(load) = open.find(|open| open.method == LOAD && !open.deliberate) else { return };
+    match talk.session(update.session) {
+        _ if !is_history(update.variant) => {}
+        Some(session) if session.loading.is_some() => ruling.pass(),
+        Some(_) => {}
+        None if talk.open_of(moment.from.other()).any(|open| open.method == "session/new") => {}
+        None => {
+            let message = format!(
+                "while `{}` is loaded, history came for `{}`",
+                load.session().unwrap_or_default(),
+                update.session
+            );
+            ruling.fail(message, &[load.n]);
+        }
+    }
+}
+
+/// The replay is made of ordinary updates; a tool call is created before it is updated.
+fn replay_valid(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = moment.talk.session(update.session).filter(|session| session.turn.is_none());
+    let Some(session) = session.filter(|session| session.loading.is_some() && is_history(update.variant)) else {
+        return;
+    };
+    let id = update.body.get("toolCallId").and_then(Value::as_str);
+    match id.filter(|_| update.variant == "tool_call_update") {
+        Some(id) if !session.tools.contains_key(id) => {
+            ruling.fail(format!("the replay updates the tool call `{id}` and did not create it"), &[]);
+        }
+        _ => ruling.pass(),
+    }
+}
+
+/// "A user message from the conversation history" is a `user_message_chunk`, the agent's an `agent_message_chunk`.
+fn user_chunks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    /// Shorter texts occur by chance in others.
+    const SHORTEST: usize = 8;
+    let Some(session) = loaded(moment, answer) else { return };
+    let of = |pieces: &[(String, String)], variant: &str| {
+        let texts = pieces.iter().filter(|(other, _)| other == variant).map(|(_, text)| plain(text));
+        texts.collect::<Vec<_>>().join("\n")
+    };
+    for (mine, other) in [(USER, AGENT), (AGENT, USER)] {
+        let (right, wrong) = (of(&session.replay, mine), of(&session.replay, other));
+        let elsewhere = of(&session.spoken, other);
+        let lines =
+            session.spoken.iter().filter(|(variant, _)| variant == mine).flat_map(|(_, text)| text.lines().map(plain));
+        for line in lines.filter(|line| line.len() >= SHORTEST && !elsewhere.contains(line.as_str())) {
+            if right.contains(&line) {
+                ruling.pass();
+            } else if wrong.contains(&line) {
+                ruling.fail(format!("`{line}` was said as {mine} and replayed as {other}"), &[]);
+            }
+        }
+    }
+}
+
+/// "each `messageId` is an opaque, unique identifier for the replayed message": not of the user's and the agent's.
+fn message_ids_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session =
+        moment.talk.session(update.session).filter(|session| session.loading.is_some() && session.turn.is_none());
+    let Some(session) = session.filter(|_| update.variant.ends_with("_chunk") && is_history(update.variant)) else {
+        return;
+    };
+    let Some(id) = update.body.get("messageId").and_then(Value::as_str) else { return };
+    match session.message_ids.get(id) {
+        Some((variant, _)) if (variant == USER) != (update.variant == USER) => {
+            ruling.fail(format!("the message id `{id}` is a {variant}'s and a {}'s", update.variant), &[]);
+        }
+        Some(_) => {}
+        None if session.message_ids.is_empty() => {}
+        None => ruling.pass(),
+    }
+}
+
+/// The schema has an object here, the page null.
+fn result_shape(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    note_null(answer, LOAD, ruling);
+}
+
+/// "The Client can then continue sending prompts as if the session was never interrupted."
+fn continues(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    decide_continues(moment, answer, Opening::Load, ruling);
+}

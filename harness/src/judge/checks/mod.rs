@@ -1,0 +1,70 @@
+//! The checks, one file per area of the protocol.
+
+mod auth;
+mod cancel;
+mod cancelreq;
+mod close;
+mod commands;
+mod common;
+mod config;
+mod content;
+mod delete;
+mod dialogue;
+mod dirs;
+mod elicit;
+mod ext;
+mod fs;
+mod gates;
+mod init;
+mod jsonrpc;
+mod list;
+mod load;
+mod modes;
+mod permission;
+mod plan;
+mod prompt;
+mod resume;
+mod schema;
+pub(super) mod script;
+mod session;
+mod support;
+mod terminal;
+mod tool;
+mod transport;
+
+use super::check::Check;
+
+/// Every check of every area.
+pub(super) fn all() -> Vec<Check> {
+    [
+        transport::CHECKS,
+        jsonrpc::CHECKS,
+        dialogue::CHECKS,
+        schema::CHECKS,
+        init::CHECKS,
+        gates::CHECKS,
+        auth::CHECKS,
+        session::CHECKS,
+        prompt::CHECKS,
+        content::CHECKS,
+        cancel::CHECKS,
+        cancelreq::CHECKS,
+        permission::CHECKS,
+        plan::CHECKS,
+        load::CHECKS,
+        resume::CHECKS,
+        close::CHECKS,
+        list::CHECKS,
+        delete::CHECKS,
+        dirs::CHECKS,
+        tool::CHECKS,
+        fs::CHECKS,
+        terminal::CHECKS,
+        modes::CHECKS,
+        config::CHECKS,
+        commands::CHECKS,
+        ext::CHECKS,
+        elicit::CHECKS,
+    ]
+    .concat()
+}

@@ -1,0 +1,182 @@
+//! Area `modes`: the modes of a session and their changes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::common::{BAD_PARAMS, decide_implemented, note_null, proper};
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Exchange, Session};
+use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("modes.current-listed", On::Payload(current_listed)),
+    Check::agent("modes.ids-unique", On::Payload(ids_unique)),
+    Check::agent("modes.set-implemented", On::Response(set_implemented)),
+    Check::agent("modes.set-anytime", On::Response(set_anytime)),
+    Check::agent("modes.set-result", On::Response(set_result)),
+    Check::agent("modes.set-effective", On::Update(set_effective)),
+    Check::agent("modes.set-effective", On::Response(set_kept)),
+    Check::agent("modes.unknown-refused", On::Response(unknown_refused)),
+    Check::agent("modes.update-field", On::Update(update_field)),
+    Check::agent("modes.update-listed", On::Update(update_listed)),
+];
+
+const SET: &str = "session/set_mode";
+
+/// The ids of the modes that a state lists.
+fn ids(state: &Value) -> impl Iterator<Item = &str> {
+    let modes = state.get("availableModes").and_then(Value::as_array).into_iter().flatten();
+    modes.filter_map(|mode| mode.get("id")?.as_str())
+}
+
+/// The current mode is one of "the set of modes that the Agent can operate in".
+fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (_, state) in payload.places("SessionModeState") {
+        let current = state.get("currentModeId").and_then(Value::as_str);
+        if let Some(current) = current.filter(|_| state.get("availableModes").is_some_and(Value::is_array)) {
+            let good = ids(state).any(|id| id == current);
+            ruling.decide(good, || format!("currentModeId is `{current}`, which availableModes does not list"));
+        }
+    }
+}
+
+/// "id: Unique identifier for this mode."
+fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (_, state) in payload.places("SessionModeState") {
+        let mut seen = BTreeSet::new();
+        match ids(state).find(|id| !seen.insert(*id)) {
+            Some(doubled) => ruling.fail(format!("two modes have the id `{doubled}`"), &[]),
+            None if seen.len() > 1 => ruling.pass(),
+            None => {}
+        }
+    }
+}
+
+/// The request to set a mode that the session lists, with the session.
+fn set_of<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Session)> {
+    let exchange = proper(answer, SET)?;
+    let session = moment.talk.session(exchange.session()?)?;
+    session.lists_mode(exchange.text("modeId")?).then_some((exchange, session))
+}
+
+/// Clients change the mode "by calling the `session/set_mode` method", with any of the listed modes.
+fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if set_of(moment, answer).is_some() {
+        decide_implemented(answer, SET, ruling);
+    }
+}
+
+/// "The current mode can be changed at any point during a session, whether the Agent is idle or generating a response."
+fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((exchange, session)) = set_of(moment, answer) {
+        decide_anytime(answer, exchange, session, ruling);
+    }
+}
+
+/// Judges the answer to a change that was asked for during a turn.
+pub(super) fn decide_anytime(answer: &Answer<'_>, exchange: &Exchange, session: &Session, ruling: &mut Ruling<'_>) {
+    let Some(turn) = exchange.turn else { return };
+    let running = session.turn.as_ref().is_some_and(|now| now.n == turn);
+    let busy = ["busy", "running", "in progress", "generating", "during a turn", "during a prompt", "while a turn"];
+    let says_busy = busy.iter().any(|word| super::common::mentions(answer.outcome, word));
+    match answer.outcome {
+        Outcome::Result(_) if running => ruling.pass(),
+        Outcome::Result(_) => {
+            let message = format!("{} was sent during a turn and answered only after it", exchange.method);
+            ruling.inconclusive(message, &[exchange.n, turn]);
+        }
+        Outcome::Error(_) if says_busy => {
+            let message = format!("{} during a turn was answered with {}", exchange.method, answer.outcome.describe());
+            ruling.fail(message, &[exchange.n, turn]);
+        }
+        Outcome::Error(_) => {
+            let message = format!("{} during a turn was refused, maybe for another reason", exchange.method);
+            ruling.inconclusive(message, &[exchange.n, turn]);
+        }
+    }
+}
+
+/// The schema has an object here, older agents null.
+fn set_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    note_null(answer, SET, ruling);
+}
+
+/// After a successful `session/set_mode` the session is in that mode: an update does not name the old one.
+fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = moment.talk.session(update.session).filter(|_| update.variant == "current_mode_update") else {
+        return;
+    };
+    let Some(mode) = update.body.get("currentModeId").and_then(Value::as_str) else { return };
+    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.method == SET);
+    let asked = open.any(|open| open.session() == Some(update.session) && open.text("modeId") == Some(mode));
+    match &session.mode_set {
+        _ if asked => ruling.pass(),
+        Some((_, wanted, _)) if wanted == mode => ruling.pass(),
+        Some((set, wanted, before)) if before == mode && session.turn.is_none() => {
+            ruling.fail(format!("the mode was set to `{wanted}`, and an update names `{before}` as before"), &[*set]);
+        }
+        _ => {}
+    }
+}
+
+/// As well as by an update, the mode shows in the state that a load or a resume returns.
+fn set_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let reopened = ["session/load", "session/resume"].iter().find_map(|method| answer.result_of(method));
+    let Some((exchange, result)) = reopened else { return };
+    let set = exchange.session().and_then(|id| moment.talk.session(id)?.mode_set.as_ref());
+    let current = result.pointer("/modes/currentModeId").and_then(Value::as_str);
+    if let (Some((set, wanted, _)), Some(current)) = (set, current) {
+        if wanted == current {
+            ruling.pass();
+        } else {
+            // Whether the mode outlives the session's being loaded is left open.
+            ruling.inconclusive(
+                format!("the mode was set to `{wanted}`, and is `{current}` after {}", exchange.method),
+                &[*set],
+            );
+        }
+    }
+}
+
+/// The mode "Must be one of the modes listed in `availableModes`", so another one is refused.
+fn unknown_refused(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, SET) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(mode) = exchange.text("modeId").filter(|mode| session.modes.is_some() && !session.lists_mode(mode)) else {
+        return;
+    };
+    match answer.outcome {
+        Outcome::Result(_) => {
+            ruling.fail(format!("setting the mode `{mode}`, which is not listed, succeeded"), &[exchange.n])
+        }
+        Outcome::Error(_) => {
+            ruling.pass();
+            if answer.outcome.error_code() != Some(BAD_PARAMS) {
+                ruling.note(format!("a mode that is not listed was refused with {}", answer.outcome.describe()));
+            }
+        }
+    }
+}
+
+/// The schema requires `currentModeId`; an example on the page on modes has `modeId`.
+fn update_field(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let has = |name: &str| update.body.get(name).is_some();
+    if update.variant == "current_mode_update" && has("modeId") && !has("currentModeId") {
+        ruling
+            .note("the update has `modeId`, as in an example on the page on session modes, which the schema overrules");
+    }
+}
+
+/// The agent changes to one of its own modes.
+fn update_listed(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = moment.talk.session(update.session).filter(|_| update.variant == "current_mode_update") else {
+        return;
+    };
+    let Some(mode) = update.body.get("currentModeId").and_then(Value::as_str).filter(|_| session.modes.is_some())
+    else {
+        return;
+    };
+    ruling.decide(session.lists_mode(mode), || format!("the update names the mode `{mode}`, which is not listed"));
+}

@@ -1,0 +1,65 @@
+//! Area `plan`: plans as a whole; their entries are in the table of `judge::shapes`.
+
+use serde_json::Value;
+
+use super::support::Finish;
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::plan_texts;
+use crate::judge::moment::{Answer, Moment, UpdateSeen};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("plan.complete", On::Update(complete)),
+    Check::agent("plan.updated", On::Update(updated)),
+    Check::agent("plan.updated", On::Response(left_pending)),
+];
+
+fn entries(body: &Value) -> &[Value] {
+    body.get("entries").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// "The Agent MUST send a complete list of all plan entries in each update." Entries may be removed, so a list that is
+/// shorter proves nothing yet: only one that holds what the list before left out, and leaves out what that one held.
+fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(session), "plan") = (moment.talk.session(update.session), update.variant) else { return };
+    let (before, now) = (plan_texts(&session.plan), plan_texts(entries(update.body)));
+    let dropped = moment.talk.course.session(update.session).map(|course| &course.plan_dropped);
+    let back: Vec<&String> = dropped.into_iter().flatten().filter(|text| now.contains(*text)).collect();
+    if before.is_empty() || now.is_empty() {
+        return;
+    }
+    match back.first() {
+        Some(text) if before.is_disjoint(&now) => {
+            ruling.fail(
+                format!(
+                    "the plan holds `{text}` again, which the one before left out, and leaves out all that it held"
+                ),
+                &[],
+            );
+        }
+        Some(text) => ruling.inconclusive(format!("the entry `{text}` was left out of the plan, and came back"), &[]),
+        None if now.is_subset(&before) && now.len() < before.len() => {
+            ruling.inconclusive(format!("the plan has {} of the {} entries before it", now.len(), before.len()), &[]);
+        }
+        None => ruling.pass(),
+    }
+}
+
+/// "As the Agent progresses through the plan, it SHOULD report updates."
+fn updated(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let (Some(session), "plan") = (moment.talk.session(update.session), update.variant)
+        && !session.plan.is_empty()
+        && session.plan != entries(update.body)
+    {
+        ruling.pass();
+    }
+}
+
+/// As above: a plan that nothing was done of is worth a note, since it may have been given up.
+fn left_pending(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+    let plan = &finish.session.plan;
+    if !plan.is_empty() && plan.iter().all(|entry| entry.get("status").and_then(Value::as_str) == Some("pending")) {
+        ruling.note("the turn ended with a plan of which every entry was pending");
+    }
+}

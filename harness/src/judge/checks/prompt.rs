@@ -1,0 +1,257 @@
+//! Area `prompt`: which prompts are taken, and how turns end.
+
+use serde_json::Value;
+
+use super::support::{Finish, late_for};
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{After, Decision, Opening, ToolCall};
+use crate::judge::moment::{Answer, Moment, UpdateSeen};
+use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("prompt.text", On::Response(taken::<TEXT>)),
+    Check::agent("prompt.resource-link", On::Response(taken::<LINK>)),
+    Check::agent("prompt.image-accepted", On::Response(taken::<IMAGE>)),
+    Check::agent("prompt.image-accepted", On::End(no_images)),
+    Check::agent("prompt.audio-accepted", On::Response(taken::<AUDIO>)),
+    Check::agent("prompt.audio-accepted", On::End(no_audio)),
+    Check::agent("prompt.embedded-accepted", On::Response(taken::<EMBEDDED>)),
+    Check::agent("prompt.embedded-accepted", On::End(no_embedded)),
+    Check::agent("prompt.meta-accepted", On::Response(taken::<META>)),
+    Check::agent("prompt.next-turn", On::Response(taken::<NEXT>)),
+    Check::agent("cancel.session-usable", On::Response(taken::<AFTER_CANCEL>)),
+    Check::agent("cancel.idle", On::Response(taken::<AFTER_IDLE_CANCEL>)),
+    Check::agent("schema.nullable-accepted.agent", On::Response(taken::<NULLS>)),
+    Check::agent("prompt.stop-reason", On::Response(stop_reason)),
+    Check::agent("prompt.responds-at-end", On::Response(responded)),
+    Check::agent("prompt.responds-at-end", On::End(never_responded)),
+    Check::agent("prompt.no-early-response", On::Response(no_early_response)),
+    Check::agent("prompt.updates-before-response", On::Response(updates_came_before)),
+    Check::agent("prompt.updates-before-response", On::Update(update_came_late)),
+    Check::agent("prompt.output-reported", On::Response(output_reported)),
+    Check::agent("prompt.update-session-match", On::Update(update_session_match)),
+    Check::agent("prompt.cancelled-only-on-cancel", On::Response(cancelled_only_on_cancel)),
+];
+
+/// A prompt of nothing but text.
+const TEXT: u8 = 0;
+/// A prompt with a `resource_link`.
+const LINK: u8 = 1;
+/// A prompt with an image, which the agent said it takes.
+const IMAGE: u8 = 2;
+/// A prompt with audio, which the agent said it takes.
+const AUDIO: u8 = 3;
+/// A prompt with an embedded resource, which the agent said it takes.
+const EMBEDDED: u8 = 4;
+/// A prompt with `_meta` somewhere.
+const META: u8 = 5;
+/// A prompt after a turn that ended by itself.
+const NEXT: u8 = 6;
+/// A prompt after a turn that was cancelled.
+const AFTER_CANCEL: u8 = 7;
+/// A prompt after a cancel while no turn ran.
+const AFTER_IDLE_CANCEL: u8 = 8;
+/// A prompt with nulls.
+const NULLS: u8 = 9;
+
+/// What is remarkable about a prompt; none when it holds something that the agent did not say it takes.
+fn traits(moment: &Moment<'_>, finish: &Finish<'_>) -> Option<Vec<u8>> {
+    let params = &finish.exchange.params;
+    let blocks = params.get("prompt").and_then(Value::as_array)?;
+    let mut traits = Vec::new();
+    for block in blocks {
+        let (capability, kind) = match block.get("type").and_then(Value::as_str)? {
+            "text" => continue,
+            "resource_link" => ("", LINK),
+            "image" => ("image", IMAGE),
+            "audio" => ("audio", AUDIO),
+            _ => ("embeddedContext", EMBEDDED),
+        };
+        if !capability.is_empty() && !moment.talk.agent_has(&["promptCapabilities", capability]) {
+            return None;
+        }
+        traits.push(kind);
+    }
+    let objects = || std::iter::once(params).chain(blocks);
+    let has_null = |object: &Value| object.as_object().is_some_and(|object| object.values().any(Value::is_null));
+    let found = [
+        (META, objects().any(|object| object.get("_meta").is_some_and(Value::is_object))),
+        (NULLS, objects().any(has_null)),
+        (NEXT, finish.course.after == Some(After::Result)),
+        (AFTER_CANCEL, finish.course.after == Some(After::Cancel)),
+        (AFTER_IDLE_CANCEL, finish.session.idle_cancel.is_some()),
+    ];
+    traits.extend(found.into_iter().filter(|(_, found)| *found).map(|(kind, _)| kind));
+    traits.dedup();
+    Some(if traits.is_empty() && !blocks.is_empty() { vec![TEXT] } else { traits })
+}
+
+/// A valid prompt to a session that is open and idle is taken: "Agents MUST support ContentBlock::Text and
+/// ContentBlock::ResourceLink", they take what they advertise, and a session goes on after a turn, whatever its end.
+fn taken<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    // What a session does after it was loaded or resumed is for the rules of those areas.
+    let ready = |finish: &Finish<'_>| finish.session.closed.is_none() && finish.turn.after.is_none();
+    let Some(finish) = Finish::of(moment, answer).filter(ready) else { return };
+    let valid = moment.talk.edition.stable.problems("PromptRequest", &finish.exchange.params).is_empty();
+    let Some(traits) = traits(moment, &finish).filter(|_| valid && finish.course.disturbed.is_none()) else { return };
+    if !traits.contains(&TRAIT) {
+        return;
+    }
+    let seen = || format!("the prompt was answered with {}", finish.outcome.describe());
+    match finish.outcome.error_code() {
+        None if matches!(finish.reason(), Some("cancelled") | None) && !finish.was_cancelled() => {}
+        None => ruling.pass(),
+        // An unknown method breaks the rule on the baseline, and -32800 is a cancellation.
+        Some(-32601 | -32800) => {}
+        Some(-32602 | -32600) if traits.len() == 1 => ruling.fail(seen(), &[finish.exchange.n]),
+        Some(_) if finish.was_cancelled() => {}
+        Some(_) => ruling.inconclusive(format!("{}, which may come from elsewhere", seen()), &[finish.exchange.n]),
+    }
+}
+
+fn lacks(moment: &Moment<'_>, kind: &str, ruling: &mut Ruling<'_>) {
+    if moment.talk.initialized.is_some() && !moment.talk.agent_has(&["promptCapabilities", kind]) {
+        ruling.not_applicable(format!("the agent does not advertise promptCapabilities.{kind}"));
+    }
+}
+
+fn no_images(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    lacks(moment, "image", ruling);
+}
+
+fn no_audio(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    lacks(moment, "audio", ruling);
+}
+
+fn no_embedded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    lacks(moment, "embeddedContext", ruling);
+}
+
+/// "The Agent MUST respond to the original session/prompt request with a StopReason"; null has none.
+fn stop_reason(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((exchange, Value::Null)) = answer.result_of("session/prompt") {
+        ruling.fail("the result of session/prompt is null, and has no stop reason", &[exchange.n]);
+    }
+}
+
+/// "If there are no pending tool calls, the turn ends and the Agent MUST respond."
+fn responded(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if Finish::of(moment, answer).is_some_and(|finish| finish.reason().is_some()) {
+        ruling.pass();
+    }
+}
+
+/// As above: the agent wrote its message, waits for nothing, serves the connection, and has been silent for long.
+fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    const SILENCE_US: u64 = 20_000_000;
+    let talk = moment.talk;
+    for open in talk.open_of(Party::Client).filter(|open| open.method == "session/prompt" && !open.deliberate) {
+        let Some((id, &verdict)) = open.session().zip(talk.timed_out.get(&open.n)) else { continue };
+        let Some((session, course)) = talk.session(id).zip(talk.course.session(id)) else { continue };
+        let Some((turn, course)) = session.turn.as_ref().zip(course.turn.as_ref()).filter(|(turn, _)| turn.n == open.n)
+        else {
+            continue;
+        };
+        let until = talk.course.closed_us.unwrap_or(moment.us);
+        let silent = course.last_output_us.is_some_and(|last| until.saturating_sub(last) > SILENCE_US);
+        let waits = talk.open_of(Party::Agent).any(|request| request.session() == Some(id));
+        let busy = turn.tools.iter().filter_map(|id| session.tools.get(id)).any(is_unfinished);
+        let served = talk.fence.is_some_and(|fence| fence > open.n);
+        let done = turn.wrote_message && !waits && !busy && turn.cancelled.is_none() && course.disturbed.is_none();
+        if done && silent && served {
+            ruling.fail("the turn said its last word, and the prompt was not answered", &[open.n, verdict]);
+        } else {
+            ruling.inconclusive("the prompt was not answered before its time limit", &[open.n, verdict]);
+        }
+    }
+}
+
+fn is_unfinished(tool: &ToolCall) -> bool {
+    !matches!(tool.status.as_str(), "completed" | "failed")
+}
+
+/// Whether the user did not let the tool run, so that it has no end to report.
+fn was_refused(tool: &ToolCall) -> bool {
+    let answers = tool.permissions.iter().filter_map(|permission| permission.answer);
+    answers.map(|(_, decision)| decision).next_back().is_some_and(|decision| decision != Decision::Allowed)
+}
+
+/// A turn that ends by itself has no tool call that still runs.
+fn no_early_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+    let tools = finish.turn.tools.iter().filter_map(|id| Some((id, finish.session.tools.get(id)?)));
+    let tools = tools.filter(|(_, tool)| tool.turn == finish.turn.number);
+    let background = moment.talk.has_live_terminal(finish.turn);
+    for (id, tool) in tools.filter(|_| !finish.was_cancelled()) {
+        if is_unfinished(tool) && !was_refused(tool) && !background {
+            ruling.fail(format!("the turn ends while the tool call `{id}` is {}", tool.status), &[tool.n]);
+        } else if !is_unfinished(tool) {
+            ruling.pass();
+        }
+    }
+}
+
+/// Exercised by a turn that said something.
+fn updates_came_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if Finish::of(moment, answer).is_some_and(|finish| finish.turn.first_output.is_some() && finish.reason().is_some())
+    {
+        ruling.pass();
+    }
+}
+
+/// What belongs to a turn comes before its answer; after a cancel another rule says so, and more strictly.
+fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(turn) = late_for(moment, update).filter(|turn| turn.at_cancel.is_none() && !turn.cancel_requested) else {
+        return;
+    };
+    let ended = turn.ended.map(|(n, _)| n);
+    ruling.fail(format!("the update {} came after the answer to the prompt", update.variant), ended.as_slice());
+}
+
+/// "The Agent reports the model's output to the Client via session/update notifications." That a turn had output is not
+/// to be seen from outside, so only a step that asked for words can miss them.
+fn output_reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+    if finish.turn.wrote_message {
+        ruling.pass();
+    } else if finish.turn.first_output.is_none() && !finish.was_cancelled() {
+        ruling.inconclusive("the turn ended, and nothing of it was reported", &[finish.exchange.n]);
+    }
+}
+
+/// The updates of a turn name its session, and not another that was never prompted.
+fn update_session_match(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let Some(session) = talk.session(update.session).filter(|_| talk.edition.adapter.is_turn_content(update.variant))
+    else {
+        return;
+    };
+    let fresh = session.prompts == 0 && session.opening == Opening::New;
+    let others: Vec<usize> = talk.turns().map(|(_, turn)| turn.n).collect();
+    if session.turn.is_some() {
+        ruling.pass();
+    } else if fresh && session.loading.is_none() && session.resuming.is_none() && !others.is_empty() {
+        let message = format!(
+            "the update {} names the session `{}`, which has no turn, while another has one",
+            update.variant, update.session
+        );
+        ruling.fail(message, &others);
+    }
+}
+
+/// `cancelled`: "The Client cancels the turn."
+fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("cancelled")) else { return };
+    let elsewhere = super::cancel::cancelled_elsewhere(moment, &finish).is_some();
+    let before = super::cancel::earlier_cancel(&finish);
+    if finish.was_cancelled() {
+        ruling.pass();
+    } else if finish.turn.other_closed.is_some() {
+        // That closing one session leaves the others alone is a rule of its own.
+    } else if let Some(n) = finish.course.disturbed {
+        ruling.inconclusive("the client did something else to the session during the turn", &[n]);
+    } else if !elsewhere && !before {
+        ruling.fail("the turn ends as cancelled, and the client did not cancel it", &[finish.exchange.n]);
+    }
+}

@@ -1,0 +1,86 @@
+//! Area `resume`: sessions that are taken up again without a replay.
+
+use serde_json::Value;
+
+use super::common::{
+    BAD_PARAMS, decide_applicable, decide_continues, decide_implemented, is_history, mentions, proper,
+};
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::Opening;
+use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("resume.implemented", On::Response(implemented)),
+    Check::agent("resume.implemented", On::End(applicable)),
+    Check::agent("resume.no-replay", On::Update(replay)),
+    Check::agent("resume.no-replay", On::Response(no_replay)),
+    Check::agent("resume.no-replay", On::End(applicable)),
+    Check::agent("resume.result-object", On::Response(result_not_null)),
+    Check::agent("resume.result-object", On::End(applicable)),
+    Check::agent("resume.continues", On::Response(continues)),
+    Check::agent("resume.continues", On::End(applicable)),
+    Check::agent("resume.mcp-omitted", On::Response(mcp_omitted)),
+    Check::agent("resume.mcp-omitted", On::End(applicable)),
+];
+
+const RESUME: &str = "session/resume";
+const CAPABILITY: [&str; 2] = ["sessionCapabilities", "resume"];
+
+fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_applicable(moment.talk, &CAPABILITY, ruling);
+}
+
+/// "Agents that advertise `sessionCapabilities.resume` allow Clients to reconnect to an existing session."
+fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if moment.talk.agent_has(&CAPABILITY) {
+        decide_implemented(answer, RESUME, ruling);
+    }
+}
+
+/// "the Agent MUST NOT replay the conversation history via `session/update` notifications before responding."
+fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = moment.talk.session(update.session).filter(|_| is_history(update.variant)) else { return };
+    let (Some(request), None, None) = (session.resuming, &session.turn, session.loading) else { return };
+    ruling.fail(format!("a {} came before the response to session/resume", update.variant), &[request]);
+}
+
+/// Shown by the resuming of a session that has something to replay.
+fn no_replay(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = answer.result_of(RESUME).and_then(|(exchange, _)| moment.talk.session(exchange.session()?));
+    if session.is_some_and(|session| session.has_history && session.turn.is_none()) {
+        ruling.pass();
+    }
+}
+
+/// Page and schema show an object, and the reference implementation takes no null here.
+fn result_not_null(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((_, Value::Null)) = answer.result_of(RESUME) {
+        ruling.fail("the result of session/resume is null, and no object", &[]);
+    }
+}
+
+/// It "returns once the session is ready to continue".
+fn continues(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    decide_continues(moment, answer, Opening::Resume, ruling);
+}
+
+/// The schema has `mcpServers` optional in this request.
+fn mcp_omitted(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, RESUME).filter(|exchange| exchange.params.get("mcpServers").is_none()) else {
+        return;
+    };
+    let named = ["mcpServers", "mcp_servers"].iter().any(|name| mentions(answer.outcome, name));
+    match answer.outcome {
+        Outcome::Result(_) => ruling.pass(),
+        _ if named => {
+            let message = format!("session/resume without mcpServers was answered with {}", answer.outcome.describe());
+            ruling.fail(message, &[exchange.n]);
+        }
+        _ if answer.outcome.error_code() == Some(BAD_PARAMS) => {
+            ruling
+                .inconclusive("session/resume without mcpServers was refused, maybe for another reason", &[exchange.n]);
+        }
+        Outcome::Error(_) => {}
+    }
+}

@@ -1,0 +1,58 @@
+//! What the steps of a case decide: a step accuses only the requirements that it names.
+
+use crate::judge::conversation::Conversation;
+use crate::judge::ruling::Judgement;
+use crate::trace::{Outcome, StepEvent, StepKind};
+
+/// JSON-RPC codes by which an agent refuses the message itself; any other error of a turn may be its model's.
+const REFUSALS: [i64; 3] = [-32600, -32601, -32602];
+
+/// Turns the outcome of a step into findings on the requirements that it decides.
+pub(in crate::judge) fn judge_step(
+    talk: &Conversation,
+    step: &StepEvent,
+    case_requirements: &[String],
+    n: usize,
+    judgement: &mut Judgement,
+) {
+    if step.kind == StepKind::Needs && step.outcome == Outcome::NotApplicable {
+        for requirement in case_requirements {
+            judgement.ruling(requirement, n).not_applicable(step.seen.clone());
+        }
+    }
+    for requirement in &step.decides {
+        let event = step.events.first().copied().unwrap_or(n);
+        let mut ruling = judgement.ruling(requirement, event);
+        match step.outcome {
+            Outcome::Done => ruling.pass(),
+            Outcome::NotApplicable => ruling.not_applicable(step.seen.clone()),
+            Outcome::Contradicted => match outside_cause(talk, step) {
+                Some(cause) => ruling.inconclusive(cause, &step.events),
+                None => ruling.fail(sentence(step), &step.events),
+            },
+            Outcome::Ended if talk.initialized.is_some() && step.seen.contains("without being asked to") => {
+                ruling.fail(sentence(step), &step.events);
+            }
+            Outcome::TimedOut | Outcome::Ended | Outcome::Missed | Outcome::LoginNeeded | Outcome::HarnessError => {
+                ruling.inconclusive(sentence(step), &step.events);
+            }
+        }
+    }
+}
+
+/// An error that need not be the agent's: a login that is missing, or a model that cannot be reached.
+fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<String> {
+    let (method, code) = step.events.iter().find_map(|event| talk.errors.get(event))?;
+    if *code == -32000 {
+        return Some(format!("{method} was answered with error -32000: the agent asks for a login"));
+    }
+    let from_the_model = method == "session/prompt" && !REFUSALS.contains(code);
+    from_the_model.then(|| format!("the turn failed with error {code}, which may come from the agent's model"))
+}
+
+fn sentence(step: &StepEvent) -> String {
+    if step.expected.is_empty() {
+        return step.seen.clone();
+    }
+    format!("expected {}; {}", step.expected, step.seen)
+}

@@ -1,0 +1,171 @@
+//! Areas `session` and `update`: sessions, and which of them messages name.
+
+use serde_json::Value;
+
+use super::support::is_iso8601;
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::Conversation;
+use crate::judge::moment::{Answer, CallSeen, Moment, UpdateSeen};
+use crate::judge::ruling::Ruling;
+use crate::protocol::Kind;
+use crate::requirement::Party;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("session.new.returns-id", On::Response(returns_id)),
+    Check::agent("session.new.unique-id", On::Response(unique_id)),
+    Check::agent("session.unknown-id", On::Response(unknown_id)),
+    Check::agent("session.update-after-new", On::Response(update_after_new)),
+    Check::agent("update.session-known", On::Update(update_session_known)),
+    Check::agent("update.session-known", On::End(strangers_stayed)),
+    Check::agent("update.is-notification", On::Call(update_is_notification)),
+    Check::agent("permission.session-known", On::Call(permission_session_known)),
+    Check::agent("usage.currency", On::Update(usage_currency)),
+    Check::agent("info.partial", On::Update(info_partial)),
+    Check::agent("info.updated-at", On::Update(info_updated_at)),
+];
+
+/// "The Agent MUST respond with a unique Session ID": a result that is null or has an empty id names no session.
+fn returns_id(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((_, result)) = answer.result_of("session/new") else { return };
+    if result.is_null() {
+        ruling.fail("the result of session/new is null", &[]);
+    } else if result.get("sessionId").and_then(Value::as_str) == Some("") {
+        ruling.fail("the session id is empty", &[]);
+    }
+}
+
+/// "The Agent MUST respond with a unique Session ID that identifies this conversation."
+fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = answer.result_of("session/new") else { return };
+    let Some(id) = result.get("sessionId").and_then(Value::as_str).filter(|id| !id.is_empty()) else { return };
+    match moment.talk.session(id) {
+        Some(other) => {
+            ruling.fail(format!("session/new returns `{id}`, the id of another session"), &[other.known, exchange.n])
+        }
+        None if !moment.talk.sessions.is_empty() => ruling.pass(),
+        None => {}
+    }
+}
+
+/// A session that the agent does not know cannot be prompted or configured.
+fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
+    let concerned =
+        matches!(exchange.method.as_str(), "session/prompt" | "session/set_mode" | "session/set_config_option");
+    let Some(id) = exchange.session().filter(|id| concerned && talk.session(id).is_none()) else { return };
+    let stored = [&["loadSession"][..], &["sessionCapabilities", "resume"], &["sessionCapabilities", "list"]];
+    match answer.outcome.error_code() {
+        _ if talk.initialized.is_none() => {}
+        Some(code) => {
+            if !matches!(code, -32002 | -32602) {
+                ruling.note(format!(
+                    "{} with an unknown session is refused with error {code}, and not -32002",
+                    exchange.method
+                ));
+            }
+            ruling.pass();
+        }
+        // An agent that stores sessions may know one from another connection.
+        None if stored.iter().any(|path| talk.agent_has(path)) => {
+            ruling.inconclusive(
+                format!("{} succeeded with the session `{id}`, not opened here", exchange.method),
+                &[exchange.n],
+            );
+        }
+        None => ruling.fail(format!("{} succeeded with the unknown session `{id}`", exchange.method), &[exchange.n]),
+    }
+}
+
+/// The client learns the id of a new session by the answer, and cannot attribute an update before it.
+fn update_after_new(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = answer.result_of("session/new") else { return };
+    let Some(id) = result.get("sessionId").and_then(Value::as_str) else { return };
+    match moment.talk.course.strangers.get(id) {
+        Some(&early) => {
+            ruling.fail(
+                format!("an update for the new session `{id}` came before the answer that names it"),
+                &[early, exchange.n],
+            );
+        }
+        None => ruling.pass(),
+    }
+}
+
+/// Whether the client knows the session by a way that this edition does not describe, or may have before the trace.
+fn may_know(talk: &Conversation) -> bool {
+    let stable = |method: &str| talk.edition.methods.knows(Party::Client, method);
+    let mut used = talk.methods_used.iter().filter(|(from, _)| *from == Party::Client);
+    talk.initialized.is_none() || used.any(|(_, method)| !stable(method) && method.starts_with("session/"))
+}
+
+fn is_being_made(talk: &Conversation) -> bool {
+    talk.open_of(Party::Client).any(|open| open.method == "session/new")
+}
+
+/// An update belongs to a session that the client created, or asked to load or resume.
+fn update_session_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if moment.talk.session(update.session).is_some() {
+        ruling.pass();
+    } else if !may_know(moment.talk) && !is_being_made(moment.talk) {
+        ruling.fail(format!("the client knows no session `{}`", update.session), &[]);
+    }
+}
+
+/// As above, for an update that came while a session was being made, and was not for that one.
+fn strangers_stayed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    if may_know(moment.talk) || is_being_made(moment.talk) {
+        return;
+    }
+    for (id, &n) in moment.talk.course.strangers.iter().filter(|(id, _)| moment.talk.session(id).is_none()) {
+        ruling.fail(format!("the client knows no session `{id}`"), &[n]);
+    }
+}
+
+/// `session/update` is a notification.
+fn update_is_notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if call.method == "session/update" {
+        ruling
+            .decide(call.kind == Kind::Notification, || "session/update was sent with an id, as a request".to_owned());
+    }
+}
+
+/// A permission request belongs to a session that the client knows.
+fn permission_session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if call.method != "session/request_permission" || may_know(moment.talk) || is_being_made(moment.talk) {
+        return;
+    }
+    if let Some(id) = call.text("sessionId") {
+        ruling.decide(moment.talk.session(id).is_some(), || format!("the client knows no session `{id}`"));
+    }
+}
+
+/// "currency is an ISO 4217 currency code like \"USD\""; the schema allows other units as well, so those are noted.
+fn usage_currency(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let currency = update.body.pointer("/cost/currency").and_then(Value::as_str);
+    let Some(currency) = currency.filter(|_| update.variant == "usage_update") else { return };
+    let iso = currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase());
+    if !iso && !currency.trim().is_empty() {
+        ruling.note(format!("the currency `{currency}` is no ISO 4217 code"));
+    }
+    ruling.decide(!currency.trim().is_empty(), || "the currency is empty".to_owned());
+}
+
+/// A `session_info_update` holds the metadata that changed, and not the identity of the session.
+fn info_partial(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if update.variant == "session_info_update" {
+        let fixed =
+            ["sessionId", "cwd", "additionalDirectories"].into_iter().find(|member| update.body.get(member).is_some());
+        ruling.decide(fixed.is_none(), || {
+            format!("the session_info_update has the member `{}`", fixed.unwrap_or_default())
+        });
+    }
+}
+
+/// `updatedAt`: "ISO 8601 timestamp of last activity. Set to null to clear."
+fn info_updated_at(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let stamp = update.body.get("updatedAt").and_then(Value::as_str);
+    if let Some(stamp) = stamp.filter(|_| update.variant == "session_info_update") {
+        ruling.decide(is_iso8601(stamp), || format!("updatedAt is `{stamp}`, and no timestamp of ISO 8601"));
+    }
+}

@@ -1,0 +1,173 @@
+//! What several areas need: forms of text, and the turn that an answer ends.
+
+use base64::Engine;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde_json::Value;
+
+use crate::judge::conversation::{Exchange, Session, Turn, TurnCourse};
+use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
+use crate::requirement::Party;
+use crate::trace::ProcessEvent;
+
+/// An answer that arrives so soon after a cancel may have been on its way already.
+///
+/// Pipes deliver within microseconds; half a second leaves room for a machine that is busy with other things.
+pub(super) const CROSSING_US: u64 = 500_000;
+
+/// Absolute in the form of POSIX, with a drive letter, or as a UNC path.
+pub(super) fn is_absolute(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    let drive =
+        bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && matches!(bytes[2], b'\\' | b'/');
+    path.starts_with('/') || path.starts_with(r"\\") || drive
+}
+
+/// Why a text is no base64 of the standard alphabet; padding may be left out.
+pub(super) fn not_base64(text: &str) -> Option<String> {
+    const MAGIC: [&str; 9] =
+        ["89504e47", "ffd8ff", "47494638", "52494646", "494433", "4f676753", "664c6143", "fffb", "25504446"];
+    let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let lower = text.to_lowercase();
+    let hex = text.len() > 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if hex && MAGIC.iter().any(|magic| lower.starts_with(&magic.to_lowercase())) {
+        return Some("it is hexadecimal, and begins like a media file".to_owned());
+    }
+    let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, config.with_decode_allow_trailing_bits(true));
+    engine.decode(text).err().map(|error| error.to_string().to_lowercase())
+}
+
+/// A date of ISO 8601, with or without a time, in the extended or the basic form.
+pub(super) fn is_iso8601(text: &str) -> bool {
+    let (date, time) = match text.split_once(['T', 't', ' ']) {
+        Some((date, time)) => (date, Some(time)),
+        None => (text, None),
+    };
+    digits(date, &[4, 2, 2], '-') && time.is_none_or(is_time)
+}
+
+fn is_time(time: &str) -> bool {
+    let zone = time.find(['Z', 'z', '+', '-']).unwrap_or(time.len());
+    let (clock, zone) = time.split_at(zone);
+    let (clock, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, "0"));
+    let good_zone = matches!(zone, "" | "Z" | "z") || digits(&zone[1..], &[2, 2], ':') || digits(&zone[1..], &[2], ':');
+    let good_clock = digits(clock, &[2, 2, 2], ':') || digits(clock, &[2, 2], ':');
+    good_clock && good_zone && !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Groups of so many digits, all with or all without the separator between them.
+fn digits(text: &str, groups: &[usize], separator: char) -> bool {
+    let plain = text.replace(separator, "");
+    let lengths = text.split(separator).map(str::len);
+    let grouped = !text.contains(separator) || lengths.eq(groups.iter().copied());
+    grouped && plain.len() == groups.iter().sum::<usize>() && plain.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether an error says by itself that it comes from an abort.
+pub(super) fn says_abort(error: &Value) -> bool {
+    let text = error.to_string().to_lowercase();
+    error.get("code").and_then(Value::as_i64) == Some(-32800) || text.contains("abort") || text.contains("cancel")
+}
+
+/// The answer to a prompt that is the running turn of its session, with what is known about the turn.
+#[derive(Clone, Copy)]
+pub(super) struct Finish<'m> {
+    /// The prompt.
+    pub exchange: &'m Exchange,
+    /// Its session.
+    pub session: &'m Session,
+    /// Its turn.
+    pub turn: &'m Turn,
+    /// The finer course of the turn.
+    pub course: &'m TurnCourse,
+    /// The answer.
+    pub outcome: Outcome<'m>,
+}
+
+impl<'m> Finish<'m> {
+    /// The turn that this answer ends; none when it ends no turn, or one that the tester broke on purpose.
+    pub fn of(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
+        let exchange =
+            answer.exchange.filter(|exchange| exchange.method == "session/prompt" && !exchange.deliberate)?;
+        let id = exchange.session()?;
+        let session = moment.talk.session(id)?;
+        let turn = session.turn.as_ref().filter(|turn| turn.n == exchange.n)?;
+        let course = moment.talk.course.session(id)?.turn.as_ref().filter(|course| course.n == exchange.n)?;
+        Some(Self { exchange, session, turn, course, outcome: answer.outcome })
+    }
+
+    /// The stop reason of a result.
+    pub fn reason(&self) -> Option<&'m str> {
+        match self.outcome {
+            Outcome::Result(result) => result.get("stopReason")?.as_str(),
+            Outcome::Error(_) => None,
+        }
+    }
+
+    /// Whether the client did anything that may end the turn as cancelled.
+    pub fn was_cancelled(&self) -> bool {
+        let turn = self.turn;
+        [turn.cancelled, turn.closed, turn.permission_cancelled, self.exchange.cancel_requested]
+            .iter()
+            .any(Option::is_some)
+    }
+}
+
+/// The turn that was over when this content of a turn came; none while a turn runs or a history is replayed.
+pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Option<&'m TurnCourse> {
+    let content = moment.talk.edition.adapter.is_turn_content(update.variant);
+    let session = moment.talk.session(update.session).filter(|_| content)?;
+    if session.turn.is_some() || session.loading.is_some() || session.resuming.is_some() {
+        return None;
+    }
+    moment.talk.course.session(update.session)?.turn.as_ref().filter(|turn| turn.ended.is_some())
+}
+
+/// Whether the agent's output ended right behind the client's line `n`, with nothing else to blame.
+pub(super) fn died_after(moment: &Moment<'_>, process: &ProcessEvent, n: usize) -> bool {
+    const AT_ONCE_US: u64 = 5_000_000;
+    let talk = moment.talk;
+    let last = talk.course.last_line.get(&Party::Client);
+    matches!(process, ProcessEvent::StdoutEnded)
+        && talk.shutting_down.is_none()
+        && !talk.deliberate.contains(&n)
+        && last.is_some_and(|&(last, us)| last == n && moment.us - us < AT_ONCE_US)
+        && talk.open_of(Party::Client).next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_are_told_from_other_dates() {
+        for good in [
+            "2026-11-21T10:00:00Z",
+            "2026-11-21T10:00:00.123+01:00",
+            "20261121T100000Z",
+            "2026-11-21",
+            "2026-11-21T10:00",
+        ] {
+            assert!(is_iso8601(good), "{good}");
+        }
+        for bad in ["Nov 21, 2026", "21.11.2026 10:00", "2026-11-21T", "1763719200", "2026-11-21T10:00:00 CET", ""] {
+            assert!(!is_iso8601(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn base64_is_told_from_data_urls_and_hexadecimal() {
+        assert_eq!(not_base64("iVBORw0KGgo="), None);
+        assert_eq!(not_base64("iVBORw0KGgo"), None);
+        assert!(not_base64("data:image/png;base64,iVBORw0KGgo=").is_some());
+        assert!(not_base64("524946460000000057415645").is_some());
+    }
+
+    #[test]
+    fn absolute_paths_are_those_of_any_system() {
+        for (path, absolute) in
+            [("/a", true), (r"C:\a", true), ("c:/a", true), (r"\\h\s", true), ("a/b", false), ("C:a", false)]
+        {
+            assert_eq!(is_absolute(path), absolute, "{path}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Area `terminal`: how the agent uses the client's terminals.
+
+use super::common::decide_absolute;
+use super::fs::{decide_survived, forbid, turn_did};
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Conversation, Terminal};
+use crate::judge::moment::{Answer, CallSeen, Moment};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("terminal.capability", On::Call(capability)),
+    Check::agent("terminal.capability", On::Response(without)),
+    Check::agent("terminal.create.cwd-absolute", On::Call(cwd_absolute)),
+    Check::agent("terminal.release", On::Call(released)),
+    Check::agent("terminal.release", On::End(release)),
+    Check::agent("terminal.release-after-kill", On::Call(released_after_kill)),
+    Check::agent("terminal.release-after-kill", On::End(release_after_kill)),
+    Check::agent("terminal.no-use-after-release", On::Call(use_after_release)),
+    Check::agent("terminal.no-use-after-release", On::Response(no_use_after_release)),
+    Check::agent("terminal.known-id", On::Call(known_id)),
+    Check::agent("terminal.error-survived", On::Response(error_survived)),
+];
+
+/// "If `terminal` is `false` or not present, the Agent MUST NOT attempt to call any terminal methods."
+fn capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    forbid(moment, call, "terminal/", &["terminal"], ruling);
+}
+
+/// Shown by a turn that ran a command by other means.
+fn without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if moment.talk.client_lacks(&["terminal"]) && turn_did(moment, answer, "execute") {
+        ruling.pass();
+    }
+}
+
+/// "cwd: Working directory for the command. Must be an absolute path."
+fn cwd_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let ("terminal/create", Some(cwd)) = (call.method, call.text("cwd")) {
+        decide_absolute(moment, call.text("sessionId"), "the cwd of the terminal", cwd, ruling);
+    }
+}
+
+/// The terminal that a call is about.
+fn named<'m>(moment: &Moment<'m>, call: &CallSeen<'m>) -> Option<(&'m str, &'m Terminal)> {
+    let id = call.text("terminalId").filter(|_| call.method.starts_with("terminal/"))?;
+    Some((id, moment.talk.terminals.get(id)?))
+}
+
+/// "The Agent MUST release the terminal … when it's no longer needed."
+fn released(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let terminal = named(moment, call).filter(|_| call.method == "terminal/release");
+    if terminal.is_some_and(|(_, terminal)| terminal.killed.is_none() && terminal.released.is_none()) {
+        ruling.pass();
+    }
+}
+
+/// A command may go on in the background, so only a terminal counts whose command is known to have ended and whose
+/// output was fetched after that. Killed ones and those of closed sessions have requirements of their own.
+fn release(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    for (id, terminal) in talk.terminals.iter().filter(|(_, t)| t.released.is_none() && t.killed.is_none()) {
+        let closed = talk.session(&terminal.session).is_some_and(|session| session.closed.is_some());
+        match (closed, terminal.spent(), time_to_release(talk, terminal)) {
+            (true, ..) => {}
+            (_, Some(exited), Some(proof)) => {
+                let message =
+                    format!("the terminal `{id}` was not released, though its command had ended and its turn was over");
+                ruling.fail(message, &[terminal.created, exited, proof]);
+            }
+            _ => ruling.inconclusive(
+                format!("the terminal `{id}` was not released; it may still be in use"),
+                &[terminal.created],
+            ),
+        }
+    }
+}
+
+/// "The Agent MUST still call `terminal/release` when it's done using it", after a kill.
+fn released_after_kill(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let terminal = named(moment, call).filter(|_| call.method == "terminal/release");
+    if terminal.is_some_and(|(_, terminal)| terminal.killed.is_some() && terminal.released.is_none()) {
+        ruling.pass();
+    }
+}
+
+/// A killed command does nothing any more, so once the turn is over nothing is left to wait for.
+fn release_after_kill(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    for (id, terminal) in talk.terminals.iter().filter(|(_, terminal)| terminal.released.is_none()) {
+        let Some(killed) = terminal.killed else { continue };
+        let closed = talk.session(&terminal.session).is_some_and(|session| session.closed.is_some());
+        match time_to_release(talk, terminal) {
+            _ if closed => {}
+            Some(proof) => {
+                ruling.fail(
+                    format!("the terminal `{id}` was killed and not released"),
+                    &[terminal.created, killed, proof],
+                );
+            }
+            None => {
+                let message = format!("the terminal `{id}` was killed, and the conversation ended before its release");
+                ruling.inconclusive(message, &[terminal.created, killed]);
+            }
+        }
+    }
+}
+
+/// The event that shows that the turn of the terminal is over and that the agent has had the time to release it.
+///
+/// A fence shows it, since what was sent before its answer has arrived. After a cancelled turn tidying up may take
+/// longer than the answer to the prompt, so there only a later turn shows it.
+fn time_to_release(talk: &Conversation, terminal: &Terminal) -> Option<usize> {
+    let session = talk.session(&terminal.session)?;
+    let ended = session.ended.as_ref().filter(|ended| Some(ended.prompt) >= terminal.turn)?;
+    if ended.prompt > terminal.turn? {
+        return Some(ended.n);
+    }
+    talk.fence.filter(|&fence| fence > ended.n && ended.cancelled.is_none() && ended.reason.is_some())
+}
+
+/// "After release the terminal ID becomes invalid for all other `terminal/*` methods."
+fn use_after_release(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((id, terminal)) = named(moment, call) else { return };
+    let Some(released) = terminal.released else { return };
+    match call.method {
+        "terminal/release" => ruling.note(format!("the terminal `{id}` was released twice")),
+        _ if terminal.release_refused => {
+            ruling.inconclusive(format!("{} for `{id}`, whose release the client refused", call.method), &[released]);
+        }
+        _ => ruling.fail(format!("{} for `{id}` after its release", call.method), &[released]),
+    }
+}
+
+/// Shown by a turn in which a terminal was released.
+fn no_use_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let prompt = answer.exchange.filter(|exchange| exchange.method == "session/prompt");
+    let mut terminals = moment.talk.terminals.values();
+    if prompt.is_some_and(|prompt| terminals.any(|t| t.turn == Some(prompt.n) && t.released.is_some())) {
+        ruling.pass();
+    }
+}
+
+/// A terminal id is what the client returned, and belongs to the session it was returned for.
+fn known_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(id) = call.text("terminalId").filter(|_| call.method.starts_with("terminal/")) else { return };
+    match (moment.talk.terminals.get(id), call.text("sessionId")) {
+        (Some(terminal), Some(session)) if terminal.session != session => {
+            let message =
+                format!("{} names the session `{session}`, and `{id}` is of `{}`", call.method, terminal.session);
+            ruling.fail(message, &[terminal.created]);
+        }
+        (Some(_), _) => ruling.pass(),
+        (None, _) if moment.talk.initialize.is_none() => {}
+        (None, _) => {
+            ruling.fail(format!("{} names the terminal `{id}`, which the client never returned", call.method), &[])
+        }
+    }
+}
+
+/// An error answer of the client does not end the turn in the same error.
+fn error_survived(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    decide_survived(moment, answer, "terminal/", ruling);
+}
+
+impl Terminal {
+    /// The event that told the agent of the command's end, when it also has the output up to that.
+    fn spent(&self) -> Option<usize> {
+        self.exited.filter(|exited| self.read.is_some_and(|read| read >= *exited))
+    }
+}

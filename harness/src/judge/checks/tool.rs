@@ -1,0 +1,218 @@
+//! Area `tool`: how tool calls are reported.
+
+use serde_json::Value;
+
+use super::common::{decide_absolute, proper};
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Session, ToolCall};
+use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("tool.reported", On::Response(reported)),
+    Check::agent("tool.created-before-update", On::Update(created_before_update)),
+    Check::agent("tool.id-unique", On::Update(id_unique)),
+    Check::agent("tool.title", On::Update(title_not_empty)),
+    Check::agent("tool.final-status", On::Response(final_status)),
+    Check::agent("tool.status-order", On::Update(status_order)),
+    Check::agent("tool.location-absolute", On::Payload(location_absolute)),
+    Check::agent("tool.location-line", On::Payload(location_line)),
+    Check::agent("tool.diff-absolute", On::Payload(diff_absolute)),
+    Check::agent("tool.terminal-known", On::Payload(terminal_known)),
+    Check::agent("tool.terminal-before-release", On::Payload(terminal_before_release)),
+    Check::agent("tool.reported-before-effects", On::Update(reported_before_effects)),
+    Check::agent("tool.reported-before-effects", On::Response(effects_after_report)),
+];
+
+/// The session of a tool call report, with the call as it was known before.
+fn known<'m>(moment: &Moment<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Session, &'m str, Option<&'m ToolCall>)> {
+    let session = moment.talk.session(update.session)?;
+    let id = update.body.get("toolCallId")?.as_str()?;
+    Some((session, id, session.tools.get(id)))
+}
+
+/// "When the language model requests a tool invocation, the Agent SHOULD report it": shown by a file that was written.
+fn reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = proper(answer, "session/prompt").and_then(|prompt| moment.talk.session(prompt.session()?));
+    let Some((session, turn)) = session.and_then(|session| Some((session, session.turn.as_ref()?))) else { return };
+    let Some(write) = turn.writes.first().filter(|_| matches!(answer.outcome, Outcome::Result(_))) else { return };
+    let asked = session.tools.values().any(|tool| tool.turn == turn.number);
+    if turn.tools.is_empty() && !asked {
+        ruling.fail(format!("the turn wrote `{}` and reported no tool call", write.path), &[write.n]);
+    } else {
+        ruling.pass();
+    }
+}
+
+/// An update changes a tool call that a `tool_call` created before. In a replay `load.replay-valid` says so.
+fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, id, tool)) = known(moment, update).filter(|_| update.variant == "tool_call_update") else {
+        return;
+    };
+    match tool {
+        _ if session.loading.is_some() => {}
+        Some(tool) if tool.announced => ruling.pass(),
+        Some(_) => ruling.note(format!("the tool call `{id}` was named by a permission request only")),
+        None if session.was_reopened => {
+            ruling.inconclusive(format!("the tool call `{id}` may stem from before the session was opened again"), &[]);
+        }
+        None => ruling.fail(format!("no tool_call created `{id}` in this session"), &[]),
+    }
+}
+
+/// "A unique identifier for this tool call within the session", also across turns.
+fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, id, tool)) = known(moment, update).filter(|_| update.variant == "tool_call") else { return };
+    match tool.filter(|tool| tool.announced) {
+        _ if session.loading.is_some() => {}
+        Some(tool) if tool.is_final() || tool.turn != session.prompts => {
+            ruling.fail(format!("a second tool_call has the id `{id}`"), &[tool.n]);
+        }
+        Some(tool) => {
+            ruling.inconclusive(
+                format!("the running tool call `{id}` was created again, maybe as the same one"),
+                &[tool.n],
+            );
+        }
+        // The first tool call of a session has no other one to be confused with.
+        None if session.tools.is_empty() => {}
+        None => ruling.pass(),
+    }
+}
+
+/// "title: A human-readable title"; an empty one is worth a note.
+fn title_not_empty(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if update.variant == "tool_call" && update.body.get("title").and_then(Value::as_str) == Some("") {
+        ruling.note("a tool call has an empty title");
+    }
+}
+
+/// Every call ends with `completed` or `failed` when its execution ends, so none is left open in a turn that ended by
+/// itself. Rejected calls never ran, and a live terminal may go on.
+fn final_status(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((prompt, result)) = answer.result_of("session/prompt") else { return };
+    let Some(session) = prompt.session().and_then(|id| moment.talk.session(id)) else { return };
+    let natural = result.get("stopReason").and_then(Value::as_str) == Some("end_turn");
+    let Some(turn) = session.turn.as_ref().filter(|turn| natural && turn.n == prompt.n && turn.cancelled.is_none())
+    else {
+        return;
+    };
+    let background = moment.talk.has_live_terminal(turn);
+    for (id, tool) in turn.tools.iter().filter_map(|id| Some((id, session.tools.get(id)?))) {
+        match tool.status.as_str() {
+            _ if tool.is_final() => ruling.pass(),
+            _ if !tool.is_allowed() || background => {}
+            status => ruling.fail(format!("the turn ended while the tool call `{id}` is {status}"), &[tool.n]),
+        }
+    }
+}
+
+/// The status goes from pending over in_progress to completed or failed, and not back.
+fn status_order(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let rank =
+        |status: &str| ["pending", "in_progress", "completed", "failed"].iter().position(|known| *known == status);
+    let Some((session, id, Some(tool))) = known(moment, update) else { return };
+    let next = update.body.get("status").and_then(Value::as_str);
+    let (Some(next), "tool_call_update", true) = (next, update.variant, tool.announced && session.loading.is_none())
+    else {
+        return;
+    };
+    if let (Some(before), Some(after)) = (rank(&tool.status), rank(next)) {
+        let good = if tool.is_final() { before == after } else { before <= after };
+        ruling.decide(good, || format!("the tool call `{id}` went from {} to {next}", tool.status));
+    }
+}
+
+/// The session that params name.
+fn session_of<'m>(payload: &Payload<'m>) -> Option<&'m str> {
+    payload.value.get("sessionId")?.as_str()
+}
+
+/// "path: The absolute file path being accessed or modified."
+fn location_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for path in payload.members(&[("ToolCallLocation", "path")]).filter_map(|member| member.value.as_str()) {
+        decide_absolute(moment, session_of(payload), "the path of a location", path, ruling);
+    }
+}
+
+/// Lines count from 1.
+fn location_line(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let lines = payload.members(&[("ToolCallLocation", "line")]);
+    for line in lines.filter_map(|member| member.value.as_i64()).filter(|line| *line >= 0) {
+        ruling.decide(line > 0, || "the line of a location is 0, and lines count from 1".to_owned());
+    }
+}
+
+/// "path: The absolute file path being modified."
+fn diff_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for path in payload.members(&[("Diff", "path")]).filter_map(|member| member.value.as_str()) {
+        decide_absolute(moment, session_of(payload), "the path of a diff", path, ruling);
+    }
+}
+
+/// "The ID of a terminal created with `terminal/create`", in this session.
+fn terminal_known(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let replay = session_of(payload).and_then(|id| talk.session(id)).is_some_and(|session| session.loading.is_some());
+    if replay || !talk.client_has(&["terminal"]) {
+        return;
+    }
+    for id in payload.members(&[("Terminal", "terminalId")]).filter_map(|member| member.value.as_str()) {
+        match talk.terminals.get(id) {
+            Some(terminal) if Some(terminal.session.as_str()) == session_of(payload) => ruling.pass(),
+            Some(terminal) => {
+                ruling.fail(
+                    format!("the terminal `{id}` was created in the session `{}`", terminal.session),
+                    &[terminal.created],
+                );
+            }
+            None if shows_other_terminals(moment) => {
+                ruling.note(format!("the terminal `{id}` is the agent's own, which the client's _meta may allow"));
+            }
+            None => ruling.fail(format!("no terminal/create returned the terminal `{id}`"), &[]),
+        }
+    }
+}
+
+/// Whether the client announced in `_meta` an extension about terminals; one in use shows the agent's own terminals.
+fn shows_other_terminals(moment: &Moment<'_>) -> bool {
+    let params = moment.talk.initialize.as_ref().map(|(_, params)| params);
+    let capabilities = params.and_then(|params| moment.talk.edition.adapter.client_capabilities(params));
+    capabilities.and_then(|all| all.get("_meta")).is_some_and(|meta| meta.to_string().contains("terminal"))
+}
+
+/// "The terminal must be added before calling `terminal/release`."
+fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for id in payload.members(&[("Terminal", "terminalId")]).filter_map(|member| member.value.as_str()) {
+        let Some(terminal) = moment.talk.terminals.get(id).filter(|terminal| terminal.embedded.is_none()) else {
+            continue;
+        };
+        match terminal.released {
+            Some(released) => {
+                ruling.fail(format!("the terminal `{id}` was embedded only after its release"), &[released])
+            }
+            None => ruling.pass(),
+        }
+    }
+}
+
+/// A tool call is reported before the changes it causes: not created when its file is already written.
+fn reported_before_effects(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, id, None)) = known(moment, update).filter(|_| update.variant == "tool_call") else { return };
+    let edits = update.body.get("kind").and_then(Value::as_str) == Some("edit");
+    let over = matches!(update.body.get("status").and_then(Value::as_str), Some("completed" | "failed"));
+    let report = update.body.to_string();
+    let mut silent = session.turn.iter().flat_map(|turn| &turn.writes).filter(|write| !write.reported && edits && over);
+    if let Some(write) = silent.find(|write| report.contains(&Value::from(write.path.as_str()).to_string())) {
+        ruling.fail(format!("the tool call `{id}` was reported only after `{}` was written", write.path), &[write.n]);
+    }
+}
+
+/// Shown by a turn that wrote a file while the tool call was open.
+fn effects_after_report(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = proper(answer, "session/prompt").and_then(|prompt| moment.talk.session(prompt.session()?));
+    let mut writes = session.and_then(|session| session.turn.as_ref()).into_iter().flat_map(|turn| &turn.writes);
+    if writes.any(|write| write.reported) {
+        ruling.pass();
+    }
+}

@@ -1,0 +1,98 @@
+//! Area `transport`: what the bytes on the stream may be.
+
+use crate::judge::check::{Check, On};
+use crate::judge::moment::{LineSeen, Moment};
+use crate::judge::ruling::Ruling;
+use crate::trace::ProcessEvent;
+use crate::wire::{Content, LineEnd};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("transport.utf8.agent", On::Line(utf8)),
+    Check::agent("transport.newline-terminated.agent", On::Line(newline_terminated)),
+    Check::agent("transport.no-embedded-newline.agent", On::Line(no_embedded_newline)),
+    Check::agent("transport.stdout-only-messages", On::Line(only_messages)),
+    Check::agent("transport.no-batch.agent", On::Line(no_batch)),
+    Check::agent("transport.stderr-utf8", On::Stderr(stderr_utf8)),
+    Check::agent("transport.stdio-supported.agent", On::Process(stdio_supported)),
+];
+
+/// "Messages are … UTF-8 encoded." Pure ASCII shows nothing, so only lines with other characters count.
+fn utf8(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
+    match line.content {
+        Content::NotUtf8(at) => ruling.fail(format!("byte {at} of the line begins no valid UTF-8 sequence"), &[]),
+        _ if !line.bytes.is_ascii() => ruling.pass(),
+        _ => {}
+    }
+}
+
+/// "Messages are delimited by newlines."
+fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
+    match (line.content, line.end) {
+        (Content::Several(values), _) => {
+            ruling.fail(format!("{} JSON values stand in one line", values.len()), &[]);
+        }
+        (Content::Blank, _) | (_, LineEnd::Cut) => {}
+        (Content::One { .. }, LineEnd::Eof) if moment.talk.shutting_down.is_some() => {
+            ruling.inconclusive("the last message has no line feed, and the agent was being stopped", &[]);
+        }
+        (Content::One { .. }, LineEnd::Eof) => {
+            ruling.fail("the stream ended behind a message without its line feed", &[])
+        }
+        (Content::One { .. }, _) => ruling.pass(),
+        _ => {}
+    }
+}
+
+/// "Messages … MUST NOT contain embedded newlines." Shown by a message that has line breaks to escape.
+fn no_embedded_newline(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
+    match line.content {
+        Content::NotJson(_) if begins_a_value(line.bytes) => {
+            ruling.fail("the line begins a JSON value and does not end it", &[]);
+        }
+        Content::One { .. } if line.bytes.windows(2).any(|pair| pair == b"\\n") => ruling.pass(),
+        _ => {}
+    }
+}
+
+/// Whether the line looks like the first line of a JSON value that goes on: an opening that is never closed, cleanly.
+fn begins_a_value(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim();
+    let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err();
+    (text.starts_with('{') || text.starts_with('[')) && error.is_some_and(|error| error.is_eof())
+}
+
+/// "The agent MUST NOT write anything to its stdout that is not a valid ACP message."
+fn only_messages(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
+    match line.content {
+        Content::One { value, .. } if value.is_object() || value.is_array() => ruling.pass(),
+        Content::One { .. } => ruling.fail("the line is a bare JSON value", &[]),
+        Content::Blank => ruling.fail("an empty line stands on the stream", &[]),
+        Content::NotJson(_) if begins_a_value(line.bytes) => {}
+        Content::NotJson(error) => ruling.fail(format!("the line is no JSON: {error}"), &[]),
+        Content::NotUtf8(_) | Content::TooDeep | Content::Several(_) => {}
+    }
+}
+
+/// v1 knows no batches: "individual JSON-RPC requests, notifications, or responses."
+fn no_batch(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
+    match line.content {
+        Content::One { value, .. } if value.is_array() => ruling.fail("the line holds a JSON array", &[]),
+        Content::One { .. } => ruling.pass(),
+        _ => {}
+    }
+}
+
+/// "The agent MAY write UTF-8 strings to its standard error." What is seen may be a piece that was cut anywhere.
+fn stderr_utf8(_: &Moment<'_>, bytes: &[u8], ruling: &mut Ruling<'_>) {
+    let begun = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
+    let good = std::str::from_utf8(&bytes[begun..]).map_or_else(|error| error.error_len().is_none(), |_| true);
+    ruling.decide(good, || "bytes on stderr are no UTF-8".to_owned());
+}
+
+/// "Agents and clients SHOULD support stdio whenever possible": shown by a handshake over it.
+fn stdio_supported(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
+    if matches!(process, ProcessEvent::StdoutEnded) && moment.talk.initialized.is_some() {
+        ruling.pass();
+    }
+}

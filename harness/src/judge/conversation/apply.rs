@@ -1,0 +1,394 @@
+//! The fold: how each message changes the conversation.
+
+use serde_json::Value;
+
+use super::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
+use super::{Conversation, Exchange, Terminal};
+use crate::judge::moment::Outcome;
+use crate::protocol::Update;
+use crate::requirement::Party;
+use crate::trace::{Outcome as StepOutcome, StepEvent, StepKind};
+use crate::wire::{Call, RpcId};
+
+impl Conversation {
+    /// Takes in a request or a notification.
+    pub(in crate::judge) fn apply_call(&mut self, n: usize, us: u64, from: Party, call: &Call<'_>, deliberate: bool) {
+        self.methods_used.insert((from, call.method.to_owned()));
+        let params = call.params.cloned().unwrap_or_default();
+        if call.method != "session/list" && !call.method.starts_with('_') {
+            self.stir();
+        }
+        if from == Party::Client && call.id.is_none() {
+            self.last_notification = Some((n, call.method.to_owned()));
+        }
+        match (call.id, call.method) {
+            (Some(id), method) => {
+                let exchange = Exchange {
+                    n,
+                    us,
+                    from,
+                    id: RpcId::new(id),
+                    method: method.to_owned(),
+                    deliberate,
+                    cancel_requested: None,
+                    turn: self.turn_of(&params),
+                    params,
+                };
+                self.open_exchange(exchange);
+            }
+            (None, "session/update") => {
+                if let Some(update) = self.edition.adapter.update(&params) {
+                    self.apply_update(n, &update);
+                }
+            }
+            (None, "session/cancel") => self.apply_cancel(n, &params),
+            (None, "$/cancel_request") => {
+                let id = params.get("requestId").map(RpcId::new);
+                if let Some(exchange) = id.and_then(|id| self.open.get_mut(&(from, id))) {
+                    exchange.cancel_requested = Some(n);
+                }
+            }
+            (None, _) => {}
+        }
+    }
+
+    fn open_exchange(&mut self, exchange: Exchange) {
+        let n = exchange.n;
+        if matches!(exchange.method.as_str(), "session/prompt" | "session/load" | "session/resume") {
+            exchange.session().map(|id| self.deleted.remove(id));
+        }
+        if exchange.from == Party::Agent {
+            self.note_service_call(&exchange);
+        }
+        match exchange.method.as_str() {
+            "initialize" => self.initialize = self.initialize.take().or(Some((n, exchange.params.clone()))),
+            "session/prompt" => self.apply_prompt(&exchange),
+            "session/load" | "session/resume" => self.apply_reopening(&exchange),
+            "session/close" => {
+                if let Some(turn) = exchange.session().and_then(|id| self.sessions.get_mut(id)?.turn.as_mut()) {
+                    turn.closed = Some(n);
+                }
+            }
+            "session/request_permission" => self.apply_permission_request(&exchange),
+            _ => {}
+        }
+        let key = (exchange.from, exchange.id.clone());
+        self.answered.remove(&key);
+        self.open.insert(key, exchange);
+    }
+
+    fn apply_prompt(&mut self, exchange: &Exchange) {
+        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        if session.turn.is_some() || exchange.deliberate {
+            session.uneven = true;
+            // A second prompt during a turn is an open question; the first turn stays the one that is judged.
+            return;
+        }
+        session.prompts += 1;
+        session.plan.clear();
+        session.turn = Some(Turn {
+            n: exchange.n,
+            number: session.prompts,
+            cancelled: None,
+            closed: None,
+            permission_cancelled: None,
+            first_output: None,
+            wrote_message: false,
+            tools: std::collections::BTreeSet::new(),
+            after: session.reopened.take().map(|(opening, _)| opening),
+            refused: Vec::new(),
+            writes: Vec::new(),
+            meta_answer: None,
+            other_closed: None,
+        });
+        session.mode_set = None;
+        let blocks = exchange.params.get("prompt").and_then(Value::as_array);
+        let texts = blocks.into_iter().flatten().filter_map(|block| block.get("text")?.as_str());
+        // Each block is a piece by itself: what an agent puts between them must not look like another text.
+        let text: String = texts.map(|text| format!("{text}\n")).collect();
+        session.last_chunk = None;
+        session.say("user_message_chunk", &text);
+    }
+
+    fn apply_reopening(&mut self, exchange: &Exchange) {
+        let Some(id) = exchange.session() else { return };
+        let opening = if exchange.method == "session/load" { Opening::Load } else { Opening::Resume };
+        let fresh = Session::new(opening, exchange.n, &exchange.params);
+        let known = self.sessions.entry(id.to_owned()).or_insert(fresh);
+        match opening {
+            Opening::Load => known.loading = Some(exchange.n),
+            _ => known.resuming = Some(exchange.n),
+        }
+        known.closed = None;
+        if opening == Opening::Load {
+            // The replay tells the whole history again, so what it mentions is judged afresh.
+            known.tools.clear();
+            known.replay.clear();
+            known.message_ids.clear();
+            known.finished_messages.clear();
+            known.last_chunk = None;
+        }
+    }
+
+    fn apply_cancel(&mut self, n: usize, params: &Value) {
+        let id = params.get("sessionId").and_then(Value::as_str);
+        let Some(session) = id.and_then(|id| self.sessions.get_mut(id)) else { return };
+        match session.turn.as_mut() {
+            Some(turn) => turn.cancelled = turn.cancelled.or(Some(n)),
+            None => session.idle_cancel = Some(n),
+        }
+    }
+
+    /// The event of the prompt whose turn runs in the session that the params name.
+    fn turn_of(&self, params: &Value) -> Option<usize> {
+        let session = params.get("sessionId").and_then(Value::as_str).and_then(|id| self.session(id))?;
+        Some(session.turn.as_ref()?.n)
+    }
+
+    fn apply_permission_request(&mut self, exchange: &Exchange) {
+        let Some(call) = exchange.params.get("toolCall") else { return };
+        self.embed_terminals(exchange.n, call);
+        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        let Some(id) = call.get("toolCallId").and_then(Value::as_str) else { return };
+        let turn = session.prompts;
+        let tool = session.tools.entry(id.to_owned()).or_insert_with(|| ToolCall::unannounced(exchange.n, turn));
+        tool.learn(call);
+        tool.permissions.push(Permission { n: exchange.n, answer: None });
+    }
+
+    /// Takes in an answer to an open request, and closes the exchange.
+    pub(in crate::judge) fn apply_response(&mut self, n: usize, from: Party, id: &RpcId, outcome: Outcome<'_>) {
+        let key = (from.other(), id.clone());
+        let Some(exchange) = self.open.remove(&key) else { return };
+        self.answered.insert(key, n);
+        *self.answers.entry(from).or_default() += 1;
+        let latest = self.latest_answered.entry(exchange.from).or_default();
+        *latest = exchange.n.max(*latest);
+        if exchange.from == Party::Agent {
+            self.note_service_answer(n, &exchange, outcome);
+        }
+        if exchange.method != "session/list" && !exchange.method.starts_with('_') {
+            self.stir();
+        }
+        match (exchange.method.as_str(), outcome) {
+            ("initialize", Outcome::Result(result)) => {
+                self.initialized = self.initialized.take().or(Some((n, result.clone())));
+            }
+            ("session/new", Outcome::Result(result)) => {
+                if let Some(id) = result.get("sessionId").and_then(Value::as_str) {
+                    let mut session = Session::new(Opening::New, n, &exchange.params);
+                    session.learn_state(result);
+                    self.sessions.insert(id.to_owned(), session);
+                }
+            }
+            ("session/load" | "session/resume", outcome) => self.apply_reopened(n, &exchange, outcome),
+            ("session/prompt", outcome) => self.apply_turn_end(n, &exchange, outcome),
+            ("session/close", Outcome::Result(_)) => {
+                if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
+                    session.closed = Some(n);
+                }
+                self.note_closing(n, exchange.session().unwrap_or_default());
+            }
+            ("session/delete", Outcome::Result(_)) => {
+                self.deleted.extend(exchange.session().map(|id| (id.to_owned(), n)))
+            }
+            ("session/list", Outcome::Result(result)) => self.apply_page(n, &exchange, result),
+            ("session/set_mode", Outcome::Result(_)) => {
+                let wanted = exchange.params.get("modeId").cloned().unwrap_or_default();
+                self.learn_mode(n, &exchange, wanted);
+            }
+            ("session/set_config_option", Outcome::Result(result)) => {
+                if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
+                    session.learn_state(result);
+                }
+            }
+            ("session/request_permission", outcome) => self.apply_permission_answer(n, &exchange, outcome),
+            ("terminal/create", Outcome::Result(result)) => self.apply_terminal(n, &exchange, result),
+            _ => {}
+        }
+    }
+
+    fn learn_mode(&mut self, n: usize, exchange: &Exchange, mode: Value) {
+        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        let Some(modes) = session.modes.as_mut().and_then(Value::as_object_mut) else { return };
+        let text = |mode: Option<&Value>| mode.and_then(Value::as_str).unwrap_or_default().to_owned();
+        session.mode_set = Some((n, text(Some(&mode)), text(modes.get("currentModeId"))));
+        modes.insert("currentModeId".to_owned(), mode);
+    }
+
+    fn apply_turn_end(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        if session.turn.as_ref().is_none_or(|turn| turn.n != exchange.n) {
+            return;
+        }
+        let cancelled = session.turn.take().and_then(|turn| turn.cancelled);
+        let reason = match outcome {
+            Outcome::Result(result) => self.edition.adapter.turn_end("session/prompt", result).map(str::to_owned),
+            Outcome::Error(_) => None,
+        };
+        session.uneven |= reason.as_deref() != Some("end_turn");
+        session.idle_cancel = None;
+        session.last_chunk = None;
+        session.ended = Some(Ended { prompt: exchange.n, n, reason, cancelled });
+    }
+
+    fn apply_permission_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        let decision = Decision::of(&exchange.params, outcome);
+        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        if let (Decision::Cancelled, Some(turn)) = (decision, session.turn.as_mut()) {
+            turn.permission_cancelled = Some(n);
+        }
+        let id = exchange.params.pointer("/toolCall/toolCallId").and_then(Value::as_str);
+        let Some(tool) = id.and_then(|id| session.tools.get_mut(id)) else { return };
+        if let Some(permission) = tool.permissions.iter_mut().find(|permission| permission.n == exchange.n) {
+            permission.answer = Some((n, decision));
+        }
+    }
+
+    fn apply_terminal(&mut self, n: usize, exchange: &Exchange, result: &Value) {
+        let (Some(id), Some(session)) = (result.get("terminalId").and_then(Value::as_str), exchange.session()) else {
+            return;
+        };
+        let turn = self.session(session).and_then(|session| Some(session.turn.as_ref()?.n));
+        let terminal = Terminal {
+            session: session.to_owned(),
+            created: n,
+            killed: None,
+            released: None,
+            embedded: None,
+            turn,
+            exited: None,
+            read: None,
+            release_refused: false,
+        };
+        self.terminals.insert(id.to_owned(), terminal);
+    }
+
+    fn apply_update(&mut self, n: usize, update: &Update<'_>) {
+        self.embed_terminals(n, update.body);
+        let Some(session) = self.sessions.get_mut(update.session) else { return };
+        let content = self.edition.adapter.is_turn_content(update.variant);
+        if let Some(turn) = session.turn.as_mut().filter(|_| content && update.variant != "user_message_chunk") {
+            turn.first_output = turn.first_output.or(Some(n));
+            turn.wrote_message |= update.variant == "agent_message_chunk";
+        }
+        if content {
+            session.learn_replay(update);
+        }
+        match update.variant {
+            "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => session.learn_chunk(update),
+            "tool_call" | "tool_call_update" => session.learn_tool(n, update),
+            "plan" => session.plan = update.body.get("entries").and_then(Value::as_array).cloned().unwrap_or_default(),
+            "current_mode_update" => {
+                session.mode_set = None;
+                let mode = update.body.get("currentModeId").cloned().unwrap_or_default();
+                if let Some(modes) = session.modes.as_mut().and_then(Value::as_object_mut) {
+                    modes.insert("currentModeId".to_owned(), mode);
+                }
+            }
+            "config_option_update" => session.learn_state(update.body),
+            _ => {}
+        }
+    }
+
+    fn embed_terminals(&mut self, n: usize, body: &Value) {
+        let items = body.get("content").and_then(Value::as_array).into_iter().flatten();
+        for id in items.filter_map(|item| item.get("terminalId")?.as_str()) {
+            if let Some(terminal) = self.terminals.get_mut(id) {
+                terminal.embedded = terminal.embedded.or(Some(n));
+            }
+        }
+    }
+}
+
+impl Conversation {
+    /// Takes in what the runner noted about a step: time limits that were met, and fences that were answered.
+    pub(in crate::judge) fn apply_step(&mut self, n: usize, step: &StepEvent) {
+        match (step.kind, step.outcome) {
+            (StepKind::Must | StepKind::Fence, StepOutcome::TimedOut) => {
+                self.timed_out.extend(step.events.iter().map(|&request| (request, n)));
+            }
+            (StepKind::Fence, StepOutcome::Done) => self.fence = Some(n),
+            _ => {}
+        }
+    }
+}
+
+impl Session {
+    /// Takes in modes and options from any object that may carry them.
+    pub(super) fn learn_state(&mut self, value: &Value) {
+        if let Some(modes) = value.get("modes").filter(|modes| modes.is_object()) {
+            self.modes = Some(modes.clone());
+        }
+        if let Some(options) = value.get("configOptions").and_then(Value::as_array) {
+            self.options = Some(options.clone());
+        }
+    }
+
+    fn learn_chunk(&mut self, update: &Update<'_>) {
+        let id = update.body.get("messageId").and_then(Value::as_str).map(str::to_owned);
+        if let Some((_, Some(last))) = &self.last_chunk
+            && id.as_ref() != Some(last)
+        {
+            self.finished_messages.insert(last.clone());
+        }
+        if let Some(id) = &id {
+            self.message_ids.entry(id.clone()).or_insert_with(|| (update.variant.to_owned(), self.prompts));
+        }
+        let run = Some((update.variant.to_owned(), id));
+        if self.last_chunk != run {
+            self.pause();
+        }
+        self.last_chunk = run;
+        // Outside turns history is told again, or something that no replay has to show.
+        if self.turn.is_some()
+            && self.loading.is_none()
+            && update.variant == "agent_message_chunk"
+            && let Some(text) = update.body.pointer("/content/text").and_then(Value::as_str)
+        {
+            self.say(update.variant, text);
+        }
+    }
+
+    fn learn_tool(&mut self, n: usize, update: &Update<'_>) {
+        let Some(id) = update.body.get("toolCallId").and_then(Value::as_str) else { return };
+        self.pause();
+        let number = self.prompts;
+        let tool = self.tools.entry(id.to_owned()).or_insert_with(|| ToolCall::unannounced(n, number));
+        tool.announced |= update.variant == "tool_call";
+        tool.learn(update.body);
+        if let Some(turn) = self.turn.as_mut() {
+            turn.tools.insert(id.to_owned());
+        }
+    }
+}
+
+impl ToolCall {
+    fn unannounced(n: usize, turn: usize) -> Self {
+        Self {
+            n,
+            announced: false,
+            status: "pending".to_owned(),
+            kind: "other".to_owned(),
+            turn,
+            paths: std::collections::BTreeSet::new(),
+            permissions: Vec::new(),
+        }
+    }
+
+    fn learn(&mut self, report: &Value) {
+        if let Some(status) = report.get("status").and_then(Value::as_str) {
+            status.clone_into(&mut self.status);
+        }
+        if let Some(kind) = report.get("kind").and_then(Value::as_str) {
+            kind.clone_into(&mut self.kind);
+        }
+        for list in ["locations", "content"] {
+            let items = report.get(list).and_then(Value::as_array).into_iter().flatten();
+            self.paths.extend(items.filter_map(|item| Some(item.get("path")?.as_str()?.to_owned())));
+        }
+        let input = report.get("rawInput").and_then(Value::as_object);
+        let texts = input.into_iter().flatten().filter_map(|(_, value)| value.as_str());
+        self.paths.extend(texts.filter(|text| text.starts_with('/')).map(str::to_owned));
+    }
+}

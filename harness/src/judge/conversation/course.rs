@@ -1,0 +1,314 @@
+//! The finer course of things: how turns were cancelled, who logged in, which ids crossed.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::Value;
+
+use super::{Conversation, Exchange};
+use crate::judge::moment::Outcome;
+use crate::protocol::Update;
+use crate::requirement::Party;
+use crate::wire::{Call, RpcId};
+
+/// What is remembered beside the sessions and exchanges themselves.
+#[derive(Debug, Clone, Default)]
+pub struct Course {
+    /// The last line of each party: its event and microseconds.
+    pub last_line: HashMap<Party, (usize, u64)>,
+    /// The last line of the client with a separator of Unicode in it that is no line feed, as a character of its own.
+    pub separated: Option<usize>,
+    /// The agent's first request or notification.
+    pub first_call: Option<usize>,
+    /// The microseconds at which the agent's input was closed, or the agent stopped.
+    pub closed_us: Option<u64>,
+    /// How the login stands.
+    pub login: Login,
+    /// Sessions that an update named before the client knew them, with the event.
+    pub strangers: BTreeMap<String, usize>,
+    /// Those of them that announced commands, with the event.
+    pub early_commands: BTreeMap<String, usize>,
+    /// The last `session/cancel` for a session that the client does not know.
+    pub stray_cancel: Option<usize>,
+    /// What the client asked to cancel with `$/cancel_request`.
+    pub cancel_requests: Vec<CancelRequest>,
+    /// Client requests whose id an open request of the agent had as well: the events of both.
+    pub twins: BTreeMap<usize, usize>,
+    /// What belongs to the single sessions, by id.
+    pub sessions: BTreeMap<String, SessionCourse>,
+}
+
+/// What the conversation shows about the login; each is an event.
+#[derive(Debug, Clone, Default)]
+pub struct Login {
+    /// A `session/new` was refused with -32000.
+    pub wanted: Option<usize>,
+    /// An `authenticate` succeeded, and no `logout` since.
+    pub done: Option<usize>,
+    /// A `logout` succeeded, and no `authenticate` since.
+    pub undone: Option<usize>,
+}
+
+/// A `$/cancel_request` of the client.
+#[derive(Debug, Clone)]
+pub struct CancelRequest {
+    /// Its event.
+    pub n: usize,
+    /// The id that it names.
+    pub id: RpcId,
+    /// Whether a request with that id was open.
+    pub open: bool,
+}
+
+/// The finer course of one session.
+#[derive(Debug, Clone, Default)]
+pub struct SessionCourse {
+    /// The running turn, or the last one since the session was opened.
+    pub turn: Option<TurnCourse>,
+    /// The variant of the last chunk and whether it had a message id, as long as nothing parted it from the next.
+    pub chunk_run: Option<(String, bool)>,
+    /// Entries that the last plan left out, when it held nothing but some of those before it: text → the others' texts.
+    pub plan_dropped: BTreeSet<String>,
+    /// The tool calls that updates spoke of.
+    pub reported: BTreeSet<String>,
+    /// The kinds of tool calls, where they were given.
+    pub kinds: BTreeMap<String, String>,
+}
+
+/// The finer course of one turn.
+#[derive(Debug, Clone, Default)]
+pub struct TurnCourse {
+    /// The event of the prompt.
+    pub n: usize,
+    /// How the turn before it ended, when it did since the session was opened.
+    pub after: Option<After>,
+    /// Event and microseconds of the answer.
+    pub ended: Option<(usize, u64)>,
+    /// Whether the answer is an error.
+    pub failed: bool,
+    /// Whether the client sent `$/cancel_request` for the prompt.
+    pub cancel_requested: bool,
+    /// How things stood when the turn was cancelled.
+    pub at_cancel: Option<AtCancel>,
+    /// The event of something else that the client did to the session, such as a second prompt.
+    pub disturbed: Option<usize>,
+    /// What the agent did in the client's environment.
+    pub deeds: Vec<Deed>,
+    /// The microseconds of the last update that is content of the turn.
+    pub last_output_us: Option<u64>,
+}
+
+/// The turn before a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// It was not cancelled, and ended with a result.
+    Result,
+    /// The client cancelled it.
+    Cancel,
+    /// It ended with an error.
+    Error,
+}
+
+/// How things stood when a turn was cancelled.
+#[derive(Debug, Clone)]
+pub struct AtCancel {
+    /// The event of the cancel.
+    pub n: usize,
+    /// Microseconds since the start of the trace.
+    pub us: u64,
+    /// The agent's requests in the session that waited for the client: event and method.
+    pub waiting: Vec<(usize, String)>,
+}
+
+/// Something that the agent did in the client's environment: wrote a file, or ran a command.
+#[derive(Debug, Clone)]
+pub struct Deed {
+    /// The event of the request.
+    pub n: usize,
+    /// The path of the file; none for a command.
+    pub path: Option<String>,
+}
+
+/// The bound on the lists of one turn and of one conversation.
+const MOST_NOTED: usize = 256;
+
+impl Course {
+    /// What is remembered of one session.
+    #[must_use]
+    pub fn session(&self, id: &str) -> Option<&SessionCourse> {
+        self.sessions.get(id)
+    }
+
+    /// Takes in a line of the client before what it holds.
+    pub(in crate::judge) fn line(&mut self, n: usize, from: Party, bytes: &[u8]) {
+        let text = std::str::from_utf8(bytes).unwrap_or_default();
+        if from == Party::Client && text.contains(['\u{2028}', '\u{2029}', '\u{85}']) {
+            self.separated = Some(n);
+        }
+    }
+
+    /// Takes in a request or a notification; `talk` is the conversation before it.
+    pub(in crate::judge) fn call(&mut self, talk: &Conversation, (n, us): (usize, u64), from: Party, call: &Call<'_>) {
+        let params = call.params.unwrap_or(&Value::Null);
+        if from == Party::Agent {
+            self.first_call.get_or_insert(n);
+        }
+        let session = params.get("sessionId").and_then(Value::as_str);
+        if let (Party::Client, Some(id)) = (from, call.id)
+            && let Some(twin) = talk.open.get(&(Party::Agent, RpcId::new(id)))
+        {
+            self.twins.insert(n, twin.n);
+        }
+        match (from, call.method) {
+            (Party::Client, "session/prompt") => self.prompt(talk, n, session.unwrap_or_default()),
+            (Party::Client, "session/load" | "session/resume") => {
+                self.disturb(n, session);
+                self.sessions.remove(session.unwrap_or_default());
+            }
+            (Party::Client, "session/delete" | "logout") => self.disturb(n, session),
+            (Party::Client, "session/cancel") => self.cancel(talk, (n, us), session.unwrap_or_default()),
+            (Party::Client, "$/cancel_request") => self.cancel_request(talk, n, params),
+            (Party::Agent, "fs/write_text_file" | "terminal/create") => {
+                let turn = session.and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
+                if let Some(turn) = turn.filter(|turn| turn.ended.is_none() && turn.deeds.len() < MOST_NOTED) {
+                    turn.deeds.push(Deed { n, path: params.get("path").and_then(Value::as_str).map(str::to_owned) });
+                }
+            }
+            (Party::Agent, "session/update") => {
+                if let Some(update) = talk.edition.adapter.update(params) {
+                    self.update(talk, (n, us), &update);
+                }
+            }
+            (Party::Agent, "session/request_permission") => {
+                if let Some(call) = params.get("toolCall") {
+                    self.sessions.entry(session.unwrap_or_default().to_owned()).or_default().learn_kind(call);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn prompt(&mut self, talk: &Conversation, n: usize, session: &str) {
+        self.disturb(n, Some(session));
+        if talk.session(session).is_some_and(|session| session.turn.is_none()) {
+            let course = self.sessions.entry(session.to_owned()).or_default();
+            let after = course.turn.take().filter(|turn| turn.ended.is_some()).map(|turn| match turn.at_cancel {
+                Some(_) => After::Cancel,
+                // What kept the last prompt from being taken may keep this one.
+                None if turn.failed => turn.after.unwrap_or(After::Error),
+                None => After::Result,
+            });
+            course.turn = Some(TurnCourse { n, after, ..TurnCourse::default() });
+            course.chunk_run = None;
+            course.plan_dropped.clear();
+        }
+    }
+
+    /// Notes that the client did something else to a session whose turn is running.
+    fn disturb(&mut self, n: usize, named: Option<&str>) {
+        for (_, course) in self.sessions.iter_mut().filter(|(id, _)| named.is_none_or(|named| named == id.as_str())) {
+            if let Some(turn) = course.turn.as_mut().filter(|turn| turn.ended.is_none()) {
+                turn.disturbed = turn.disturbed.or(Some(n));
+            }
+        }
+    }
+
+    fn cancel(&mut self, talk: &Conversation, (n, us): (usize, u64), session: &str) {
+        if talk.session(session).is_none() {
+            self.stray_cancel = Some(n);
+        }
+        let waiting = talk.open_of(Party::Agent).filter(|open| open.session() == Some(session));
+        let waiting = waiting.map(|open| (open.n, open.method.clone())).collect();
+        let turn = self.sessions.get_mut(session).and_then(|course| course.turn.as_mut());
+        if let Some(turn) = turn.filter(|turn| turn.ended.is_none()) {
+            turn.at_cancel.get_or_insert(AtCancel { n, us, waiting });
+        }
+    }
+
+    fn cancel_request(&mut self, talk: &Conversation, n: usize, params: &Value) {
+        let Some(id) = params.get("requestId").map(RpcId::new) else { return };
+        let exchange = talk.open.get(&(Party::Client, id.clone()));
+        if let Some(exchange) = exchange.filter(|exchange| exchange.method == "session/prompt") {
+            let course = exchange.session().and_then(|id| self.sessions.get_mut(id));
+            if let Some(turn) = course.and_then(|course| course.turn.as_mut()).filter(|turn| turn.n == exchange.n) {
+                turn.cancel_requested = true;
+            }
+        }
+        if self.cancel_requests.len() < MOST_NOTED {
+            self.cancel_requests.push(CancelRequest { n, id, open: exchange.is_some() });
+        }
+    }
+
+    fn update(&mut self, talk: &Conversation, (n, us): (usize, u64), update: &Update<'_>) {
+        let Some(session) = talk.session(update.session) else {
+            if self.strangers.len() < MOST_NOTED {
+                self.strangers.entry(update.session.to_owned()).or_insert(n);
+                if update.variant == "available_commands_update" {
+                    self.early_commands.entry(update.session.to_owned()).or_insert(n);
+                }
+            }
+            return;
+        };
+        let content = talk.edition.adapter.is_turn_content(update.variant);
+        let course = self.sessions.entry(update.session.to_owned()).or_default();
+        if let Some(turn) = course.turn.as_mut().filter(|turn| content && turn.ended.is_none()) {
+            turn.last_output_us = Some(us);
+        }
+        match update.variant {
+            "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => {
+                let with_id = update.body.get("messageId").is_some_and(Value::is_string);
+                course.chunk_run = Some((update.variant.to_owned(), with_id));
+            }
+            _ if content => course.chunk_run = None,
+            _ => {}
+        }
+        match update.variant {
+            "tool_call" | "tool_call_update" => {
+                course.learn_kind(update.body);
+                course.reported.extend(update.body.get("toolCallId").and_then(Value::as_str).map(str::to_owned));
+            }
+            "plan" => course.plan_dropped = dropped(&session.plan, update.body),
+            _ => {}
+        }
+    }
+
+    /// Takes in an answer; `exchange` is the request that it answers.
+    pub(in crate::judge) fn response(&mut self, now: (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
+        let n = now.0;
+        match (exchange.method.as_str(), outcome) {
+            ("session/new", outcome) if outcome.error_code() == Some(-32000) => self.login.wanted = Some(n),
+            ("authenticate", Outcome::Result(_)) => (self.login.done, self.login.undone) = (Some(n), None),
+            ("logout", Outcome::Result(_)) => (self.login.done, self.login.undone) = (None, Some(n)),
+            ("session/prompt", outcome) => {
+                let course = exchange.session().and_then(|id| self.sessions.get_mut(id));
+                let turn = course.and_then(|course| course.turn.as_mut());
+                if let Some(turn) = turn.filter(|turn| turn.n == exchange.n) {
+                    turn.ended = Some(now);
+                    turn.failed = matches!(outcome, Outcome::Error(_));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl SessionCourse {
+    fn learn_kind(&mut self, report: &Value) {
+        let text = |name: &str| report.get(name).and_then(Value::as_str);
+        if let (Some(id), Some(kind)) = (text("toolCallId"), text("kind")) {
+            self.kinds.insert(id.to_owned(), kind.to_owned());
+        }
+    }
+}
+
+/// The texts of the entries of a plan.
+pub(in crate::judge) fn plan_texts(entries: &[Value]) -> BTreeSet<String> {
+    entries.iter().filter_map(|entry| Some(entry.get("content")?.as_str()?.to_owned())).collect()
+}
+
+/// What a plan leaves out of the one before it, when it holds nothing but a part of that.
+fn dropped(before: &[Value], plan: &Value) -> BTreeSet<String> {
+    let entries = plan.get("entries").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let (before, now) = (plan_texts(before), plan_texts(entries));
+    let partial = !now.is_empty() && now.is_subset(&before);
+    if partial { before.difference(&now).cloned().collect() } else { BTreeSet::new() }
+}

@@ -1,0 +1,43 @@
+//! A request that waits for its answer.
+
+use serde_json::Value;
+
+use crate::requirement::Party;
+use crate::wire::RpcId;
+
+/// A request, from its sending to its answer.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    /// The event of the request.
+    pub n: usize,
+    /// Microseconds since the start of the trace.
+    pub us: u64,
+    /// Who sent it.
+    pub from: Party,
+    /// Its id.
+    pub id: RpcId,
+    /// Its method.
+    pub method: String,
+    /// Its params; null when absent.
+    pub params: Value,
+    /// Whether the tester broke the protocol with it on purpose.
+    pub deliberate: bool,
+    /// The event at which its sender asked to cancel it with `$/cancel_request`.
+    pub cancel_requested: Option<usize>,
+    /// The event of the prompt whose turn ran in the session that it names, when it was sent.
+    pub turn: Option<usize>,
+}
+
+impl Exchange {
+    /// A string member of the params.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.params.get(name)?.as_str()
+    }
+
+    /// The session that the request names.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        self.text("sessionId")
+    }
+}

@@ -1,0 +1,66 @@
+//! What the pages of `session/list` said.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Conversation, Exchange};
+
+/// The last walk through the pages of `session/list`.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// The event of the last answer.
+    pub n: usize,
+    /// The `cwd` that the walk filters by.
+    pub filter: Option<String>,
+    /// The cursor that the last page handed out.
+    pub next: Option<String>,
+    /// The sessions on the pages so far, each with its `updatedAt`.
+    pub seen: BTreeMap<String, Option<String>>,
+    /// Whether nothing but listing has happened since.
+    pub quiet: bool,
+}
+
+impl Listing {
+    /// Whether this request asks for the page after the last one of the walk.
+    #[must_use]
+    pub fn goes_on(&self, request: &Exchange) -> bool {
+        self.next.is_some() && self.next.as_deref() == request.text("cursor")
+    }
+}
+
+/// The bound on the sessions that are remembered from listings.
+const MOST_LISTED: usize = 10_000;
+
+/// The id and `updatedAt` of each entry of a page.
+pub fn entries(page: &Value) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let sessions = page.get("sessions").and_then(Value::as_array).into_iter().flatten();
+    sessions
+        .filter_map(|entry| Some((entry.get("sessionId")?.as_str()?, entry.get("updatedAt").and_then(Value::as_str))))
+}
+
+impl Conversation {
+    /// Takes in one page.
+    pub(super) fn apply_page(&mut self, n: usize, request: &Exchange, page: &Value) {
+        let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        self.cursors.extend(next.clone());
+        let mut walk = self.listing.take().filter(|walk| walk.goes_on(request)).unwrap_or_default();
+        for (id, updated) in entries(page) {
+            if walk.seen.len() < MOST_LISTED {
+                walk.seen.insert(id.to_owned(), updated.map(str::to_owned));
+            }
+            if self.listed.len() < MOST_LISTED {
+                self.listed.insert(id.to_owned());
+            }
+        }
+        let filter = request.text("cwd").map(str::to_owned);
+        self.listing = Some(Listing { n, filter, next, quiet: true, ..walk });
+    }
+
+    /// Notes that something happened that may change what a listing says.
+    pub(super) fn stir(&mut self) {
+        if let Some(listing) = self.listing.as_mut() {
+            listing.quiet = false;
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The conversation: what has been said so far, as far as later messages are judged by it.
+
+mod apply;
+mod course;
+mod exchange;
+mod listing;
+mod replay;
+mod services;
+mod session;
+mod terminal;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::Value;
+
+pub(in crate::judge) use self::course::plan_texts;
+pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, Login, SessionCourse, TurnCourse};
+pub use self::exchange::Exchange;
+pub use self::listing::{Listing, entries};
+pub use self::services::{Refusal, Write};
+pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
+pub use self::terminal::Terminal;
+use crate::protocol::Edition;
+use crate::requirement::Party;
+use crate::wire::RpcId;
+
+/// What has been said before the event at hand.
+pub struct Conversation {
+    /// The edition that the conversation is judged by.
+    pub edition: &'static Edition,
+    /// Requests that were sent and not answered yet.
+    pub open: HashMap<(Party, RpcId), Exchange>,
+    /// The requests that were answered, by sender and id: the event of the answer.
+    pub answered: HashMap<(Party, RpcId), usize>,
+    /// The params of `initialize`, and the event that carried them.
+    pub initialize: Option<(usize, Value)>,
+    /// The result of `initialize`, and the event that carried it.
+    pub initialized: Option<(usize, Value)>,
+    /// The sessions that the client knows, by id.
+    pub sessions: BTreeMap<String, Session>,
+    /// The terminals that the client made, by id.
+    pub terminals: BTreeMap<String, Terminal>,
+    /// The last line that each party sent and that could not be read as a message: its event, and whether it was on
+    /// purpose.
+    pub unreadable: HashMap<Party, usize>,
+    /// The last notification that the client sent, by its event and method.
+    pub last_notification: Option<(usize, String)>,
+    /// How many requests were answered by each party.
+    pub answers: HashMap<Party, usize>,
+    /// Methods that a party sent, for rules on what was announced.
+    pub methods_used: BTreeSet<(Party, String)>,
+    /// Whether the agent's standard output ended.
+    pub stdout_ended: Option<usize>,
+    /// Whether the tester stopped the subject, or closed its input: what is unanswered then is nobody's fault.
+    pub shutting_down: Option<usize>,
+    /// The requests that were waited for until their time limit, by their event, with the event of the verdict.
+    pub timed_out: BTreeMap<usize, usize>,
+    /// The event of the last fence that was answered: whatever was sent before it and is still open was passed over.
+    pub fence: Option<usize>,
+    /// Answers that were errors: event → method and code.
+    pub errors: BTreeMap<usize, (String, i64)>,
+    /// Cursors that `session/list` handed out.
+    pub cursors: BTreeSet<String>,
+    /// The finer course of things.
+    pub course: Course,
+    /// Sessions that were deleted and not named since: id → event of the answer.
+    pub deleted: BTreeMap<String, usize>,
+    /// The events of lines that the tester sent in breach of the protocol, on purpose.
+    pub deliberate: BTreeSet<usize>,
+    /// The last walk through `session/list`.
+    pub listing: Option<Listing>,
+    /// The sessions that some listing showed.
+    pub listed: BTreeSet<String>,
+    /// By sender: the event of its last request, in the order of sending, that was answered.
+    pub latest_answered: HashMap<Party, usize>,
+}
+
+impl Conversation {
+    /// A conversation in which nothing was said.
+    #[must_use]
+    pub fn new(edition: &'static Edition) -> Self {
+        Self {
+            edition,
+            open: HashMap::new(),
+            answered: HashMap::new(),
+            initialize: None,
+            initialized: None,
+            sessions: BTreeMap::new(),
+            terminals: BTreeMap::new(),
+            unreadable: HashMap::new(),
+            last_notification: None,
+            answers: HashMap::new(),
+            methods_used: BTreeSet::new(),
+            stdout_ended: None,
+            shutting_down: None,
+            timed_out: BTreeMap::new(),
+            fence: None,
+            errors: BTreeMap::new(),
+            cursors: BTreeSet::new(),
+            course: Course::default(),
+            deleted: BTreeMap::new(),
+            deliberate: BTreeSet::new(),
+            listing: None,
+            listed: BTreeSet::new(),
+            latest_answered: HashMap::new(),
+        }
+    }
+
+    /// Whether the client advertised the capability; false as long as it has not said anything.
+    #[must_use]
+    pub fn client_has(&self, path: &[&str]) -> bool {
+        let params = self.initialize.as_ref().map(|(_, params)| params);
+        let adapter = self.edition.adapter;
+        adapter.advertises(params.and_then(|params| adapter.client_capabilities(params)), path)
+    }
+
+    /// Whether the agent advertised the capability; false as long as it has not said anything.
+    #[must_use]
+    pub fn agent_has(&self, path: &[&str]) -> bool {
+        let result = self.initialized.as_ref().map(|(_, result)| result);
+        let adapter = self.edition.adapter;
+        adapter.advertises(result.and_then(|result| adapter.agent_capabilities(result)), path)
+    }
+
+    /// The open requests of one party, in the order in which they were sent.
+    pub fn open_of(&self, sender: Party) -> impl Iterator<Item = &Exchange> {
+        let mut open: Vec<&Exchange> = self.open.values().filter(|exchange| exchange.from == sender).collect();
+        open.sort_by_key(|exchange| exchange.n);
+        open.into_iter()
+    }
+
+    /// The session with this id, if the client knows it.
+    #[must_use]
+    pub fn session(&self, id: &str) -> Option<&Session> {
+        self.sessions.get(id)
+    }
+
+    /// The sessions in which a turn is running.
+    pub fn turns(&self) -> impl Iterator<Item = (&Session, &Turn)> {
+        self.sessions.values().filter_map(|session| Some((session, session.turn.as_ref()?)))
+    }
+
+    /// The version that both agreed on, when it was agreed on.
+    #[must_use]
+    pub fn version(&self) -> Option<u64> {
+        self.initialized.as_ref()?.1.get("protocolVersion")?.as_u64()
+    }
+}

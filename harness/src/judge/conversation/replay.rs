@@ -1,0 +1,45 @@
+//! The replay of a session's history, and what may be asked of a session that was opened again.
+
+use serde_json::Value;
+
+use super::session::{Opening, Session};
+use super::{Conversation, Exchange};
+use crate::judge::moment::Outcome;
+use crate::protocol::Update;
+
+/// The bound on the pieces of text that are kept of one replay.
+const MOST_REPLAYED: usize = 4096;
+
+impl Conversation {
+    /// Takes in the answer to a `session/load` or `session/resume`.
+    pub(super) fn apply_reopened(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        session.loading = None;
+        session.resuming = None;
+        session.last_chunk = None;
+        session.replay.clear();
+        if let Outcome::Result(result) = outcome {
+            let opening = if exchange.method == "session/load" { Opening::Load } else { Opening::Resume };
+            session.reopened = Some((opening, n));
+            session.was_reopened = true;
+            session.roots = Session::new(opening, n, &exchange.params).roots;
+            session.learn_state(result);
+        }
+    }
+}
+
+impl Session {
+    /// Notes a piece of the history that is being replayed.
+    pub(super) fn learn_replay(&mut self, update: &Update<'_>) {
+        if self.loading.is_none() || !update.variant.ends_with("_chunk") {
+            return;
+        }
+        let room = self.replay.len() < MOST_REPLAYED;
+        let text = update.body.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
+        match self.replay.last_mut() {
+            Some((last, all)) if last == update.variant => all.push_str(text),
+            _ if room => self.replay.push((update.variant.to_owned(), text.to_owned())),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What the agent does through the client, and what the client answers.
+
+use serde_json::Value;
+
+use super::{Conversation, Exchange, Session, Terminal, Turn};
+use crate::judge::moment::Outcome;
+use crate::requirement::Party;
+
+/// An error with which the client answered a request of the agent.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// The event of the answer.
+    pub n: usize,
+    /// The method of the request.
+    pub method: String,
+    /// The client's message.
+    pub message: String,
+}
+
+/// A file that the agent writes through the client.
+#[derive(Debug, Clone)]
+pub struct Write {
+    /// The event of the request.
+    pub n: usize,
+    /// The path in it.
+    pub path: String,
+    /// Whether a tool call of the turn was reported and unfinished then.
+    pub reported: bool,
+}
+
+/// The bound on what is remembered of a single turn.
+const MOST_NOTED: usize = 64;
+
+impl Conversation {
+    /// Takes in a request by which the agent uses the client.
+    pub(super) fn note_service_call(&mut self, exchange: &Exchange) {
+        if let Some(terminal) = exchange.text("terminalId").and_then(|id| self.terminals.get_mut(id)) {
+            match exchange.method.as_str() {
+                "terminal/kill" => terminal.killed = terminal.killed.or(Some(exchange.n)),
+                "terminal/release" => terminal.released = terminal.released.or(Some(exchange.n)),
+                _ => {}
+            }
+        }
+        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        let reported = session.has_unfinished_tool();
+        if let (Some(turn), "fs/write_text_file", Some(path)) =
+            (session.turn.as_mut(), exchange.method.as_str(), exchange.text("path"))
+            && turn.writes.len() < MOST_NOTED
+        {
+            turn.writes.push(Write { n: exchange.n, path: path.to_owned(), reported });
+        }
+    }
+
+    /// Takes in the client's answer to a request of the agent.
+    pub(super) fn note_service_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        if let Some(terminal) = exchange.text("terminalId").and_then(|id| self.terminals.get_mut(id)) {
+            terminal.learn(n, &exchange.method, outcome);
+        }
+        let turn = exchange.session().and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
+        if let Some(turn) = turn {
+            turn.learn_answer(n, exchange, outcome);
+        }
+    }
+
+    /// Takes in that a session was closed, as far as the turns of the others are concerned.
+    pub(super) fn note_closing(&mut self, n: usize, closed: &str) {
+        for (_, session) in self.sessions.iter_mut().filter(|(id, _)| id.as_str() != closed) {
+            if let Some(turn) = session.turn.as_mut() {
+                turn.other_closed = turn.other_closed.or(Some(n));
+            }
+        }
+    }
+
+    /// Whether the client said in `initialize` that it lacks the capability: by leaving it out, by null or by false.
+    /// False as long as nothing is known.
+    #[must_use]
+    pub fn client_lacks(&self, path: &[&str]) -> bool {
+        let Some((_, params)) = &self.initialize else { return false };
+        let capabilities = self.edition.adapter.client_capabilities(params);
+        let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.get(key)));
+        matches!(found, None | Some(Value::Null | Value::Bool(false)))
+    }
+
+    /// Whether the agent answered `initialize` without advertising the capability; false as long as it has not.
+    #[must_use]
+    pub fn agent_lacks(&self, path: &[&str]) -> bool {
+        self.initialized.is_some() && !self.agent_has(path)
+    }
+
+    /// Whether a terminal that was made in this turn has not been released: its command may go on after the turn.
+    #[must_use]
+    pub fn has_live_terminal(&self, turn: &Turn) -> bool {
+        self.terminals.values().any(|terminal| terminal.turn == Some(turn.n) && terminal.released.is_none())
+    }
+
+    /// Whether the party answered a request that was sent after the event `n`.
+    #[must_use]
+    pub fn answered_after(&self, party: Party, n: usize) -> bool {
+        self.latest_answered.get(&party.other()).is_some_and(|&latest| latest > n)
+    }
+}
+
+impl Session {
+    fn has_unfinished_tool(&self) -> bool {
+        let tools = self.turn.iter().flat_map(|turn| &turn.tools).filter_map(|id| self.tools.get(id));
+        let asked = self.tools.values().filter(|tool| tool.turn == self.prompts && !tool.permissions.is_empty());
+        tools.chain(asked).any(|tool| !tool.is_final())
+    }
+}
+
+impl Turn {
+    fn learn_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        match outcome {
+            Outcome::Error(error) if self.refused.len() < MOST_NOTED => {
+                let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+                self.refused.push(Refusal { n, method: exchange.method.clone(), message });
+            }
+            Outcome::Result(result) if result.get("_meta").is_some_and(Value::is_object) => {
+                self.meta_answer = self.meta_answer.or(Some(n));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Terminal {
+    fn learn(&mut self, n: usize, method: &str, outcome: Outcome<'_>) {
+        match (method, outcome) {
+            ("terminal/wait_for_exit", Outcome::Result(_)) => self.exited = self.exited.or(Some(n)),
+            ("terminal/output", Outcome::Result(result)) => {
+                let ended = result.get("exitStatus").is_some_and(Value::is_object);
+                self.exited = self.exited.or(ended.then_some(n));
+                self.read = Some(n);
+            }
+            ("terminal/release", Outcome::Error(_)) => self.release_refused = true,
+            _ => {}
+        }
+    }
+}

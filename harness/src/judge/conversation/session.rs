@@ -1,0 +1,261 @@
+//! A session as the client knows it: its turns, tool calls, modes and options.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::services::{Refusal, Write};
+use crate::judge::moment::Outcome;
+
+/// How the client came to know a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// By the result of `session/new`.
+    New,
+    /// By a `session/load` of its own.
+    Load,
+    /// By a `session/resume` of its own.
+    Resume,
+}
+
+/// A session.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// How it was opened last.
+    pub opening: Opening,
+    /// The event that made it known.
+    pub known: usize,
+    /// The working directory that the client gave.
+    pub cwd: String,
+    /// The roots that the client gave beside it.
+    pub roots: Vec<String>,
+    /// The event of the `session/load` request that is being answered.
+    pub loading: Option<usize>,
+    /// The event of the `session/resume` request that is being answered.
+    pub resuming: Option<usize>,
+    /// The turn that runs now.
+    pub turn: Option<Turn>,
+    /// How the last turn ended.
+    pub ended: Option<Ended>,
+    /// How many prompts were sent.
+    pub prompts: usize,
+    /// Whether anything was said in it that a replay would show.
+    pub has_history: bool,
+    /// Its tool calls, by id.
+    pub tools: BTreeMap<String, ToolCall>,
+    /// The last mode state: a `SessionModeState`.
+    pub modes: Option<Value>,
+    /// The last list of config options.
+    pub options: Option<Vec<Value>>,
+    /// Who uses which message id, in which turn: id → (update variant, number of the prompt).
+    pub message_ids: BTreeMap<String, (String, usize)>,
+    /// The variant and message id of the last chunk.
+    pub last_chunk: Option<(String, Option<String>)>,
+    /// Message ids that were left for another one.
+    pub finished_messages: BTreeSet<String>,
+    /// The entries of the last plan of the running turn.
+    pub plan: Vec<Value>,
+    /// The event of a `session/close` that succeeded.
+    pub closed: Option<usize>,
+    /// The event of the last `session/cancel` while no turn ran.
+    pub idle_cancel: Option<usize>,
+    /// The text that the agent wrote in the turns so far, in order, with the prompts' own texts: (variant, text).
+    pub spoken: Vec<(String, String)>,
+    /// Whether some turn did not run to its natural end, so that its history may be incomplete.
+    pub uneven: bool,
+    /// What the replay of the running `session/load` has told so far: (variant, text), runs of one variant joined.
+    pub replay: Vec<(String, String)>,
+    /// How it was opened again, with the event of the answer, as long as no prompt followed.
+    pub reopened: Option<(Opening, usize)>,
+    /// Whether it was ever loaded or resumed.
+    pub was_reopened: bool,
+    /// The last mode that the client set, as long as nothing else touched the mode: event, new mode, old mode.
+    pub mode_set: Option<(usize, String, String)>,
+}
+
+/// The bound on [`Session::spoken`]: enough for every case, and flat for the longest recording.
+const MOST_SPOKEN: usize = 4096;
+
+impl Session {
+    /// A session that has just become known.
+    #[must_use]
+    pub fn new(opening: Opening, known: usize, params: &Value) -> Self {
+        let text = |name: &str| params.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let roots = params.get("additionalDirectories").and_then(Value::as_array);
+        let roots = roots.into_iter().flatten().filter_map(|root| Some(root.as_str()?.to_owned())).collect();
+        Self {
+            opening,
+            known,
+            cwd: text("cwd"),
+            roots,
+            loading: None,
+            resuming: None,
+            turn: None,
+            ended: None,
+            prompts: 0,
+            has_history: false,
+            tools: BTreeMap::new(),
+            modes: None,
+            options: None,
+            message_ids: BTreeMap::new(),
+            last_chunk: None,
+            finished_messages: BTreeSet::new(),
+            plan: Vec::new(),
+            closed: None,
+            idle_cancel: None,
+            spoken: Vec::new(),
+            uneven: false,
+            replay: Vec::new(),
+            reopened: None,
+            was_reopened: false,
+            mode_set: None,
+        }
+    }
+
+    /// Whether `id` is one of the modes that the agent listed.
+    #[must_use]
+    pub fn lists_mode(&self, id: &str) -> bool {
+        let modes = self.modes.as_ref().and_then(|modes| modes.get("availableModes")).and_then(Value::as_array);
+        modes.into_iter().flatten().any(|mode| mode.get("id").and_then(Value::as_str) == Some(id))
+    }
+
+    /// Notes that the agent's text is interrupted, so that what comes next is no part of the same line.
+    pub(super) fn pause(&mut self) {
+        if let Some((variant, text)) = self.spoken.last_mut()
+            && variant == "agent_message_chunk"
+            && !text.ends_with('\n')
+        {
+            text.push('\n');
+        }
+    }
+
+    /// Notes a piece of text that belongs to the history of the session.
+    pub(super) fn say(&mut self, variant: &str, text: &str) {
+        self.has_history = true;
+        let room = self.spoken.len() < MOST_SPOKEN;
+        match self.spoken.last_mut() {
+            Some((last, all)) if last == variant => all.push_str(text),
+            _ if room => self.spoken.push((variant.to_owned(), text.to_owned())),
+            _ => {}
+        }
+    }
+}
+
+/// A turn, from its prompt to its answer.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// The event of the prompt.
+    pub n: usize,
+    /// The number of the prompt in its session, from 1.
+    pub number: usize,
+    /// The event of the `session/cancel`.
+    pub cancelled: Option<usize>,
+    /// The event of a `session/close` during the turn.
+    pub closed: Option<usize>,
+    /// The event of a permission answer with outcome `cancelled`.
+    pub permission_cancelled: Option<usize>,
+    /// The event of the first update that is content of the turn and no echo of the prompt.
+    pub first_output: Option<usize>,
+    /// Whether the agent wrote a message.
+    pub wrote_message: bool,
+    /// The tool calls that were reported in it.
+    pub tools: BTreeSet<String>,
+    /// How the session was opened again right before.
+    pub after: Option<Opening>,
+    /// The errors with which the client answered requests of the agent.
+    pub refused: Vec<Refusal>,
+    /// The files that the agent wrote through the client.
+    pub writes: Vec<Write>,
+    /// The event of the first answer of the client that carried `_meta`.
+    pub meta_answer: Option<usize>,
+    /// The event at which another session was closed.
+    pub other_closed: Option<usize>,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// The event of the prompt.
+    pub prompt: usize,
+    /// The event of the answer.
+    pub n: usize,
+    /// The stop reason; none when it ended in an error.
+    pub reason: Option<String>,
+    /// The event of the `session/cancel` during the turn.
+    pub cancelled: Option<usize>,
+}
+
+/// A tool call as the agent reported it.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    /// The event that created it.
+    pub n: usize,
+    /// Whether a `tool_call` created it; otherwise only a permission request named it.
+    pub announced: bool,
+    /// Its status; `pending` as long as none was given.
+    pub status: String,
+    /// Its kind; `other` as long as none was given.
+    pub kind: String,
+    /// The number of the prompt in whose turn it was created.
+    pub turn: usize,
+    /// Every path that it named, in locations, diffs or raw input.
+    pub paths: BTreeSet<String>,
+    /// The permission requests about it that are open or were answered.
+    pub permissions: Vec<Permission>,
+}
+
+impl ToolCall {
+    /// Whether it was reported as over.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        matches!(self.status.as_str(), "completed" | "failed")
+    }
+
+    /// Whether the client allowed it as far as it was asked.
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        self.permissions.iter().all(|permission| matches!(permission.answer, Some((_, Decision::Allowed))))
+    }
+}
+
+/// A permission request about a tool call.
+#[derive(Debug, Clone)]
+pub struct Permission {
+    /// The event of the request.
+    pub n: usize,
+    /// The answer, when there is one.
+    pub answer: Option<(usize, Decision)>,
+}
+
+/// What the client decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// An option of an allow kind was chosen.
+    Allowed,
+    /// An option of a reject kind was chosen.
+    Rejected,
+    /// The outcome was `cancelled`.
+    Cancelled,
+    /// Anything else, such as an error.
+    Other,
+}
+
+impl Decision {
+    /// Reads the answer to a permission request.
+    pub(super) fn of(request: &Value, outcome: Outcome<'_>) -> Self {
+        let Outcome::Result(result) = outcome else { return Self::Other };
+        let chosen = match result.pointer("/outcome/outcome").and_then(Value::as_str) {
+            Some("cancelled") => return Self::Cancelled,
+            Some("selected") => result.pointer("/outcome/optionId"),
+            _ => return Self::Other,
+        };
+        let options = request.get("options").and_then(Value::as_array).into_iter().flatten();
+        let kind =
+            options.into_iter().find(|option| option.get("optionId") == chosen).and_then(|o| o.get("kind")?.as_str());
+        match kind {
+            Some("allow_once" | "allow_always") => Self::Allowed,
+            Some("reject_once" | "reject_always") => Self::Rejected,
+            _ => Self::Other,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Walks the trace once: shows each event to the checks, then takes it into the conversation.
+
+use serde_json::Value;
+
+use super::check::{On, Registry};
+use super::conversation::Conversation;
+use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
+use super::ruling::Judgement;
+use super::{checks, shapes};
+use crate::protocol::{Edition, Kind, Problem, Site};
+use crate::requirement::Party;
+use crate::trace::{Event, ProcessEvent, Trace, What};
+use crate::wire::{Call, Content, Envelope, RpcId, read_line};
+
+/// Judges a trace: every check looks at every event that concerns the judged party.
+///
+/// ```
+/// use acp_conformance::{judge::judge, protocol::Edition, trace::Trace, verdict::Verdict};
+///
+/// let file = r#"{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent"}
+/// {"n":0,"us":0,"from":"agent","line":"Welcome!"}"#;
+/// let trace = Trace::read(file.as_bytes())?;
+/// let judgement = judge(&trace, Edition::v1());
+/// assert_eq!(judgement.verdict("transport.stdout-only-messages"), Verdict::Fail);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
+    let mut fold = Fold {
+        talk: Conversation::new(edition),
+        judgement: Judgement::default(),
+        parties: trace.header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]),
+        case_requirements: trace.header.requirements.clone(),
+        now: (0, 0),
+    };
+    for event in &trace.events {
+        fold.event(event);
+    }
+    fold.finish()
+}
+
+struct Fold {
+    talk: Conversation,
+    judgement: Judgement,
+    parties: Vec<Party>,
+    case_requirements: Vec<String>,
+    /// Position and microseconds of the event at hand.
+    now: (usize, u64),
+}
+
+impl Fold {
+    fn event(&mut self, event: &Event) {
+        self.now = (event.n, event.us);
+        match &event.what {
+            What::Line { from, bytes, end, deliberate } => {
+                let content = read_line(bytes);
+                let line = LineSeen { bytes, end: *end, content: &content };
+                self.each(*from, |on, moment, ruling| {
+                    if let On::Line(check) = on {
+                        check(moment, &line, ruling);
+                    }
+                });
+                self.talk.course.line(event.n, *from, bytes);
+                self.content(*from, &content, *deliberate);
+                self.talk.course.last_line.insert(*from, self.now);
+            }
+            What::Stderr(bytes) => self.each(Party::Agent, |on, moment, ruling| {
+                if let On::Stderr(check) = on {
+                    check(moment, bytes, ruling);
+                }
+            }),
+            What::Process(process) => {
+                self.each_party(|on, moment, ruling| {
+                    if let On::Process(check) = on {
+                        check(moment, process, ruling);
+                    }
+                });
+                match process {
+                    ProcessEvent::StdoutEnded => self.talk.stdout_ended = self.talk.stdout_ended.or(Some(event.n)),
+                    ProcessEvent::StdinClosed | ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
+                        self.talk.shutting_down = self.talk.shutting_down.or(Some(event.n));
+                        self.talk.course.closed_us.get_or_insert(event.us);
+                    }
+                    _ => {}
+                }
+            }
+            What::Step(step) => {
+                checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.judgement);
+                self.talk.apply_step(event.n, step);
+            }
+        }
+    }
+
+    fn content(&mut self, from: Party, content: &Content, deliberate: bool) {
+        if deliberate {
+            self.talk.deliberate.insert(self.now.0);
+        }
+        match content {
+            Content::One { value, .. } => self.message(from, value, deliberate),
+            Content::Several(values) => values.iter().for_each(|value| self.message(from, value, deliberate)),
+            Content::Blank => {}
+            Content::NotUtf8(_) | Content::NotJson(_) | Content::TooDeep => {
+                self.talk.unreadable.insert(from, self.now.0);
+            }
+        }
+    }
+
+    fn message(&mut self, from: Party, value: &Value, deliberate: bool) {
+        if !value.is_object() {
+            self.talk.unreadable.insert(from, self.now.0);
+            return;
+        }
+        let envelope = Envelope::of(value);
+        self.each(from, |on, moment, ruling| {
+            if let On::Message(check) = on {
+                check(moment, value, envelope, ruling);
+            }
+        });
+        match envelope {
+            Envelope::Call(call) => self.call(from, &call, deliberate),
+            Envelope::Response { id, result, error } => {
+                // With both members the error counts, as JSON-RPC gives it precedence; the doubling is judged elsewhere.
+                let outcome = error.filter(|e| !e.is_null()).map(Outcome::Error).or(result.map(Outcome::Result));
+                self.response(from, id.map(RpcId::new).as_ref(), outcome.unwrap_or(Outcome::Error(&Value::Null)));
+            }
+            Envelope::Unclear => {
+                self.talk.unreadable.insert(from, self.now.0);
+            }
+        }
+    }
+
+    fn call(&mut self, from: Party, call: &Call<'_>, deliberate: bool) {
+        let kind = if call.id.is_some() { Kind::Request } else { Kind::Notification };
+        let seen = CallSeen { kind, id: call.id, method: call.method, params: call.params };
+        self.each(from, |on, moment, ruling| {
+            if let On::Call(check) = on {
+                check(moment, &seen, ruling);
+            }
+        });
+        if !deliberate {
+            self.each(from.other(), |on, moment, ruling| {
+                if let On::Told(check) = on {
+                    check(moment, &seen, ruling);
+                }
+            });
+        }
+        let edition = self.talk.edition;
+        let stable =
+            edition.methods.kind_of(from, call.method).and_then(|kind| edition.methods.find(from, kind, call.method));
+        if let (Some(method), Some(params)) = (stable, call.params) {
+            self.payload(from, &method.params, call.method, false, params);
+        }
+        if let Some(update) = (call.method == "session/update").then(|| edition.adapter.update(call.params?)).flatten()
+        {
+            self.each(from, |on, moment, ruling| {
+                if let On::Update(check) = on {
+                    check(moment, &update, ruling);
+                }
+            });
+        }
+        let mut course = std::mem::take(&mut self.talk.course);
+        course.call(&self.talk, self.now, from, call);
+        self.talk.course = course;
+        self.talk.apply_call(self.now.0, self.now.1, from, call, deliberate);
+    }
+
+    fn response(&mut self, from: Party, id: Option<&RpcId>, outcome: Outcome<'_>) {
+        let exchange = id.and_then(|id| self.talk.open.get(&(from.other(), id.clone()))).cloned();
+        let answer = Answer { id, exchange: exchange.as_ref(), outcome };
+        self.each(from, |on, moment, ruling| {
+            if let On::Response(check) = on {
+                check(moment, &answer, ruling);
+            }
+        });
+        self.each(from.other(), |on, moment, ruling| {
+            if let On::Received(check) = on {
+                check(moment, &answer, ruling);
+            }
+        });
+        if let (Some(exchange), Outcome::Result(result)) = (&exchange, outcome) {
+            let methods = &self.talk.edition.methods;
+            let method = methods.find(from.other(), Kind::Request, &exchange.method);
+            if let Some(definition) = method.and_then(|method| method.result.clone()) {
+                // A null in place of an empty object is judged by the rules of the single methods.
+                if !result.is_null() {
+                    self.payload(from, &definition, &exchange.method, true, result);
+                }
+            }
+        }
+        if let Some(exchange) = &exchange {
+            self.talk.course.response(self.now, exchange, outcome);
+        }
+        if let Some(id) = id {
+            self.talk.apply_response(self.now.0, from, id, outcome);
+        }
+        if let (Some(exchange), Some(code)) = (exchange, outcome.error_code()) {
+            self.talk.errors.insert(self.now.0, (exchange.method, code));
+        }
+    }
+
+    fn payload(&mut self, from: Party, definition: &str, method: &str, is_result: bool, value: &Value) {
+        let edition = self.talk.edition;
+        let answered =
+            value.get("protocolVersion").and_then(Value::as_u64).filter(|_| is_result && method == "initialize");
+        let version = answered.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version());
+        if version.is_some_and(|version| version != u64::from(edition.major)) {
+            return;
+        }
+        let parts = edition.stable.parts(definition, value);
+        let (problems, mut drafts) = without_drafts(edition, definition, value);
+        let draft_parts = edition.unstable.parts(definition, value);
+        let strangers = parts.members.iter().filter(|member| member.known != Site::Defined);
+        let known_to_drafts = |at: &str| draft_parts.members.iter().any(|m| m.at == at && m.known == Site::Defined);
+        drafts.extend(strangers.filter(|m| known_to_drafts(&m.at)).map(|m| m.at.clone()));
+        let payload =
+            Payload { method, is_result, definition, value, parts: &parts, problems: &problems, drafts: &drafts };
+        self.each(from, |on, moment, ruling| {
+            if let On::Payload(check) = on {
+                check(moment, &payload, ruling);
+            }
+        });
+        if self.parties.contains(&from) {
+            shapes::judge(&payload, from, self.now.0, &mut self.judgement);
+        }
+    }
+
+    fn finish(mut self) -> Judgement {
+        self.each_party(|on, moment, ruling| {
+            if let On::End(check) = on {
+                check(moment, ruling);
+            }
+        });
+        self.judgement
+    }
+
+    fn each_party(&mut self, mut look: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
+        self.each(Party::Agent, &mut look);
+        self.each(Party::Client, &mut look);
+    }
+
+    fn each(&mut self, party: Party, mut look: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
+        if !self.parties.contains(&party) {
+            return;
+        }
+        let (n, us) = self.now;
+        let moment = Moment { talk: &self.talk, n, us, from: party };
+        let foreign = self.talk.version().is_some_and(|version| version != u64::from(self.talk.edition.major));
+        for check in Registry::all().iter().filter(|check| check.party == party) {
+            if foreign && !timeless(check.requirement) {
+                continue;
+            }
+            look(&check.on, &moment, &mut self.judgement.ruling(check.requirement, n));
+        }
+    }
+}
+
+/// Whether a requirement holds whatever version the parties agreed on.
+fn timeless(requirement: &str) -> bool {
+    ["transport.", "jsonrpc.", "init."].iter().any(|area| requirement.starts_with(area))
+}
+
+/// Splits the problems into those that stand and the places that a draft of the protocol allows.
+fn without_drafts(edition: &Edition, definition: &str, value: &Value) -> (Vec<Problem>, Vec<String>) {
+    let problems = edition.stable.problems(definition, value);
+    if problems.is_empty() {
+        return (problems, Vec::new());
+    }
+    let remaining = edition.unstable.problems(definition, value);
+    let (stands, draft): (Vec<_>, Vec<_>) =
+        problems.into_iter().partition(|problem| remaining.iter().any(|other| other.at == problem.at));
+    (stands, draft.into_iter().map(|problem| problem.at).collect())
+}

@@ -1,0 +1,23 @@
+//! Judges traces: a fold makes a conversation of the events, and checks look at each event against it.
+//!
+//! Nothing here does input or output, and nothing knows how the trace came about: the same judge serves a case that has
+//! just run, a recording, and live traffic. Checks see the conversation as it stood *before* the event they look at.
+
+mod case;
+mod check;
+mod checks;
+mod conversation;
+mod fold;
+mod moment;
+mod ruling;
+mod shapes;
+
+pub use case::{CaseVerdict, judge_case};
+pub use check::{Check, On, Registry};
+pub use conversation::{
+    After, AtCancel, CancelRequest, Conversation, Course, Decision, Deed, Ended, Exchange, Listing, Login, Opening,
+    Permission, Refusal, Session, SessionCourse, Terminal, ToolCall, Turn, TurnCourse, Write,
+};
+pub use fold::judge;
+pub use moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
+pub use ruling::{Finding, Judgement, Ruling, Tally};

@@ -1,0 +1,129 @@
+//! What checks say, and how it adds up.
+
+use std::collections::BTreeMap;
+
+use crate::verdict::Verdict;
+
+/// What one look at the trace found out about one requirement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What it says about the requirement.
+    pub verdict: Verdict,
+    /// What was seen, in a sentence for people.
+    pub message: String,
+    /// The events that prove it, by their position in the trace; the deciding one first.
+    pub events: Vec<usize>,
+}
+
+/// How many findings of one requirement are kept for one trace; a subject that breaks a rule in every message of a long
+/// conversation is not better proved by the thousandth.
+const MOST_FINDINGS: usize = 20;
+
+/// All that one trace says about one requirement.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How often it was observed and satisfied.
+    pub passes: usize,
+    /// Why it does not apply to this subject, if that was seen.
+    pub not_applicable: Option<String>,
+    /// What was seen apart from passes, up to a bound.
+    pub findings: Vec<Finding>,
+    /// How many further findings there were.
+    pub more: usize,
+    /// Departures that the specification tolerates.
+    pub notes: Vec<String>,
+}
+
+impl Tally {
+    /// The joined verdict: the worst that was seen.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let base = match (&self.not_applicable, self.passes) {
+            (_, 1..) => Verdict::Pass,
+            (Some(_), 0) => Verdict::NotApplicable,
+            (None, 0) => Verdict::NotExercised,
+        };
+        self.findings.iter().map(|finding| finding.verdict).fold(base, Verdict::max)
+    }
+
+    fn add(&mut self, finding: Finding) {
+        if self.findings.len() < MOST_FINDINGS {
+            self.findings.push(finding);
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
+/// All that one trace says, by requirement.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// What was said about each requirement that anything was said about.
+    pub tallies: BTreeMap<String, Tally>,
+}
+
+impl Judgement {
+    /// The verdict on one requirement.
+    #[must_use]
+    pub fn verdict(&self, requirement: &str) -> Verdict {
+        self.tallies.get(requirement).map_or(Verdict::NotExercised, Tally::verdict)
+    }
+
+    /// Opens the ruling of one check at one event.
+    pub fn ruling<'j>(&'j mut self, requirement: &'j str, event: usize) -> Ruling<'j> {
+        Ruling { judgement: self, requirement, event }
+    }
+}
+
+/// The hand with which a check writes down what it sees; the event at hand is evidence by itself.
+pub struct Ruling<'j> {
+    judgement: &'j mut Judgement,
+    requirement: &'j str,
+    event: usize,
+}
+
+impl Ruling<'_> {
+    /// The requirement was observed and satisfied.
+    pub fn pass(&mut self) {
+        self.tally().passes += 1;
+    }
+
+    /// The requirement was violated; `also` names further events that prove it.
+    pub fn fail(&mut self, message: impl Into<String>, also: &[usize]) {
+        self.add(Verdict::Fail, message.into(), also);
+    }
+
+    /// What was seen does not decide.
+    pub fn inconclusive(&mut self, message: impl Into<String>, also: &[usize]) {
+        self.add(Verdict::Inconclusive, message.into(), also);
+    }
+
+    /// The subject does not advertise what the requirement is about.
+    pub fn not_applicable(&mut self, why: impl Into<String>) {
+        self.tally().not_applicable = Some(why.into());
+    }
+
+    /// Something worth knowing that the specification tolerates.
+    pub fn note(&mut self, message: impl Into<String>) {
+        let message = message.into();
+        let notes = &mut self.tally().notes;
+        if notes.len() < MOST_FINDINGS && !notes.contains(&message) {
+            notes.push(message);
+        }
+    }
+
+    /// Passes when `good`, fails with the message otherwise.
+    pub fn decide(&mut self, good: bool, message: impl FnOnce() -> String) {
+        if good { self.pass() } else { self.fail(message(), &[]) }
+    }
+
+    fn add(&mut self, verdict: Verdict, message: String, also: &[usize]) {
+        let mut events = vec![self.event];
+        events.extend(also.iter().copied().filter(|&n| n != self.event));
+        self.tally().add(Finding { verdict, message, events });
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        self.judgement.tallies.entry(self.requirement.to_owned()).or_default()
+    }
+}

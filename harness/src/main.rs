@@ -1,0 +1,17 @@
+//! The program: reads the arguments, runs the command, and ends with its exit code.
+
+use std::process::ExitCode;
+
+use acp_conformance::cli::{Args, Exit, report_error, run};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    // A reader that has seen enough, such as `head`, ends the program quietly.
+    match run(Args::parse()) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            report_error(&error);
+            Exit::Usage.into()
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The processes at the other end: starting them, talking to them, and getting rid of them.
+//!
+//! This is the only part of the program that starts processes, and the only one with code of one operating system.
+
+pub mod link;
+pub mod process;
+mod pipe;
+mod unix;

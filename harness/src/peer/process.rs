@@ -1,0 +1,20 @@
+//! Child processes in groups of their own, so that a peer ends together with everything it started.
+//!
+//! [`Launch`] says what to start; [`Process`] and [`MergedProcess`] are the parts of what runs.
+//! [`ProcessGroup`] is the guard: dropping it kills the group on every path, early returns and panics included.
+//! Signals and the search for escaped descendants are in the platform's sibling module.
+
+mod group;
+mod launch;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use crate::peer::unix::read_available;
+pub use crate::peer::unix::reap_marked;
+pub use group::{Exit, Leader, ProcessGroup};
+pub use launch::{Environment, Launch, MergedProcess, Process, SpawnError};
+pub use stream::{Drained, drain, read_all};
+
+/// The environment variable whose value names the case that a process belongs to; see [`reap_marked`].
+pub const CASE_MARKER: &str = "ACP_CONFORMANCE_CASE";

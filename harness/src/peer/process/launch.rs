@@ -1,0 +1,197 @@
+//! Starting a program: what to start, in which surroundings, and why that can fail.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+
+use crate::peer::process::group::{self, Leader, ProcessGroup};
+use crate::peer::unix as platform;
+
+/// What a child does to the environment it inherits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    changes: Vec<(OsString, Option<OsString>)>,
+}
+
+impl Environment {
+    /// Sets `name` to `value`, over whatever is inherited.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.changes.push((name.into(), Some(value.into())));
+        self
+    }
+
+    /// Removes `name` from what is inherited.
+    #[must_use]
+    pub fn without(mut self, name: impl Into<OsString>) -> Self {
+        self.changes.push((name.into(), None));
+        self
+    }
+
+    fn apply(&self, command: &mut Command) {
+        for (name, value) in &self.changes {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+    }
+}
+
+/// A program to start in a process group of its own.
+///
+/// A `program` without a slash is searched on the child's PATH; a relative one is taken from `cwd`.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// Name or path of the program.
+    pub program: OsString,
+    /// Arguments, without the program's name.
+    pub args: Vec<OsString>,
+    /// Working directory.
+    pub cwd: PathBuf,
+    /// Changes to the inherited environment, applied in order.
+    pub environment: Environment,
+}
+
+/// A running child with its three streams.
+#[derive(Debug)]
+pub struct Process {
+    /// Writes to the child's standard input; dropping it is end of file.
+    pub stdin: ChildStdin,
+    /// Reads the child's standard output.
+    pub stdout: ChildStdout,
+    /// Reads the child's standard error.
+    pub stderr: ChildStderr,
+    /// Waits for the child itself.
+    pub leader: Leader,
+    /// Signals the child with all of its group, and kills the group when dropped.
+    pub group: ProcessGroup,
+}
+
+/// A running child without input, whose two output streams are one pipe and therefore in the order of writing.
+#[derive(Debug)]
+pub struct MergedProcess {
+    /// Reads standard output and standard error.
+    pub output: ChildStdout,
+    /// Waits for the child itself.
+    pub leader: Leader,
+    /// Signals the child with all of its group, and kills the group when dropped.
+    pub group: ProcessGroup,
+}
+
+impl Launch {
+    /// Starts the program with all three streams piped; needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// See [`SpawnError`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use acp_conformance::peer::process::{Environment, Launch};
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let launch = Launch {
+    ///     program: "my-agent".into(),
+    ///     args: vec!["--acp".into()],
+    ///     cwd: "/tmp/workspace".into(),
+    ///     environment: Environment::default().with("HOME", "/tmp/home").without("API_KEY"),
+    /// };
+    /// let mut process = launch.spawn()?;
+    /// let exit = process.leader.wait().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn spawn(&self) -> Result<Process, SpawnError> {
+        let mut command = self.command();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (mut leader, group) = self.start(&mut command)?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = leader.take_streams() else {
+            return Err(self.error(io::Error::other("a piped stream is missing")));
+        };
+        Ok(Process { stdin, stdout, stderr, leader, group })
+    }
+
+    /// Starts the program without input and with both outputs on one pipe; needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// See [`SpawnError`].
+    pub fn spawn_merged(&self) -> Result<MergedProcess, SpawnError> {
+        let mut command = self.command();
+        let output = platform::merge_output(&mut command).map_err(|error| self.error(error))?;
+        command.stdin(Stdio::null());
+        let (leader, group) = self.start(&mut command)?;
+        // Dropping `command` on return closes our copies of the pipe's writing end; without that it has no end of file.
+        Ok(MergedProcess { output, leader, group })
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).current_dir(&self.cwd).kill_on_drop(true);
+        self.environment.apply(&mut command);
+        command
+    }
+
+    fn start(&self, command: &mut Command) -> Result<(Leader, ProcessGroup), SpawnError> {
+        if !self.cwd.is_dir() {
+            return Err(SpawnError::CwdMissing { cwd: self.cwd.clone() });
+        }
+        platform::lead_group(command);
+        let child = command.spawn().map_err(|error| self.error(error))?;
+        let id = child.id().ok_or_else(|| self.error(io::Error::other("the child has no process id")))?;
+        Ok(group::adopt(child, id))
+    }
+
+    fn error(&self, source: io::Error) -> SpawnError {
+        let program = Path::new(&self.program);
+        let searched = !self.program.as_encoded_bytes().contains(&b'/');
+        match source.kind() {
+            io::ErrorKind::NotFound if searched => {
+                SpawnError::NotOnPath { name: self.program.to_string_lossy().into_owned() }
+            }
+            // An existing script whose interpreter is missing is reported as "not found" as well.
+            io::ErrorKind::NotFound if !self.cwd.join(program).exists() => {
+                SpawnError::NoSuchFile { path: program.to_owned() }
+            }
+            io::ErrorKind::PermissionDenied => SpawnError::NotExecutable { path: program.to_owned() },
+            _ => SpawnError::Other { program: program.to_owned(), source },
+        }
+    }
+}
+
+/// Why a program could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The name was searched on PATH in vain.
+    #[error("no program `{name}` on PATH")]
+    NotOnPath {
+        /// The name as given.
+        name: String,
+    },
+    /// The program was given as a path, and there is no such file.
+    #[error("no such program `{}`", path.display())]
+    NoSuchFile {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The file exists, but may not be executed.
+    #[error("`{}` is not executable", path.display())]
+    NotExecutable {
+        /// The program as given.
+        path: PathBuf,
+    },
+    /// The working directory does not exist or is no directory.
+    #[error("working directory `{}` does not exist", cwd.display())]
+    CwdMissing {
+        /// The directory as given.
+        cwd: PathBuf,
+    },
+    /// The system refused for another reason.
+    #[error("cannot start `{}`: {source}", program.display())]
+    Other {
+        /// The program as given.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,217 @@
+//! Profiles: how to start and drive one subject, as a TOML file.
+//!
+//! ```
+//! let text = r#"
+//! name = "example"
+//! kind = "agent"
+//! title = "Example agent"
+//! homepage = "https://example.org"
+//! install = "npm install -g @example/agent"
+//! command = ["example-agent", "--acp"]
+//!
+//! [env]
+//! EXAMPLE_API_KEY = "none"
+//!
+//! [home]
+//! ".example/settings.json" = '{"telemetry": false}'
+//!
+//! [limits]
+//! start = "40s"
+//!
+//! [prompts]
+//! read-file = "Read the file {path} with your tool and tell me its text."
+//!
+//! [expected]
+//! "cancel.stop-reason" = "answers end_turn, see https://example.org/issues/1"
+//! "#;
+//! let (profile, problems) = acp_conformance::profile::load_text("profiles/example.toml", text);
+//! assert!(problems.is_empty());
+//! assert_eq!(profile.unwrap().command, ["example-agent", "--acp"]);
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::case::file::LimitsFile;
+use crate::case::{INTENTS, LimitOverrides, limits};
+use crate::diagnostic::{self, Diagnostic, did_you_mean, nearest};
+use crate::document::shape::{self, Shape};
+use crate::document::{Document, Spot, decode, toml};
+use crate::requirement::{Catalogue, Party};
+
+static PROFILE: LazyLock<Shape> = LazyLock::new(Shape::of::<ProfileFile>);
+
+/// The JSON Schema of a profile, as it is committed in `schemas/profile.schema.json`.
+#[must_use]
+pub fn schema() -> Value {
+    shape::schema::<ProfileFile>()
+}
+
+/// How to start and drive one subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// A short name, by which it is chosen.
+    pub name: String,
+    /// What the subject is.
+    pub kind: Party,
+    /// The name for people.
+    pub title: String,
+    /// Where to read about the subject.
+    pub homepage: Option<String>,
+    /// How to install it.
+    pub install: Option<String>,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Environment variables that it gets.
+    pub env: BTreeMap<String, String>,
+    /// Files that are written into the HOME of each case: relative path and text.
+    pub home: BTreeMap<String, String>,
+    /// The limits that it needs.
+    pub limits: LimitOverrides,
+    /// The wording of prompts by intent, with `{path}` and the like for arguments.
+    pub prompts: BTreeMap<String, String>,
+    /// What is known to fail: requirement or case, and why.
+    pub expected: BTreeMap<String, String>,
+}
+
+/// How to start and drive one subject of the harness.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "acp-conformance-profile/1")]
+struct ProfileFile {
+    /// A short name, by which the profile is chosen.
+    #[schemars(length(min = 1))]
+    name: String,
+    /// What the subject is: `agent` or `client`.
+    kind: Party,
+    /// The name for people.
+    #[schemars(length(min = 1))]
+    title: String,
+    /// Where to read about the subject.
+    homepage: Option<String>,
+    /// How to install it.
+    install: Option<String>,
+    /// The program and its arguments, as a list.
+    #[schemars(length(min = 1))]
+    command: Vec<String>,
+    /// Environment variables that it gets.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Files that are written into the HOME of each case: relative path and text.
+    #[serde(default)]
+    home: BTreeMap<String, String>,
+    /// How long to wait for this subject.
+    limits: Option<LimitsFile>,
+    /// The wording of prompts by intent, with `{path}` and the like for arguments.
+    #[serde(default)]
+    prompts: BTreeMap<String, String>,
+    /// What is known to fail: the id of a requirement or a case, and why.
+    #[serde(default)]
+    expected: BTreeMap<String, String>,
+}
+
+/// Reads a profile; there is one only if there is no error.
+#[must_use]
+pub fn load_text(path: &str, text: &str) -> (Option<Profile>, Vec<Diagnostic>) {
+    load_bytes(path, text.as_bytes())
+}
+
+/// Reads a profile that may not even be text.
+#[must_use]
+pub fn load_bytes(path: &str, bytes: &[u8]) -> (Option<Profile>, Vec<Diagnostic>) {
+    let source = match decode(path, bytes) {
+        Ok(source) => source,
+        Err(problem) => return (None, vec![*problem]),
+    };
+    let (document, problems) = toml::read(&source);
+    let Some(document) = document else { return (None, problems) };
+    match PROFILE.read::<ProfileFile>(&document) {
+        Ok(file) => check(file, &document),
+        Err(mut problems) => {
+            diagnostic::sort(&mut problems);
+            (None, problems)
+        }
+    }
+}
+
+/// Reads a profile from disk.
+///
+/// # Errors
+///
+/// Only that the file cannot be read; its mistakes are diagnostics.
+pub fn load_file(path: &Path) -> std::io::Result<(Option<Profile>, Vec<Diagnostic>)> {
+    Ok(load_bytes(&path.display().to_string(), &std::fs::read(path)?))
+}
+
+fn check(file: ProfileFile, document: &Document) -> (Option<Profile>, Vec<Diagnostic>) {
+    let root = Spot::root(document);
+    let mut problems = Vec::new();
+    for path in file.home.keys() {
+        if path.is_empty() || !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
+            let problem =
+                root.down("home").down(path).key_error("profile::path", format!("`{path}` is not a path below HOME"));
+            problems.push(problem.help("write a relative path without `..`, such as `.config/agent.json`"));
+        }
+    }
+    for intent in file.prompts.keys().filter(|intent| !INTENTS.contains(&intent.as_str())) {
+        let spot = root.down("prompts").down(intent);
+        let problem = spot.key_error("profile::unknown-intent", format!("unknown intent `{intent}`"));
+        problems.push(problem.maybe_help(did_you_mean(intent, "the intents are", &INTENTS)));
+    }
+    for (id, reason) in &file.expected {
+        problems.extend(expectation(&root.down("expected").down(id), file.kind, id, reason));
+    }
+    let profile = Profile {
+        name: file.name,
+        kind: file.kind,
+        title: file.title,
+        homepage: file.homepage,
+        install: file.install,
+        command: file.command,
+        env: file.env,
+        home: file.home,
+        limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
+        prompts: file.prompts,
+        expected: file.expected,
+    };
+    diagnostic::sort(&mut problems);
+    let sound = !problems.iter().any(Diagnostic::is_error);
+    (sound.then_some(profile), problems)
+}
+
+/// What is wrong with one entry of `[expected]`. The ids of cases have slashes; which there are is not known here.
+fn expectation(spot: &Spot<'_>, kind: Party, id: &str, reason: &str) -> Option<Diagnostic> {
+    if reason.trim().is_empty() {
+        let problem = spot.error("profile::no-reason", format!("`{id}` is expected to fail without a reason"));
+        return Some(problem.help("say why in a few words, with a link if there is one"));
+    }
+    if id.contains('/') {
+        return None;
+    }
+    let catalogue = Catalogue::v1();
+    match catalogue.find(id) {
+        Some(found) if found.party != kind => {
+            let message = format!("`{id}` binds the {}, and this is the profile of {}", found.party, article(kind));
+            Some(spot.key_error("profile::wrong-party", message).help("leave the entry out"))
+        }
+        Some(_) => None,
+        None => {
+            let known = catalogue.iter().filter(|known| known.party == kind).map(|known| known.id.as_str());
+            let help = nearest(id, known).map(|known| format!("did you mean `{known}`?"));
+            let problem = spot.key_error("profile::unknown-requirement", format!("there is no requirement `{id}`"));
+            Some(problem.help(help.unwrap_or_else(|| "cases/requirements/v1.yaml lists them all".to_owned())))
+        }
+    }
+}
+
+const fn article(party: Party) -> &'static str {
+    match party {
+        Party::Agent => "an agent",
+        Party::Client => "a client",
+    }
+}

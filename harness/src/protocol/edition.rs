@@ -1,0 +1,81 @@
+//! An edition: a protocol major and one revision of its schema, with everything derived from the two.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::adapter::{Adapter, V1};
+use super::methods::MethodTable;
+use super::schema::Schema;
+
+const V1_STABLE: &str = include_str!("../../../schemas/acp/v1/schema.json");
+const V1_UNSTABLE: &str = include_str!("../../../schemas/acp/v1/schema.unstable.json");
+
+/// A protocol major with one revision of its schema.
+///
+/// Two revisions of one major can disagree on the wire, so verdicts name the edition, not the major.
+pub struct Edition {
+    /// `v1@2026-11`.
+    pub name: &'static str,
+    /// The integer that is negotiated in `initialize`.
+    pub major: u16,
+    /// SHA-256 of the stable schema file, in lower-case hexadecimal.
+    pub schema_sha256: String,
+    /// The stable schema: it decides verdicts.
+    pub stable: Schema,
+    /// The unstable schema: what only it knows is reported as a draft feature and decides nothing.
+    pub unstable: Schema,
+    /// The methods of the stable schema.
+    pub methods: MethodTable,
+    /// The methods of the unstable schema.
+    pub draft_methods: MethodTable,
+    /// What differs between majors and is not in the schema.
+    pub adapter: &'static dyn Adapter,
+}
+
+impl Edition {
+    /// Protocol version 1, stable.
+    #[must_use]
+    pub fn v1() -> &'static Self {
+        static EDITION: LazyLock<Edition> =
+            LazyLock::new(|| Edition::load("v1@2026-11", 1, V1_STABLE, V1_UNSTABLE, &V1));
+        &EDITION
+    }
+
+    fn load(name: &'static str, major: u16, stable: &str, unstable: &str, adapter: &'static dyn Adapter) -> Self {
+        let schema_sha256 = hex(&Sha256::digest(stable));
+        let parse = |text: &str| -> Value {
+            serde_json::from_str(text).expect("the vendored schema is valid JSON; a test holds its hash")
+        };
+        let (stable, unstable) = (Schema::new(parse(stable)), Schema::new(parse(unstable)));
+        let (methods, draft_methods) = (MethodTable::derive(&stable), MethodTable::derive(&unstable));
+        Self { name, major, schema_sha256, stable, unstable, methods, draft_methods, adapter }
+    }
+}
+
+/// Lower-case hexadecimal digits of `bytes`.
+#[must_use]
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vendored_schemas_are_the_published_bytes() {
+        let origin: toml::Table =
+            toml::from_str(include_str!("../../../schemas/acp/v1/ORIGIN.toml")).expect("ORIGIN.toml parses");
+        for (file, text) in [("schema.json", V1_STABLE), ("schema.unstable.json", V1_UNSTABLE)] {
+            let expected = origin["sha256"][file].as_str();
+            assert_eq!(expected, Some(hex(&Sha256::digest(text)).as_str()), "{file} was changed");
+        }
+        assert!(Edition::v1().name.ends_with(origin["revision"].as_str().expect("a revision")));
+    }
+}

@@ -1,0 +1,281 @@
+//! Walks a payload beside its definition and lists every member, with the definition that owns it.
+//!
+//! JSON Schema alone cannot say that a member has no business where it stands, because the published schema never closes
+//! its objects. The walk can: it knows which members the definitions name, through references, unions and all.
+
+use serde_json::{Map, Value};
+
+use super::schema::Schema;
+
+/// One member of an object of the protocol.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member<'v> {
+    /// JSON pointer to the value.
+    pub at: String,
+    /// The definition that the object follows.
+    pub owner: &'static str,
+    /// The name as it was sent.
+    pub name: &'v str,
+    /// The value as it was sent.
+    pub value: &'v Value,
+    /// Whether the definition names the member.
+    pub known: Site,
+}
+
+/// One object of the protocol, with every definition that describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    /// JSON pointer to the object.
+    pub at: String,
+    /// The definitions, from the outermost to the variant that its tag chose.
+    pub definitions: Vec<&'static str>,
+}
+
+/// What a payload is made of, as far as the schema describes it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parts<'v> {
+    /// The objects, each before those inside it.
+    pub objects: Vec<Object>,
+    /// Their members.
+    pub members: Vec<Member<'v>>,
+}
+
+/// What the definition says of a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Site {
+    /// It is defined.
+    Defined,
+    /// It is not defined, but the same name in another spelling is.
+    Misspelt(&'static str),
+    /// It is not defined, and the definition is closed to others by the rule on extensions.
+    Custom,
+}
+
+impl Schema {
+    /// Takes `value` apart as far as the definition describes it; what the protocol leaves free is not entered.
+    #[must_use]
+    pub fn parts<'v>(&self, definition: &str, value: &'v Value) -> Parts<'v> {
+        let mut parts = Parts::default();
+        if let Some((owner, node)) = self.named(definition) {
+            self.visit(Described { node, owner }, value, "", &mut parts);
+            if let Some(root) = parts.objects.first_mut().filter(|root| root.at.is_empty()) {
+                root.definitions.insert(0, owner);
+            } else if value.is_object() {
+                parts.objects.insert(0, Object { at: String::new(), definitions: vec![owner] });
+            }
+        }
+        parts
+    }
+
+    fn named(&self, definition: &str) -> Option<(&'static str, &'static Value)> {
+        let definitions = self.root().get("$defs")?.as_object()?;
+        definitions.get_key_value(definition).map(|(name, node)| (name.as_str(), node))
+    }
+
+    fn visit<'v>(&self, described: Described, value: &'v Value, at: &str, into: &mut Parts<'v>) {
+        match value {
+            Value::Object(object) => self.visit_object(described, object, at, into),
+            Value::Array(items) => {
+                let mut shape = Shape::default();
+                self.collect(described, value, &mut shape);
+                for (index, item) in items.iter().enumerate() {
+                    if let Some(described) = self.meant(&shape.items, item) {
+                        self.visit(described, item, &format!("{at}/{index}"), into);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn visit_object<'v>(&self, described: Described, object: &'v Map<String, Value>, at: &str, into: &mut Parts<'v>) {
+        let mut shape = Shape::default();
+        self.collect_object(described, object, &mut shape);
+        if !shape.definitions.is_empty() {
+            into.objects.push(Object { at: at.to_owned(), definitions: std::mem::take(&mut shape.definitions) });
+        }
+        for (name, value) in object {
+            let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+            let defined = shape.members.iter().find(|(known, _)| known == name);
+            let known = match defined {
+                Some(_) => Site::Defined,
+                None if shape.open || shape.members.is_empty() => continue,
+                None => shape.misspelt(name).map_or(Site::Custom, Site::Misspelt),
+            };
+            let owner = defined.map_or(described.owner, |(_, described)| described.owner);
+            into.members.push(Member { at: at.clone(), owner, name, value, known });
+            if let Some((_, member)) = defined {
+                self.visit(*member, value, &at, into);
+            }
+        }
+    }
+
+    /// The one of several descriptions that knows most of the item's members.
+    fn meant(&self, items: &[Described], item: &Value) -> Option<Described> {
+        let known = |described: &Described| {
+            let mut shape = Shape::default();
+            let Some(object) = item.as_object() else { return 0 };
+            self.collect_object(*described, object, &mut shape);
+            object.keys().filter(|name| shape.members.iter().any(|(member, _)| member == name)).count()
+        };
+        match items {
+            [only] => Some(*only),
+            several => several.iter().copied().rev().max_by_key(known),
+        }
+    }
+
+    fn collect_object(&self, described: Described, object: &Map<String, Value>, shape: &mut Shape) {
+        // The shape of an object depends on its tags alone, so a shallow copy of them is enough to choose branches by.
+        let tags: Map<String, Value> =
+            object.iter().filter(|(_, v)| v.is_string()).map(|(k, v)| (k.clone(), v.clone())).collect();
+        self.collect(described, &Value::Object(tags), shape);
+    }
+
+    /// Gathers what the node says about an object or a list, through references and unions.
+    fn collect(&self, described: Described, value: &Value, shape: &mut Shape) {
+        let Described { node, owner } = described;
+        if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
+            if let Some((owner, node)) = reference.strip_prefix("#/$defs/").and_then(|name| self.named(name)) {
+                shape.definitions.push(owner);
+                self.collect(Described { node, owner }, value, shape);
+            }
+            return;
+        }
+        for (name, node) in node.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            if !shape.members.iter().any(|(known, _)| known == name) {
+                shape.members.push((name, Described { node, owner }));
+            }
+        }
+        if let Some(node) = node.get("items") {
+            shape.items.push(Described { node, owner });
+        }
+        shape.open |= node.get("additionalProperties").is_some_and(|more| more != &Value::Bool(false));
+        for all in node.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            self.collect(Described { node: all, owner }, value, shape);
+        }
+        for union in ["oneOf", "anyOf"] {
+            let branches = node.get(union).and_then(Value::as_array);
+            self.collect_union(branches.map_or(&[][..], Vec::as_slice), owner, value, shape);
+        }
+    }
+
+    fn collect_union(&self, branches: &'static [Value], owner: &'static str, value: &Value, shape: &mut Shape) {
+        if branches.is_empty() {
+            return;
+        }
+        let tagged = |branch: &&Value| tag_of(branch).is_some();
+        if let Some(branch) =
+            branches.iter().find(|b| tag_of(b).is_some_and(|(tag, name)| value.get(tag) == Some(name)))
+        {
+            self.collect(Described { node: branch, owner }, value, shape);
+        } else if branches.iter().any(|branch| !tagged(&branch)) {
+            // A tag may be spelt out where its absence means the same, or name a variant of the sender's.
+            shape.members.extend(
+                branches
+                    .iter()
+                    .filter_map(|b| tag_of(b))
+                    .map(|(tag, _)| (tag, Described { node: &Value::Null, owner })),
+            );
+            for branch in branches.iter().filter(|branch| !tagged(branch)) {
+                self.collect(Described { node: branch, owner }, value, shape);
+            }
+            // The tag itself is a member of the union, also where it names none of the tagged branches.
+            for (tag, node) in branches
+                .iter()
+                .filter_map(|branch| branch.get("properties")?.as_object()?.get_key_value(tag_of(branch)?.0))
+            {
+                shape.members.push((tag, Described { node, owner }));
+            }
+        } else if value.is_object() {
+            // An unknown variant: another rule speaks about its tag, and nothing is known about its members.
+            shape.open = true;
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Described {
+    node: &'static Value,
+    owner: &'static str,
+}
+
+#[derive(Default)]
+struct Shape {
+    members: Vec<(&'static str, Described)>,
+    /// What the items of a list follow; more than one where a union has several kinds of list.
+    items: Vec<Described>,
+    definitions: Vec<&'static str>,
+    open: bool,
+}
+
+impl Shape {
+    fn misspelt(&self, name: &str) -> Option<&'static str> {
+        let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
+        // A leading underscore belongs to extensions (`_meta`) and is no spelling of anything.
+        let wanted = (!name.starts_with('_')).then(|| plain(name))?;
+        self.members.iter().map(|(known, _)| *known).find(|known| !known.starts_with('_') && plain(known) == wanted)
+    }
+}
+
+/// The constant member by which a branch of a union is recognised.
+fn tag_of(branch: &Value) -> Option<(&str, &Value)> {
+    let properties = branch.get("properties")?.as_object()?;
+    properties.iter().find_map(|(name, node)| Some((name.as_str(), node.get("const")?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::Edition;
+
+    fn strangers(definition: &str, value: &Value) -> Vec<String> {
+        let parts = Edition::v1().stable.parts(definition, value);
+        parts.members.iter().filter(|m| m.known != Site::Defined).map(|m| format!("{} {:?}", m.at, m.known)).collect()
+    }
+
+    #[test]
+    fn members_without_a_definition_are_told_from_free_payloads() {
+        let update = json!({ "sessionId": "s", "session_id": "s", "update": {
+            "sessionUpdate": "tool_call", "toolCallId": "t", "title": "x", "vendor": 1,
+            "rawInput": { "anything": { "goes": true } }, "_meta": { "mine": 1 },
+            "content": [{ "type": "diff", "path": "/a", "newText": "", "old_text": "" }],
+            "locations": [{ "path": "/a", "lineNumber": 3 }] } });
+        assert_eq!(
+            strangers("SessionNotification", &update),
+            [
+                "/session_id Misspelt(\"sessionId\")",
+                "/update/vendor Custom",
+                "/update/content/0/old_text Misspelt(\"oldText\")",
+                "/update/locations/0/lineNumber Custom",
+            ]
+        );
+    }
+
+    #[test]
+    fn owners_tell_which_definition_a_path_belongs_to() {
+        let value = json!({ "sessionId": "s", "path": "notes.txt" });
+        let parts = Edition::v1().stable.parts("ReadTextFileRequest", &value);
+        assert!(parts.members.iter().any(|m| m.owner == "ReadTextFileRequest" && m.name == "path"));
+        let update =
+            json!({ "sessionId": "s", "update": { "sessionUpdate": "tool_call", "toolCallId": "t", "title": "x" } });
+        let parts = Edition::v1().stable.parts("SessionNotification", &update);
+        assert_eq!(parts.objects[1].definitions, ["SessionUpdate", "ToolCall"]);
+    }
+
+    #[test]
+    fn items_of_a_union_of_lists_follow_the_kind_they_look_like() {
+        let option = json!({ "value": "a", "name": "A", "own": 1 });
+        let group = json!({ "group": "g", "name": "G", "options": [{ "value": "b", "name": "B" }] });
+        let select = |options: Value| json!({ "currentValue": "a", "options": options });
+        assert_eq!(strangers("SessionConfigSelect", &select(json!([option]))), ["/options/0/own Custom"]);
+        assert!(strangers("SessionConfigSelect", &select(json!([group]))).is_empty());
+    }
+
+    #[test]
+    fn an_unknown_variant_is_not_entered() {
+        let update = json!({ "sessionId": "s", "update": { "sessionUpdate": "_mine", "free": 1 } });
+        assert!(strangers("SessionNotification", &update).is_empty());
+    }
+}

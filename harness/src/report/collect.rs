@@ -1,0 +1,216 @@
+//! From traces to the report: judges each case as it ends, and joins what all of them say.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::model::{
+    CaseReport, Conformance, FORMAT, FindingReport, RequirementReport, RunReport, SubjectInfo, SuiteInfo, Summary,
+};
+use crate::judge::{Judgement, Tally, judge, judge_case};
+use crate::protocol::Edition;
+use crate::requirement::{Catalogue, Level, Party, Status};
+use crate::trace::{Trace, What};
+use crate::verdict::Verdict;
+use crate::wire::{Content, read_line};
+
+/// What renderers are told while a run goes on.
+pub enum SuiteEvent<'r> {
+    /// A case is over.
+    Case(&'r CaseReport),
+    /// The run is over.
+    Run(&'r RunReport),
+}
+
+/// Gathers the cases of a run.
+pub struct Collector {
+    edition: &'static Edition,
+    catalogue: &'static Catalogue,
+    kind: Party,
+    command: Vec<String>,
+    name: Option<String>,
+    version: Option<String>,
+    cases: Vec<CaseReport>,
+    by_requirement: BTreeMap<String, Vec<(String, Tally, Vec<Vec<String>>)>>,
+}
+
+/// The longest line that is quoted whole.
+const LONGEST_QUOTE: usize = 600;
+
+impl Collector {
+    /// A collector for one run against one subject.
+    #[must_use]
+    pub fn new(kind: Party, command: Vec<String>) -> Self {
+        Self {
+            edition: Edition::v1(),
+            catalogue: Catalogue::v1(),
+            kind,
+            command,
+            name: None,
+            version: None,
+            cases: Vec::new(),
+            by_requirement: BTreeMap::new(),
+        }
+    }
+
+    /// Judges the trace of a case and keeps what it says.
+    pub fn add(&mut self, trace: &Trace, took: Duration, file: Option<String>) -> CaseReport {
+        let judgement = judge(trace, self.edition);
+        let verdict = judge_case(trace, &judgement, self.catalogue);
+        let id = trace.header.case.clone().unwrap_or_else(|| "recording".to_owned());
+        self.learn_name(trace);
+        self.keep(&id, trace, judgement);
+        let report = CaseReport {
+            id,
+            verdict: verdict.verdict,
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            trace: file,
+            reason: verdict.reason,
+        };
+        self.cases.push(report.clone());
+        report
+    }
+
+    fn keep(&mut self, case: &str, trace: &Trace, judgement: Judgement) {
+        for (requirement, tally) in judgement.tallies {
+            let lines = tally.findings.iter().map(|finding| quote(trace, &finding.events)).collect();
+            self.by_requirement.entry(requirement).or_default().push((case.to_owned(), tally, lines));
+        }
+    }
+
+    fn learn_name(&mut self, trace: &Trace) {
+        if self.name.is_some() {
+            return;
+        }
+        for event in &trace.events {
+            let What::Line { from: Party::Agent, bytes, .. } = &event.what else { continue };
+            let Content::One { value, .. } = read_line(bytes) else { continue };
+            let info = value.pointer("/result/agentInfo");
+            let text = |name: &str| info.and_then(|info| info.get(name)).and_then(Value::as_str).map(str::to_owned);
+            (self.name, self.version) = (text("name"), text("version"));
+            if self.name.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Joins everything into the report. With `strict`, a broken SHOULD counts like a broken MUST.
+    #[must_use]
+    pub fn finish(mut self, took: Duration, strict: bool) -> RunReport {
+        self.cases.sort_by(|a, b| a.id.cmp(&b.id));
+        let requirements: Vec<RequirementReport> = self
+            .catalogue
+            .iter()
+            .filter(|r| r.party == self.kind && matches!(r.status, Status::Checked | Status::Planned))
+            .map(|requirement| {
+                let seen = self.by_requirement.remove(&requirement.id).unwrap_or_default();
+                let verdict = Verdict::over_cases(seen.iter().map(|(_, tally, _)| tally.verdict()));
+                let exercised = |tally: &Tally| !matches!(tally.verdict(), Verdict::NotExercised | Verdict::NotApplicable);
+                RequirementReport {
+                    id: requirement.id.clone(),
+                    party: requirement.party,
+                    level: requirement.level,
+                    verdict,
+                    source: requirement.source.clone(),
+                    cases: seen.iter().filter(|(_, tally, _)| exercised(tally)).map(|(case, ..)| case.clone()).collect(),
+                    notes: notes(&seen),
+                    findings: seen.into_iter().flat_map(|(case, tally, lines)| findings(requirement.party, &case, tally, lines)).collect(),
+                }
+            })
+            .collect();
+        let summary = Summary {
+            requirements: count(requirements.iter().map(|r| r.verdict)),
+            cases: count(self.cases.iter().map(|c| c.verdict)),
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        };
+        RunReport {
+            format: FORMAT.to_owned(),
+            suite: SuiteInfo {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                edition: self.edition.name.to_owned(),
+                schema_sha256: self.edition.schema_sha256.clone(),
+            },
+            subject: SubjectInfo { kind: self.kind, command: self.command, name: self.name, version: self.version },
+            verdict: conformance(&requirements, &self.cases, strict),
+            requirements,
+            cases: self.cases,
+            summary,
+        }
+    }
+}
+
+fn notes(seen: &[(String, Tally, Vec<Vec<String>>)]) -> Vec<String> {
+    let mut notes: Vec<String> = seen.iter().flat_map(|(_, tally, _)| tally.notes.iter().cloned()).collect();
+    notes.sort();
+    notes.dedup();
+    notes
+}
+
+fn findings(party: Party, case: &str, tally: Tally, lines: Vec<Vec<String>>) -> Vec<FindingReport> {
+    let pairs = tally.findings.into_iter().zip(lines);
+    pairs
+        .map(|(finding, lines)| FindingReport {
+            case: case.to_owned(),
+            verdict: finding.verdict,
+            message: finding.message,
+            party,
+            events: finding.events,
+            lines,
+        })
+        .collect()
+}
+
+fn count(verdicts: impl Iterator<Item = Verdict>) -> BTreeMap<String, usize> {
+    let mut counts: BTreeMap<String, usize> = Verdict::ALL.iter().map(|v| (v.name().to_owned(), 0)).collect();
+    for verdict in verdicts {
+        *counts.entry(verdict.name().to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+fn conformance(requirements: &[RequirementReport], cases: &[CaseReport], strict: bool) -> Conformance {
+    let binding = |r: &&RequirementReport| r.level == Level::Must || (strict && r.level == Level::Should);
+    let mut open = false;
+    for requirement in requirements.iter().filter(binding) {
+        match requirement.verdict {
+            Verdict::Fail => return Conformance::NotConformant,
+            Verdict::Inconclusive | Verdict::NotExercised | Verdict::HarnessError => open = true,
+            Verdict::Pass | Verdict::NotApplicable => {}
+        }
+    }
+    if cases.iter().any(|case| case.verdict == Verdict::HarnessError) {
+        Conformance::HarnessError
+    } else if open {
+        Conformance::Incomplete
+    } else {
+        Conformance::Conformant
+    }
+}
+
+/// The lines of the events that prove something, in the order in which they were seen.
+fn quote(trace: &Trace, events: &[usize]) -> Vec<String> {
+    let mut events: Vec<usize> = events.to_vec();
+    events.sort_unstable();
+    events.dedup();
+    events.into_iter().filter_map(|n| trace.events.get(n)).map(|event| format!("#{} {}", event.n, describe(&event.what))).collect()
+}
+
+fn describe(what: &What) -> String {
+    match what {
+        What::Line { from, bytes, .. } => {
+            let arrow = if *from == Party::Agent { "agent → client" } else { "client → agent" };
+            format!("{arrow}  {}", cut(&String::from_utf8_lossy(bytes)))
+        }
+        What::Stderr(bytes) => format!("agent stderr  {}", cut(&String::from_utf8_lossy(bytes))),
+        What::Process(process) => format!("process  {}", serde_json::to_string(process).unwrap_or_default()),
+        What::Step(step) => format!("case line {}  {} ({})", step.line, cut(&step.text), serde_json::to_value(step.outcome).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_QUOTE) {
+        Some((at, _)) => format!("{}… ({} bytes)", &text[..at], text.len()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,10 @@
+//! What a run found, as data and as text. Renderers read events and the model; they never look at processes or judge.
+
+mod collect;
+mod diagnosis;
+pub mod model;
+mod text;
+
+pub use collect::{Collector, SuiteEvent};
+pub use diagnosis::diagnose;
+pub use text::{TextReport, explain};

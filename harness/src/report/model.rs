@@ -1,0 +1,155 @@
+//! The report of a run. Format `acp-conformance-report/1`, read by other programs.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::requirement::{Level, Party};
+use crate::verdict::Verdict;
+
+/// The name and version of the format.
+pub const FORMAT: &str = "acp-conformance-report/1";
+
+/// Everything that one run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunReport {
+    /// Always `acp-conformance-report/1`.
+    pub format: String,
+    /// By what was judged.
+    pub suite: SuiteInfo,
+    /// What was judged.
+    pub subject: SubjectInfo,
+    /// The conformance of the subject.
+    pub verdict: Conformance,
+    /// Every requirement that binds the subject and that a program can decide, in the order of the catalogue.
+    pub requirements: Vec<RequirementReport>,
+    /// Every case, in the order of the ids.
+    pub cases: Vec<CaseReport>,
+    /// The counts.
+    pub summary: Summary,
+}
+
+/// By what was judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SuiteInfo {
+    /// The version of this program.
+    pub version: String,
+    /// The protocol major with the revision of its schema, such as `v1@2026-11`.
+    pub edition: String,
+    /// SHA-256 of the stable schema file, in lower-case hexadecimal.
+    pub schema_sha256: String,
+}
+
+/// What was judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubjectInfo {
+    /// Which party it plays.
+    pub kind: Party,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// The name that it gave itself.
+    pub name: Option<String>,
+    /// The version that it gave itself.
+    pub version: Option<String>,
+}
+
+/// The conformance of a subject. There is no grade: coverage stands beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conformance {
+    /// No MUST failed, and every applicable one that a program can decide was exercised.
+    Conformant,
+    /// No MUST failed, and some were not exercised.
+    Incomplete,
+    /// A MUST failed.
+    NotConformant,
+    /// The harness itself failed, so nothing is said about the subject.
+    HarnessError,
+}
+
+impl Conformance {
+    /// The name used in every output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conformant => "conformant",
+            Self::Incomplete => "incomplete",
+            Self::NotConformant => "not-conformant",
+            Self::HarnessError => "harness-error",
+        }
+    }
+}
+
+/// What the run says about one requirement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RequirementReport {
+    /// Its id.
+    pub id: String,
+    /// The accountable party.
+    pub party: Party,
+    /// How binding it is.
+    pub level: Level,
+    /// The verdict over all cases.
+    pub verdict: Verdict,
+    /// Where the specification says so.
+    pub source: String,
+    /// The cases that exercised it, by id.
+    pub cases: Vec<String>,
+    /// Everything that was found apart from passes.
+    pub findings: Vec<FindingReport>,
+    /// Departures that the specification tolerates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// One finding, with its evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FindingReport {
+    /// The case in which it was found.
+    pub case: String,
+    /// What it says about the requirement.
+    pub verdict: Verdict,
+    /// What was seen.
+    pub message: String,
+    /// The party at fault.
+    pub party: Party,
+    /// The events of the case's trace that prove it; the deciding one first.
+    pub events: Vec<usize>,
+    /// The lines of those events as they stood on the wire, cut when they are long.
+    pub lines: Vec<String>,
+}
+
+/// How one case went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CaseReport {
+    /// Its id.
+    pub id: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// The file with its trace, if traces were kept.
+    pub trace: Option<String>,
+    /// Why it is no pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The counts of a run. Every verdict is listed, also those with none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// Requirements by verdict.
+    pub requirements: BTreeMap<String, usize>,
+    /// Cases by verdict.
+    pub cases: BTreeMap<String, usize>,
+    /// How long the run took.
+    pub duration_ms: u64,
+}

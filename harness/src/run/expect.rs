@@ -1,0 +1,141 @@
+//! Finds the lines that a transcript expects among the messages that have come.
+
+use serde_json::Value;
+
+use super::script::{Report, Script};
+use crate::case::model::{Action, Incoming, IncomingBody, Presence};
+use crate::trace::{Outcome, StepKind};
+use crate::wire::{Envelope, RpcId};
+
+/// Whether an expected line has come.
+pub(super) enum Found {
+    /// It has.
+    Matched(Report),
+    /// Its place was taken by something that contradicts it.
+    Contradicted(Report),
+    /// Not so far.
+    NotYet,
+}
+
+/// The name under which the id of a subject's request is bound.
+pub(super) fn request_name(label: &str) -> String {
+    format!("request {label}")
+}
+
+/// Whether the message answers the request with this id.
+pub(super) fn answers(value: &Value, id: &RpcId) -> bool {
+    matches!(Envelope::of(value), Envelope::Response { id: Some(found), .. } if RpcId::new(found) == *id)
+}
+
+/// Looks for the line among what has come; calls behind the cursor, answers anywhere behind their request.
+pub(super) fn look_for(script: &mut Script<'_>, line: &Incoming) -> Found {
+    match &line.body {
+        IncomingBody::Call { .. } => look_for_call(script, line),
+        IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => look_for_answer(script, line, label),
+    }
+}
+
+fn look_for_call(script: &mut Script<'_>, line: &Incoming) -> Found {
+    for index in script.cursor..script.driver.inbox.len() {
+        let seen = &script.driver.inbox[index];
+        if seen.taken || !call_matches(&seen.value, line, &mut script.bindings) {
+            continue;
+        }
+        if let (IncomingBody::Call { label: Some(label), .. }, Some(id)) = (&line.body, seen.value.get("id")) {
+            script.bindings.set(request_name(label), id.clone());
+        }
+        let n = seen.n;
+        script.driver.inbox[index].taken = true;
+        script.cursor = index + 1;
+        return Found::Matched(Report { events: vec![n], ..Report::new(StepKind::Must, Outcome::Done) });
+    }
+    Found::NotYet
+}
+
+fn call_matches(value: &Value, line: &Incoming, bindings: &mut crate::case::template::Bindings) -> bool {
+    let IncomingBody::Call { label, method, params } = &line.body else { return false };
+    let Envelope::Call(call) = Envelope::of(value) else { return false };
+    let form = label.is_some() == call.id.is_some();
+    let found = call.params.unwrap_or(&Value::Null);
+    form && call.method == method && params.as_ref().is_none_or(|wanted| wanted.matches(found, bindings, line.exact).is_ok())
+}
+
+fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Found {
+    let Some(asked) = script.driver.asked.get(label) else { return Found::NotYet };
+    let (id, request) = (asked.id.clone(), asked.n);
+    let position = script.driver.inbox[asked.from..].iter().position(|seen| answers(&seen.value, &id));
+    let Some(index) = position.map(|position| position + asked.from) else { return Found::NotYet };
+    let (n, value) = (script.driver.inbox[index].n, script.driver.inbox[index].value.clone());
+    script.cursor = script.cursor.max(index + 1);
+    let wrong = match (&line.body, value.get("result"), value.get("error")) {
+        (IncomingBody::Result { result, .. }, Some(found), None) => {
+            result.matches(found, &mut script.bindings, line.exact).err().map(|mismatch| mismatch.to_string())
+        }
+        (IncomingBody::Error { error, .. }, _, Some(found)) => {
+            error.matches(found, &mut script.bindings, line.exact).err().map(|mismatch| mismatch.to_string())
+        }
+        (_, _, Some(found)) => Some(format!("it was answered with the error {found}")),
+        (_, found, None) => Some(format!("it was answered with the result {}", found.unwrap_or(&Value::Null))),
+    };
+    let Some(seen) = wrong else {
+        return Found::Matched(Report { events: vec![n, request], ..Report::new(StepKind::Must, Outcome::Done) });
+    };
+    let login = value.pointer("/error/code") == Some(&Value::from(-32000)) && matches!(line.body, IncomingBody::Result { .. });
+    let outcome = if login { Outcome::LoginNeeded } else { Outcome::Contradicted };
+    let expected = describe(line);
+    Found::Contradicted(Report { events: vec![n, request], expected, seen, ..Report::new(StepKind::Must, outcome) })
+}
+
+/// Whether the conversation has passed a hoped-for line: an answer that stands behind it in the transcript has come.
+pub(super) fn passed(script: &Script<'_>, index: usize) -> bool {
+    script.case.steps[index + 1..].iter().any(|step| {
+        let lines = match &step.action {
+            Action::Expect { line, presence: Presence::Must } => std::slice::from_ref(line),
+            Action::AnyOrder(lines) => lines,
+            _ => return false,
+        };
+        lines.iter().any(|line| has_answer(script, line))
+    })
+}
+
+fn has_answer(script: &Script<'_>, line: &Incoming) -> bool {
+    let (IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. }) = &line.body else { return false };
+    let Some(asked) = script.driver.asked.get(label) else { return false };
+    script.driver.inbox[asked.from..].iter().any(|seen| answers(&seen.value, &asked.id))
+}
+
+/// The events of all messages that match a line which must not come; the line needs no label to match a request.
+pub(super) fn came(script: &Script<'_>, line: &Incoming) -> Vec<usize> {
+    let matches = |value: &Value| {
+        let mut bindings = script.bindings.clone();
+        match (&line.body, Envelope::of(value)) {
+            (IncomingBody::Call { method, params, .. }, Envelope::Call(call)) => {
+                let found = call.params.unwrap_or(&Value::Null);
+                call.method == method
+                    && params.as_ref().is_none_or(|wanted| wanted.matches(found, &mut bindings, line.exact).is_ok())
+            }
+            _ => false,
+        }
+    };
+    script.driver.inbox.iter().filter(|seen| matches(&seen.value)).map(|seen| seen.n).collect()
+}
+
+/// The event of the request whose answer the line is.
+pub(super) fn request_event(script: &Script<'_>, line: &Incoming) -> Option<usize> {
+    match &line.body {
+        IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => {
+            script.driver.asked.get(label).map(|asked| asked.n)
+        }
+        IncomingBody::Call { .. } => None,
+    }
+}
+
+/// The words for a line in reports.
+pub(super) fn describe(line: &Incoming) -> String {
+    match &line.body {
+        IncomingBody::Call { method, label: Some(_), .. } => format!("a request {method}"),
+        IncomingBody::Call { method, label: None, .. } => format!("a {method}"),
+        IncomingBody::Result { label, .. } => format!("a result for `{label}` as the case describes it"),
+        IncomingBody::Error { label, .. } => format!("an error for `{label}` as the case describes it"),
+    }
+}

@@ -1,0 +1,82 @@
+//! Looks at what a conversation left behind: the text of a turn, and files.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::expect::answers;
+use super::script::{Report, Script};
+use crate::case::model::{FileLook, FileWant, Presence, ReplyText};
+use crate::trace::{Outcome, StepKind};
+
+/// Compares the text that the agent streamed in a turn.
+pub(super) fn reply(script: &mut Script<'_>, look: &ReplyText) -> Report {
+    let text = text_of_turn(script, &look.label);
+    let bindings = &script.bindings;
+    let wanted = [
+        look.contains.as_ref().map(|t| t.render(bindings)).map(|t| (text.contains(&t), format!("a reply that contains {t:?}"))),
+        look.equals.as_ref().map(|t| t.render(bindings)).map(|t| (text == t, format!("the reply {t:?}"))),
+        look.lacks.as_ref().map(|t| t.render(bindings)).map(|t| (!text.contains(&t), format!("a reply without {t:?}"))),
+    ];
+    let events = script.driver.asked.get(&look.label).map(|asked| asked.n).into_iter().collect();
+    match wanted.into_iter().flatten().find(|(good, _)| !good) {
+        None => Report { events, ..Report::new(StepKind::Reply, Outcome::Done) },
+        Some((_, expected)) => {
+            let outcome = if look.presence == Presence::Must { Outcome::Contradicted } else { Outcome::Missed };
+            Report { events, expected, seen: format!("the reply was {}", quote(&text)), ..Report::new(StepKind::Reply, outcome) }
+        }
+    }
+}
+
+/// The text of all `agent_message_chunk`s of the session between a prompt and its answer.
+fn text_of_turn(script: &Script<'_>, label: &str) -> String {
+    let Some(asked) = script.driver.asked.get(label) else { return String::new() };
+    let session = asked.params.get("sessionId");
+    let mut text = String::new();
+    for seen in script.driver.inbox[asked.from..].iter().take_while(|seen| !answers(&seen.value, &asked.id)) {
+        let params = seen.value.get("params");
+        let update = params.and_then(|params| params.get("update"));
+        let chunk = update.filter(|update| update.get("sessionUpdate") == Some(&Value::from("agent_message_chunk")));
+        if params.and_then(|params| params.get("sessionId")) == session
+            && let Some(piece) = chunk.and_then(|chunk| chunk.pointer("/content/text")?.as_str())
+        {
+            text.push_str(piece);
+        }
+    }
+    text
+}
+
+/// Compares a file on disk.
+pub(super) fn file(script: &mut Script<'_>, look: &FileLook) -> Report {
+    let path = look.path.render(&script.bindings);
+    let found = std::fs::read(Path::new(&path));
+    let bindings = &script.bindings;
+    let (good, expected) = match (&look.want, &found) {
+        (FileWant::Absent, found) => (found.is_err(), format!("no file {path}")),
+        (FileWant::Content(text), found) => {
+            let text = text.render(bindings);
+            (found.as_ref().is_ok_and(|bytes| bytes == text.as_bytes()), format!("the file {path} with the content {}", quote(&text)))
+        }
+        (FileWant::Contains(text), found) => {
+            let text = text.render(bindings);
+            let has = found.as_ref().is_ok_and(|bytes| String::from_utf8_lossy(bytes).contains(&text));
+            (has, format!("the file {path} with {} in it", quote(&text)))
+        }
+    };
+    if good {
+        return Report::new(StepKind::File, Outcome::Done);
+    }
+    let seen = match found {
+        Ok(bytes) => format!("it holds {}", quote(&String::from_utf8_lossy(&bytes))),
+        Err(error) => format!("it could not be read: {error}"),
+    };
+    Report { expected, seen, ..Report::new(StepKind::File, Outcome::Contradicted) }
+}
+
+fn quote(text: &str) -> String {
+    const LONGEST: usize = 300;
+    match text.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{:?}… ({} bytes)", &text[..cut], text.len()),
+        None => format!("{text:?}"),
+    }
+}

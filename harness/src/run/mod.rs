@@ -1,0 +1,19 @@
+//! Runs cases against a subject and records what happens. Nothing here judges: what comes out is a trace.
+
+mod driver;
+mod expect;
+mod intent;
+mod limits;
+mod look;
+mod record;
+mod sandbox;
+mod script;
+mod subject;
+mod suite;
+pub mod tester;
+
+pub use intent::MARKER;
+pub use limits::Limits;
+pub use script::run_case;
+pub use subject::Subject;
+pub use suite::{Progress, run_all};

@@ -1,0 +1,52 @@
+//! Writes the trace while a case runs: everything is appended, nothing is changed.
+
+use std::time::Instant;
+
+use crate::trace::{Event, What};
+
+/// The most bytes of lines and stderr that one trace holds, so that a flood ends in bounded memory.
+pub const MOST_BYTES: usize = 256 << 20;
+
+/// The growing list of events of one case.
+pub struct Recorder {
+    started: Instant,
+    events: Vec<Event>,
+    bytes: usize,
+}
+
+impl Recorder {
+    /// Starts the clock of the trace.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { started: Instant::now(), events: Vec::new(), bytes: 0 }
+    }
+
+    /// Appends what has just been observed, and says at which position.
+    pub fn record(&mut self, what: What) -> usize {
+        let n = self.events.len();
+        if let What::Line { bytes, .. } | What::Stderr(bytes) = &what {
+            self.bytes += bytes.len();
+        }
+        let us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.events.push(Event { n, us, what });
+        n
+    }
+
+    /// Whether the trace holds as much as it may.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.bytes > MOST_BYTES
+    }
+
+    /// The events so far.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Ends the recording.
+    #[must_use]
+    pub fn finish(self) -> Vec<Event> {
+        self.events
+    }
+}

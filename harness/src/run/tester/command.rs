@@ -1,0 +1,135 @@
+//! One command of a terminal: its group, the output kept, and how it ended.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::process::ChildStdout;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use super::output::Tail;
+use super::services::lock;
+use crate::peer::process::{Exit, Leader, MergedProcess, ProcessGroup, drain, read_all, read_available};
+
+/// More than any pipe holds for an ordinary user (1 MiB on Linux), so that reading this much empties it.
+const MAX_PIPE: usize = 2 * 1024 * 1024;
+
+/// How long after the command's end its children may add output before the end is reported;
+/// enough for a helper that is about to end as well.
+const STRAGGLERS: Duration = Duration::from_millis(100);
+
+/// How long a killed command may take to end; only one stuck in the kernel takes longer than an instant.
+pub(super) const KILLED: Duration = Duration::from_secs(2);
+
+/// How a command ended, as far as the system told.
+#[derive(Debug, Clone)]
+pub(super) struct End(Option<Exit>);
+
+impl End {
+    /// The members of `TerminalExitStatus`.
+    pub(super) fn to_json(&self) -> Value {
+        match &self.0 {
+            Some(Exit::Code(code)) => json!({ "exitCode": code, "signal": null }),
+            Some(Exit::Signal(name)) => json!({ "exitCode": null, "signal": name }),
+            None => json!({ "exitCode": null, "signal": null }),
+        }
+    }
+}
+
+/// A started command; dropping it kills the group and ends the reading.
+#[derive(Debug)]
+pub(super) struct Command {
+    group: ProcessGroup,
+    tail: Arc<Mutex<Tail>>,
+    end: watch::Receiver<Option<End>>,
+    pump: JoinHandle<()>,
+}
+
+impl Command {
+    /// Takes over a process and keeps the last `limit` bytes of its output.
+    pub(super) fn start(process: MergedProcess, limit: usize) -> Self {
+        let tail = Arc::new(Mutex::new(Tail::new(limit)));
+        let (report, end) = watch::channel(None);
+        let pump = Pump { output: process.output, tail: Arc::clone(&tail) };
+        let pump = tokio::spawn(pump.run(process.leader, report));
+        Self { group: process.group, tail, end, pump }
+    }
+
+    /// The output kept so far, and whether any was dropped.
+    pub(super) fn output(&self) -> (String, bool) {
+        let tail = lock(&self.tail);
+        (tail.text(), tail.truncated())
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn end(&self) -> Option<End> {
+        self.end.borrow().clone()
+    }
+
+    /// Waits for the end; `None` if the command was dropped before.
+    pub(super) fn ended(&self) -> impl Future<Output = Option<End>> + use<> {
+        let mut end = self.end.clone();
+        async move { end.wait_for(Option::is_some).await.ok()?.clone() }
+    }
+
+    /// Kills the group and does not wait.
+    pub(super) fn signal(&self) {
+        self.group.kill();
+    }
+
+    /// Kills the group and waits for the end, up to a bound.
+    pub(super) async fn kill(&self) {
+        self.signal();
+        // Both failures, the bound reached and the pump gone, leave nothing to wait for.
+        let _ = timeout(KILLED, self.ended()).await;
+    }
+}
+
+impl Drop for Command {
+    fn drop(&mut self) {
+        self.pump.abort();
+    }
+}
+
+/// Moves output from the pipe to the tail for as long as anybody can write.
+struct Pump {
+    output: ChildStdout,
+    tail: Arc<Mutex<Tail>>,
+}
+
+impl Pump {
+    /// Reports the end of the command when all it wrote is in the tail, then goes on reading for its children.
+    ///
+    /// What bounds this task is the end of the pipe, or the drop of the [`Command`], which aborts it.
+    async fn run(mut self, mut leader: Leader, report: watch::Sender<Option<End>>) {
+        let exit = tokio::select! {
+            exit = leader.wait() => exit,
+            () = self.read_to_end() => leader.wait().await,
+        };
+        self.catch_up().await;
+        lock(&self.tail).finish();
+        report.send_replace(Some(End(exit.ok())));
+        self.read_to_end().await;
+        lock(&self.tail).finish();
+    }
+
+    async fn read_to_end(&mut self) {
+        let tail = &self.tail;
+        // A pipe that cannot be read has no more output, like one that has ended.
+        let _ = read_all(&mut self.output, |bytes| lock(tail).push(bytes)).await;
+    }
+
+    /// Gets what the ended command left in the pipe, which its children may keep open.
+    ///
+    /// The pipe is asked directly first, since the runtime can learn of the end before it learns of the output.
+    async fn catch_up(&mut self) {
+        let tail = &self.tail;
+        let mut keep = |bytes: &[u8]| lock(tail).push(bytes);
+        if let Ok(false) = read_available(&self.output, MAX_PIPE, &mut keep) {
+            // As in `read_to_end`.
+            let _ = drain(&mut self.output, Instant::now() + STRAGGLERS, keep).await;
+        }
+    }
+}

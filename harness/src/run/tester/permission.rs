@@ -1,0 +1,125 @@
+//! Permission requests: choosing an option by policy, and keeping the ones that are held open.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Refusal};
+use super::params::Params;
+
+/// How the tester answers `session/request_permission`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// Selects the first `allow_once` option, else the first `allow_always` one.
+    Allow,
+    /// Selects the first `reject_once` option, else the first `reject_always` one.
+    Reject,
+    /// Leaves the request open until the case answers it or the turn is cancelled.
+    Hold,
+    /// Answers with the outcome `cancelled`, as a dismissed dialog would.
+    Cancel,
+}
+
+impl Policy {
+    /// Option kinds that carry out this policy, the preferred one first.
+    fn kinds(self) -> &'static [&'static str] {
+        match self {
+            Self::Allow => &["allow_once", "allow_always"],
+            Self::Reject => &["reject_once", "reject_always"],
+            Self::Hold | Self::Cancel => &[],
+        }
+    }
+
+    /// Answers one request, whose parameters were [checked](check) before.
+    fn decide(self, params: &Value) -> Answer {
+        if self == Self::Hold {
+            return Answer::Held;
+        }
+        let options = params["options"].as_array().map_or(&[][..], Vec::as_slice);
+        let chosen = self.kinds().iter().find_map(|kind| options.iter().find(|option| option["kind"] == **kind));
+        chosen.map_or_else(cancelled, |option| selected(&option["optionId"]))
+    }
+}
+
+/// The outcome `cancelled`.
+fn cancelled() -> Answer {
+    Answer::Result(json!({ "outcome": { "outcome": "cancelled" } }))
+}
+
+fn selected(option_id: &Value) -> Answer {
+    Answer::Result(json!({ "outcome": { "outcome": "selected", "optionId": option_id } }))
+}
+
+/// A permission request that waits for the case.
+#[derive(Debug)]
+struct Held {
+    id: Value,
+    params: Value,
+}
+
+/// The policy in force, the requests held open, and the sessions whose turn is being cancelled.
+#[derive(Debug)]
+pub(super) struct Permissions {
+    policy: Policy,
+    held: Vec<Held>,
+    cancelling: HashSet<String>,
+}
+
+impl Permissions {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self { policy, held: Vec::new(), cancelling: HashSet::new() }
+    }
+
+    pub(super) fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+    }
+
+    /// > If the current prompt turn gets cancelled, the Client **MUST** respond with the `"cancelled"` outcome.
+    ///
+    /// This holds for a request that arrives after the cancellation, too (`permission.late-request`).
+    pub(super) fn answer(&self, params: &Value) -> Result<Answer, Refusal> {
+        let session = check(params)?;
+        Ok(if self.cancelling.contains(session) { cancelled() } else { self.policy.decide(params) })
+    }
+
+    pub(super) fn hold(&mut self, id: Value, params: Value) {
+        self.held.push(Held { id, params });
+    }
+
+    pub(super) fn settle(&mut self, id: &Value, policy: Policy) -> Option<Answer> {
+        let index = self.held.iter().position(|held| held.id == *id)?;
+        if policy == Policy::Hold {
+            return Some(Answer::Held);
+        }
+        Some(policy.decide(&self.held.remove(index).params))
+    }
+
+    pub(super) fn cancel_turn(&mut self, session: &str) -> Vec<(Value, Answer)> {
+        self.cancelling.insert(session.to_owned());
+        self.held
+            .extract_if(.., |held| held.params["sessionId"] == session)
+            .map(|held| (held.id, cancelled()))
+            .collect()
+    }
+
+    pub(super) fn end_turn(&mut self, session: &str) {
+        self.cancelling.remove(session);
+    }
+}
+
+/// Checks the shape of a request and returns its session.
+///
+/// An unknown `kind` passes, since refusing the whole request would hide what the agent does next;
+/// such an option is never selected.
+fn check(params: &Value) -> Result<&str, Refusal> {
+    let params = Params::new(params)?;
+    let session = params.session()?;
+    params.object("toolCall")?.string("toolCallId")?;
+    for option in params.array("options")? {
+        let option = Params::new(option)?;
+        option.string("optionId")?;
+        option.string("name")?;
+        option.string("kind")?;
+    }
+    Ok(session)
+}

@@ -1,0 +1,144 @@
+//! The one entry point for requests of an agent: looks up the capability and hands on to the area.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use super::answer::{Answer, Refusal};
+use super::elicitation;
+use super::files::Files;
+use super::permission::{Permissions, Policy};
+use super::terminal::Terminals;
+use crate::peer::process::Environment;
+
+/// The client side of one connection: files, terminals, permissions and elicitations.
+///
+/// Clones share their state.
+/// Terminals still running are killed by [`shutdown`](Self::shutdown), and at the latest when the last clone is dropped.
+///
+/// All answers end by themselves, except those to `terminal/wait_for_exit`, which end with the command: run each
+/// [`answer`](Self::answer) in a task of its own, so that a kill or a release can be served meanwhile.
+#[derive(Debug, Clone)]
+pub struct Services {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    capabilities: Value,
+    files: Mutex<Files>,
+    permissions: Mutex<Permissions>,
+    terminals: Terminals,
+}
+
+impl Services {
+    /// Serves the methods that `capabilities` (the `clientCapabilities` of `initialize`) advertise.
+    ///
+    /// Files are read and written below `workspace`, which is also the directory of terminals without another.
+    /// A relative or dangling `workspace` serves no file.
+    #[must_use]
+    pub fn new(workspace: PathBuf, capabilities: &Value, permission: Policy) -> Self {
+        let inner = Inner {
+            capabilities: capabilities.clone(),
+            files: Mutex::new(Files::new(&workspace)),
+            permissions: Mutex::new(Permissions::new(permission)),
+            terminals: Terminals::new(workspace),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Permits files below `root` as well, for instance an additional directory of a session.
+    pub fn allow_root(&self, root: &Path) {
+        lock(&self.inner.files).allow(root);
+    }
+
+    /// Sets what new terminals do to the environment they inherit; `env` of a request is applied after it.
+    pub fn set_environment(&self, environment: Environment) {
+        self.inner.terminals.set_environment(environment);
+    }
+
+    /// Makes `cwd` the directory of new terminals of `session`.
+    pub fn set_session_cwd(&self, session: &str, cwd: impl Into<PathBuf>) {
+        self.inner.terminals.set_session_cwd(session, cwd.into());
+    }
+
+    /// Replaces the policy for permission requests that arrive from now on.
+    pub fn set_policy(&self, policy: Policy) {
+        lock(&self.inner.permissions).set_policy(policy);
+    }
+
+    /// Answers one request of the agent.
+    ///
+    /// Methods that are unknown, or whose capability is not advertised, get error -32601.
+    pub async fn answer(&self, method: &str, params: &Value) -> Answer {
+        self.dispatch(method, params).await.into()
+    }
+
+    /// Remembers a permission request that [`answer`](Self::answer) left [held](Answer::Held), by its JSON-RPC id.
+    pub fn hold(&self, id: Value, params: Value) {
+        lock(&self.inner.permissions).hold(id, params);
+    }
+
+    /// Decides a held permission request by `policy` and forgets it; `None` if none is held under this id.
+    #[must_use]
+    pub fn settle(&self, id: &Value, policy: Policy) -> Option<Answer> {
+        lock(&self.inner.permissions).settle(id, policy)
+    }
+
+    /// Notes that `session/cancel` was sent: from now to [`end_turn`](Self::end_turn) every permission request of the
+    /// session is cancelled.
+    ///
+    /// Returns the held requests of the session, each with the answer that the caller now must send.
+    #[must_use]
+    pub fn cancel_turn(&self, session: &str) -> Vec<(Value, Answer)> {
+        lock(&self.inner.permissions).cancel_turn(session)
+    }
+
+    /// Notes that the response to `session/prompt` arrived.
+    pub fn end_turn(&self, session: &str) {
+        lock(&self.inner.permissions).end_turn(session);
+    }
+
+    /// Kills every terminal with its group, waits a bounded time for their ends, and refuses new ones.
+    pub async fn shutdown(&self) {
+        self.inner.terminals.shutdown().await;
+    }
+
+    async fn dispatch(&self, method: &str, params: &Value) -> Result<Answer, Refusal> {
+        let inner = &*self.inner;
+        inner.require(method)?;
+        match method {
+            "fs/read_text_file" => lock(&inner.files).read(params),
+            "fs/write_text_file" => lock(&inner.files).write(params),
+            "terminal/create" => inner.terminals.create(params),
+            "terminal/output" => inner.terminals.output(params),
+            "terminal/wait_for_exit" => inner.terminals.wait_for_exit(params).await,
+            "terminal/kill" => inner.terminals.kill(params).await,
+            "terminal/release" => inner.terminals.release(params).await,
+            "session/request_permission" => lock(&inner.permissions).answer(params),
+            "elicitation/create" => elicitation::answer(&inner.capabilities["elicitation"], params),
+            _ => Err(Refusal::unknown_method(method)),
+        }
+    }
+}
+
+impl Inner {
+    /// Refuses a method that belongs to a capability which is not advertised.
+    fn require(&self, method: &str) -> Result<(), Refusal> {
+        let advertised = &self.capabilities;
+        let (capability, on) = match method {
+            "fs/read_text_file" => ("fs.readTextFile", advertised["fs"]["readTextFile"] == true),
+            "fs/write_text_file" => ("fs.writeTextFile", advertised["fs"]["writeTextFile"] == true),
+            "elicitation/create" => ("elicitation", advertised["elicitation"].is_object()),
+            _ if method.starts_with("terminal/") => ("terminal", advertised["terminal"] == true),
+            _ => return Ok(()),
+        };
+        if on { Ok(()) } else { Err(Refusal::unadvertised(method, capability)) }
+    }
+}
+
+/// Locks for the length of one expression; no state is left half-changed by a panic, so poison means nothing here.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

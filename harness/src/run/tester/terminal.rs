@@ -1,0 +1,181 @@
+//! Terminal requests: which commands there are, by terminal and session, and how each is started.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::answer::{Answer, Refusal};
+use super::command::{Command, KILLED};
+use super::params::Params;
+use super::services::lock;
+use crate::peer::process::{Environment, Launch};
+
+/// Bytes kept of the output if the request sets no limit.
+const DEFAULT_LIMIT: usize = 1024 * 1024;
+
+/// Bytes kept of the output whatever the request asks for, so that no agent can fill our memory.
+const MAX_LIMIT: usize = 64 * 1024 * 1024;
+
+/// All terminals of one connection.
+#[derive(Debug)]
+pub(super) struct Terminals {
+    workspace: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct Terminal {
+    session: String,
+    command: Command,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    terminals: HashMap<String, Arc<Terminal>>,
+    session_cwds: HashMap<String, PathBuf>,
+    environment: Environment,
+    n_created: u64,
+    closed: bool,
+}
+
+impl Terminals {
+    pub(super) fn new(workspace: PathBuf) -> Self {
+        Self { workspace, state: Mutex::default() }
+    }
+
+    pub(super) fn set_environment(&self, environment: Environment) {
+        lock(&self.state).environment = environment;
+    }
+
+    pub(super) fn set_session_cwd(&self, session: &str, cwd: PathBuf) {
+        lock(&self.state).session_cwds.insert(session.to_owned(), cwd);
+    }
+
+    /// Answers `terminal/create`.
+    ///
+    /// > The Client returns a Terminal ID immediately without waiting for completion
+    pub(super) fn create(&self, params: &Value) -> Result<Answer, Refusal> {
+        let params = Params::new(params)?;
+        let session = params.session()?;
+        let limit = byte_limit(params)?;
+        let mut state = lock(&self.state);
+        if state.closed {
+            return Err(Refusal::failed("the client is shutting down"));
+        }
+        let default_cwd = state.session_cwds.get(session).unwrap_or(&self.workspace);
+        let launch = launch(params, default_cwd, state.environment.clone())?;
+        let process = launch.spawn_merged().map_err(|error| Refusal::failed(error.to_string()))?;
+        let terminal = Terminal { session: session.to_owned(), command: Command::start(process, limit) };
+        state.n_created += 1;
+        let id = format!("term-{}", state.n_created);
+        state.terminals.insert(id.clone(), Arc::new(terminal));
+        Ok(Answer::Result(json!({ "terminalId": id })))
+    }
+
+    /// Answers `terminal/output`.
+    pub(super) fn output(&self, params: &Value) -> Result<Answer, Refusal> {
+        let terminal = self.find(params)?;
+        // Asked first: once an end is reported, the output is complete.
+        let end = terminal.command.end();
+        let (output, truncated) = terminal.command.output();
+        let mut result = json!({ "output": output, "truncated": truncated });
+        if let Some(end) = end {
+            result["exitStatus"] = end.to_json();
+        }
+        Ok(Answer::Result(result))
+    }
+
+    /// Answers `terminal/wait_for_exit`, once the command has ended.
+    pub(super) async fn wait_for_exit(&self, params: &Value) -> Result<Answer, Refusal> {
+        // Only the waiting is kept, not the terminal, which a release must be able to drop meanwhile.
+        let ended = self.find(params)?.command.ended();
+        let end = ended.await.ok_or_else(|| Refusal::not_found("the terminal was released"))?;
+        Ok(Answer::Result(end.to_json()))
+    }
+
+    /// Answers `terminal/kill`, once the command has ended or a bound is reached.
+    pub(super) async fn kill(&self, params: &Value) -> Result<Answer, Refusal> {
+        self.find(params)?.command.kill().await;
+        Ok(Answer::done())
+    }
+
+    /// Answers `terminal/release`; from its arrival on the terminal is unknown.
+    pub(super) async fn release(&self, params: &Value) -> Result<Answer, Refusal> {
+        let terminal = self.find(params)?;
+        lock(&self.state).terminals.retain(|_, other| !Arc::ptr_eq(other, &terminal));
+        terminal.command.kill().await;
+        Ok(Answer::done())
+    }
+
+    /// Kills every terminal, waits for their ends up to a bound, and accepts no new one.
+    pub(super) async fn shutdown(&self) {
+        let terminals = {
+            let mut state = lock(&self.state);
+            state.closed = true;
+            std::mem::take(&mut state.terminals)
+        };
+        for terminal in terminals.values() {
+            terminal.command.signal();
+        }
+        let all_ended = async {
+            for terminal in terminals.values() {
+                terminal.command.ended().await;
+            }
+        };
+        // Whatever has not ended in this time is dropped, which signals it once more.
+        let _ = timeout(KILLED, all_ended).await;
+    }
+
+    /// The terminal a request names; one of another session is as unknown as one that never was.
+    fn find(&self, params: &Value) -> Result<Arc<Terminal>, Refusal> {
+        let params = Params::new(params)?;
+        let (session, id) = (params.session()?, params.string("terminalId")?);
+        let state = lock(&self.state);
+        let found = state.terminals.get(id).filter(|terminal| terminal.session == session);
+        found.cloned().ok_or_else(|| Refusal::not_found(format!("no terminal `{id}` in session `{session}`")))
+    }
+}
+
+fn byte_limit(params: Params<'_>) -> Result<usize, Refusal> {
+    let asked = params.optional_count("outputByteLimit")?;
+    Ok(asked.map_or(DEFAULT_LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX).min(MAX_LIMIT)))
+}
+
+fn launch(params: Params<'_>, default_cwd: &Path, mut environment: Environment) -> Result<Launch, Refusal> {
+    let program = text("command", params.string("command")?)?;
+    if program.is_empty() {
+        return Err(Refusal::invalid("`command` is empty"));
+    }
+    let mut args = Vec::new();
+    for arg in params.array_or_empty("args")? {
+        let arg = arg.as_str().ok_or_else(|| Refusal::invalid("`args` must be strings"))?;
+        args.push(text("args", arg)?.into());
+    }
+    for variable in params.array_or_empty("env")? {
+        let variable = Params::new(variable)?;
+        let (name, value) = (variable.string("name")?, text("env", variable.string("value")?)?);
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(Refusal::invalid(format!("`{}` cannot name a variable", name.escape_debug())));
+        }
+        environment = environment.with(name, value);
+    }
+    let cwd = match params.optional_string("cwd")? {
+        Some(cwd) if !Path::new(cwd).is_absolute() => {
+            return Err(Refusal::invalid(format!("`cwd` `{cwd}` is not absolute")));
+        }
+        Some(cwd) => PathBuf::from(text("cwd", cwd)?),
+        None => default_cwd.to_owned(),
+    };
+    Ok(Launch { program: program.into(), args, cwd, environment })
+}
+
+/// Refuses the one character that no program can be given.
+fn text<'a>(name: &str, value: &'a str) -> Result<&'a str, Refusal> {
+    if value.contains('\0') {
+        return Err(Refusal::invalid(format!("`{name}` contains a NUL character")));
+    }
+    Ok(value)
+}

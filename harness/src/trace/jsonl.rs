@@ -1,0 +1,282 @@
+//! The trace file: a header line, then one event a line. Format `acp-conformance-trace/1`.
+
+use std::io::{BufRead, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::event::{Event, ProcessEvent, StepEvent, What};
+use crate::requirement::Party;
+use crate::wire::LineEnd;
+
+/// The name and version of the format.
+pub const FORMAT: &str = "acp-conformance-trace/1";
+
+/// The first line of a trace file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Header {
+    /// Always `acp-conformance-trace/1`.
+    pub format: String,
+    /// The version of the program that wrote it.
+    pub suite: String,
+    /// The edition of the protocol that the case was written for.
+    pub edition: String,
+    /// The case, by its id; none for a recording of other traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Which party is the subject; none when both are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Party>,
+    /// The command line of the subject.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// The requirements that the case was written for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<String>,
+}
+
+/// A header with its events, in the order of observation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trace {
+    /// What the trace is of.
+    pub header: Header,
+    /// What was observed.
+    pub events: Vec<Event>,
+}
+
+/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `process` and `step`, one is there.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct EventLine {
+    /// Position in the trace, from 0.
+    n: usize,
+    /// Microseconds since the start, monotonic.
+    us: u64,
+    /// Who sent the line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<Party>,
+    /// The exact text of the line, without its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<String>,
+    /// The exact bytes of the line (or of `stderr`), where they are not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+    /// The line end; `lf` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<LineEnd>,
+    /// Whether the tester broke the protocol on purpose.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    deliberate: bool,
+    /// What the subject wrote to its standard error; empty beside `base64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stderr: Option<String>,
+    /// What happened to the subject's process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    process: Option<ProcessEvent>,
+    /// How a step of the case went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    step: Option<StepEvent>,
+}
+
+/// Why a trace file could not be read; lines count from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file could not be read at all.
+    #[error("cannot read: {0}")]
+    Io(#[from] std::io::Error),
+    /// The file is empty.
+    #[error("the file is empty; a trace begins with a header line")]
+    Empty,
+    /// The first line is no header.
+    #[error("line 1 is no trace header: {0}")]
+    Header(String),
+    /// The header names another format.
+    #[error("line 1: the format is `{0}`, and this program reads `{FORMAT}`")]
+    Format(String),
+    /// An event could not be read.
+    #[error("line {line}: {message}")]
+    Event {
+        /// 1-based.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl Trace {
+    /// Writes header and events.
+    ///
+    /// # Errors
+    ///
+    /// Only those of the writer.
+    pub fn write(&self, to: &mut dyn Write) -> std::io::Result<()> {
+        writeln!(to, "{}", serde_json::to_string(&self.header)?)?;
+        for event in &self.events {
+            writeln!(to, "{}", serde_json::to_string(&EventLine::from(event))?)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a trace file.
+    ///
+    /// # Errors
+    ///
+    /// The first line that is not as the format says.
+    pub fn read(from: impl BufRead) -> Result<Self, ReadError> {
+        let mut lines = from.lines();
+        let first = lines.next().ok_or(ReadError::Empty)??;
+        let probe: serde_json::Value = serde_json::from_str(&first).map_err(|e| ReadError::Header(e.to_string()))?;
+        match probe.get("format").and_then(serde_json::Value::as_str) {
+            Some(FORMAT) => {}
+            Some(other) => return Err(ReadError::Format(other.to_owned())),
+            None => return Err(ReadError::Header("it has no member `format`".to_owned())),
+        }
+        let header = serde_json::from_value(probe).map_err(|e| ReadError::Header(e.to_string()))?;
+        let mut events = Vec::new();
+        for (index, line) in lines.enumerate() {
+            events.push(read_event(&line?, events.len()).map_err(|message| ReadError::Event { line: index + 2, message })?);
+        }
+        Ok(Self { header, events })
+    }
+}
+
+fn read_event(line: &str, position: usize) -> Result<Event, String> {
+    let line: EventLine = serde_json::from_str(line).map_err(|e| e.to_string())?;
+    if line.n != position {
+        return Err(format!("`n` is {}, and the event stands at position {position}", line.n));
+    }
+    let bytes = match (&line.base64, &line.line, &line.stderr) {
+        (Some(code), ..) => STANDARD.decode(code).map_err(|e| format!("`base64`: {e}"))?,
+        (None, Some(text), _) | (None, None, Some(text)) => text.clone().into_bytes(),
+        (None, None, None) => Vec::new(),
+    };
+    let has_text = line.line.is_some() || line.base64.is_some();
+    let what = match (line.from, line.stderr, line.process, line.step) {
+        (Some(from), None, None, None) if has_text => {
+            What::Line { from, bytes, end: line.end.unwrap_or_default(), deliberate: line.deliberate }
+        }
+        (Some(_), None, None, None) => return Err("`from` wants `line` or `base64` beside it".to_owned()),
+        (None, Some(_), None, None) => What::Stderr(bytes),
+        (None, None, Some(process), None) => What::Process(process),
+        (None, None, None, Some(step)) => What::Step(step),
+        _ => return Err("exactly one of `from`, `stderr`, `process` and `step` is wanted".to_owned()),
+    };
+    Ok(Event { n: line.n, us: line.us, what })
+}
+
+impl From<&Event> for EventLine {
+    fn from(event: &Event) -> Self {
+        let mut line = Self { n: event.n, us: event.us, ..Self::default() };
+        match &event.what {
+            What::Line { from, bytes, end, deliberate } => {
+                line.from = Some(*from);
+                (line.line, line.base64) = text_or_code(bytes);
+                line.end = (*end != LineEnd::Lf).then_some(*end);
+                line.deliberate = *deliberate;
+            }
+            What::Stderr(bytes) => {
+                let (text, code) = text_or_code(bytes);
+                line.stderr = Some(text.unwrap_or_default());
+                line.base64 = code;
+            }
+            What::Process(process) => line.process = Some(process.clone()),
+            What::Step(step) => line.step = Some(step.clone()),
+        }
+        line
+    }
+}
+
+fn text_or_code(bytes: &[u8]) -> (Option<String>, Option<String>) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (Some(text.to_owned()), None),
+        Err(_) => (None, Some(STANDARD.encode(bytes))),
+    }
+}
+
+/// The JSON Schema of the two kinds of line.
+#[must_use]
+pub fn file_schema() -> serde_json::Value {
+    let mut generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
+    let header = generator.subschema_for::<Header>();
+    let event = generator.subschema_for::<EventLine>();
+    serde_json::json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A line of an acp-conformance trace file: the first is a header, every other one an event",
+        "anyOf": [header, event],
+        "$defs": generator.take_definitions(true),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Outcome, StepKind};
+
+    fn sample() -> Trace {
+        let line = |bytes: &[u8], end| What::Line { from: Party::Agent, bytes: bytes.to_vec(), end, deliberate: false };
+        let step = StepEvent {
+            kind: StepKind::Must,
+            line: 7,
+            text: "agent: …".to_owned(),
+            outcome: Outcome::TimedOut,
+            decides: vec!["init.respond".to_owned()],
+            events: vec![1],
+            expected: "a result".to_owned(),
+            seen: "nothing".to_owned(),
+        };
+        let what = [
+            What::Process(ProcessEvent::Spawned { pid: 7 }),
+            line(b"{ \"spaces\" : 1.0 }", LineEnd::CrLf),
+            line(b"\xff\xfe", LineEnd::Eof),
+            What::Stderr(b"\xc3".to_vec()),
+            What::Stderr("warning é".as_bytes().to_vec()),
+            What::Process(ProcessEvent::NotSpawned("no".to_owned())),
+            What::Process(ProcessEvent::Exited { code: None, signal: Some("SIGKILL".to_owned()) }),
+            What::Step(step),
+        ];
+        let events = what.into_iter().enumerate().map(|(n, what)| Event { n, us: 10 * n as u64, what }).collect();
+        let header = Header {
+            format: FORMAT.to_owned(),
+            suite: "0".to_owned(),
+            edition: "v1".to_owned(),
+            case: None,
+            subject: Some(Party::Agent),
+            command: Vec::new(),
+            requirements: Vec::new(),
+        };
+        Trace { header, events }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_byte_for_byte() {
+        let mut file = Vec::new();
+        sample().write(&mut file).expect("a vector takes everything");
+        assert_eq!(Trace::read(&file[..]).expect("our own file"), sample());
+        let schema = jsonschema::validator_for(&file_schema()).expect("a valid schema");
+        for line in String::from_utf8(file).expect("traces are UTF-8").lines() {
+            let value = serde_json::from_str(line).expect("JSON");
+            assert!(schema.is_valid(&value), "{line}");
+        }
+    }
+
+    #[test]
+    fn broken_files_are_told_with_their_line() {
+        let header = serde_json::to_string(&sample().header).expect("serialises");
+        let cases = [
+            (String::new(), "the file is empty; a trace begins with a header line"),
+            ("{}".to_owned(), "line 1 is no trace header: it has no member `format`"),
+            (r#"{"format":"other/2"}"#.to_owned(), "line 1: the format is `other/2`"),
+            (format!("{header}\n{{\"n\":1,\"us\":0,\"stderr\":\"\"}}"), "line 2: `n` is 1, and the event stands at position 0"),
+            (format!("{header}\n{{\"n\":0,\"us\":0}}"), "line 2: exactly one of"),
+            (format!("{header}\n{{\"n\":0,\"us\":0,\"from\":\"agent\"}}"), "line 2: `from` wants"),
+            (format!("{header}\n{{\"n\":0,\"us\":0,\"from\":\"agent\",\"base64\":\"*\"}}"), "line 2: `base64`"),
+        ];
+        for (text, expected) in cases {
+            let error = Trace::read(text.as_bytes()).expect_err("broken").to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

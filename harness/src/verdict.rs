@@ -1,0 +1,90 @@
+//! The six verdicts, and how several become one.
+
+use serde::{Deserialize, Serialize};
+
+/// What is known about one requirement, or one case, after looking at a trace.
+///
+/// Ordered by how much the verdict says: the greater one wins when the findings of one case are joined,
+/// so that a verdict only ever worsens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Nothing happened that could have broken the requirement.
+    NotExercised,
+    /// The subject did not advertise what the requirement is about.
+    NotApplicable,
+    /// Observed and satisfied.
+    Pass,
+    /// Observed, but what was seen does not decide: a race, a login, a stimulus that was not delivered.
+    Inconclusive,
+    /// Observed and violated, with evidence.
+    Fail,
+    /// Our fault, or the case's; never the subject's.
+    HarnessError,
+}
+
+impl Verdict {
+    /// Every verdict, in the order in which summaries print them.
+    pub const ALL: [Self; 6] =
+        [Self::Pass, Self::Fail, Self::Inconclusive, Self::NotApplicable, Self::NotExercised, Self::HarnessError];
+
+    /// The name used in every output and file format.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Inconclusive => "inconclusive",
+            Self::NotApplicable => "not-applicable",
+            Self::NotExercised => "not-exercised",
+            Self::HarnessError => "harness-error",
+        }
+    }
+
+    /// Joins the verdicts of one requirement over all the cases that looked at it.
+    ///
+    /// One violation decides. Otherwise one observed pass is a pass: that the same requirement could not be decided
+    /// in another case, because of a race or of a model that did something else, takes nothing from it.
+    #[must_use]
+    pub fn over_cases(verdicts: impl IntoIterator<Item = Self>) -> Self {
+        verdicts.into_iter().max_by_key(|v| v.weight_over_cases()).unwrap_or(Self::NotExercised)
+    }
+
+    const fn weight_over_cases(self) -> u8 {
+        match self {
+            Self::NotExercised => 0,
+            Self::NotApplicable => 1,
+            Self::Inconclusive => 2,
+            Self::Pass => 3,
+            Self::HarnessError => 4,
+            Self::Fail => 5,
+        }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict::{Fail, HarnessError, Inconclusive, NotApplicable, NotExercised, Pass};
+    use super::*;
+
+    #[test]
+    fn a_violation_decides_and_a_pass_outweighs_an_undecided_case() {
+        assert_eq!(Verdict::over_cases([]), NotExercised);
+        assert_eq!(Verdict::over_cases([NotApplicable, NotExercised]), NotApplicable);
+        assert_eq!(Verdict::over_cases([Inconclusive, Pass]), Pass);
+        assert_eq!(Verdict::over_cases([Pass, HarnessError, Fail]), Fail);
+    }
+
+    #[test]
+    fn names_are_those_of_the_serialised_form() {
+        for verdict in Verdict::ALL {
+            assert_eq!(serde_json::to_value(verdict).ok(), Some(serde_json::json!(verdict.name())));
+        }
+    }
+}

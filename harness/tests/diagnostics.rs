@@ -1,0 +1,103 @@
+//! Every file of `bad-cases/` holds one kind of mistake, which its name tells; what is said about it is a snapshot.
+//!
+//! The same target holds the committed JSON Schemas against the generated ones: `ACP_BLESS=1` writes them anew.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use acp_conformance::case::{self, Includes, Vocabulary};
+use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::profile;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let inputs = root.join("harness/tests/bad-cases");
+    let mut files = Vec::new();
+    collect(&inputs, &inputs, &mut files);
+    files.sort();
+    let orphans = {
+        let known: Vec<_> = files.iter().map(|name| format!("{}.snap", snapshot(name))).collect();
+        Trial::test("every-snapshot-has-a-file", move || no_orphans(&known)).with_kind("snapshots")
+    };
+    let trials = files.into_iter().map(|name| {
+        let inputs = inputs.clone();
+        Trial::test(name.clone(), move || bad_case(&inputs, &name)).with_kind("bad-case")
+    });
+    let schemas = [("case", case::file::schema as fn() -> _), ("profile", profile::schema)].map(|(name, schema)| {
+        let path = root.join(format!("schemas/{name}.schema.json"));
+        Trial::test(name, move || committed(&path, &schema())).with_kind("schema")
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.chain(schemas).chain([orphans]).collect()).exit_code()
+}
+
+/// Lists the inputs below a folder by their relative path, without the files that they include.
+fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).expect("the folder of bad cases").flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.ends_with("include") {
+            collect(root, &path, files);
+        } else if path.is_file() {
+            let relative = path.strip_prefix(root).expect("a path below the folder");
+            files.push(relative.to_string_lossy().replace('\\', "/"));
+        }
+    }
+}
+
+fn bad_case(inputs: &Path, name: &str) -> Result<(), Failed> {
+    let bytes = std::fs::read(inputs.join(name))?;
+    let shown = format!("bad-cases/{name}");
+    let (refused, problems) = if name.ends_with(".toml") {
+        let (profile, problems) = profile::load_bytes(&shown, &bytes);
+        (profile.is_none(), problems)
+    } else {
+        let (case, problems) = case::load_bytes(&shown, &bytes, &Vocabulary::v1(), &includes(inputs)?);
+        (case.is_none(), problems)
+    };
+    if !refused {
+        return Err("the file was taken for a good one".into());
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(snapshots());
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(snapshot(name), render_all(&problems, Look::Plain)));
+    Ok(())
+}
+
+fn snapshots() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/diagnostics")
+}
+
+/// The name of the snapshot of an input.
+fn snapshot(name: &str) -> String {
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem).replace('/', "-")
+}
+
+fn no_orphans(known: &[String]) -> Result<(), Failed> {
+    let names = std::fs::read_dir(snapshots())?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let orphans: Vec<_> = names.filter(|name| name.ends_with(".snap") && !known.contains(name)).collect();
+    if orphans.is_empty() { Ok(()) } else { Err(format!("no bad case has these snapshots: {orphans:?}").into()) }
+}
+
+/// The embedded includes and those of the bad cases.
+fn includes(inputs: &Path) -> std::io::Result<Includes> {
+    let mut includes = Includes::embedded();
+    for entry in std::fs::read_dir(inputs.join("include"))? {
+        let path = entry?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        includes.add(&*name, &format!("bad-cases/include/{name}.yaml"), &std::fs::read(&path)?);
+    }
+    Ok(includes)
+}
+
+fn committed(path: &Path, schema: &serde_json::Value) -> Result<(), Failed> {
+    let wanted = serde_json::to_string_pretty(schema)? + "\n";
+    if std::env::var_os("ACP_BLESS").is_some() {
+        std::fs::write(path, &wanted)?;
+    }
+    if std::fs::read_to_string(path).unwrap_or_default() == wanted {
+        return Ok(());
+    }
+    Err(format!("{} is out of date; ACP_BLESS=1 cargo test --test diagnostics writes it anew", path.display()).into())
+}

@@ -1,0 +1,97 @@
+//! Trace → findings: each file under `harness/tests/traces/` is a short conversation and the verdicts it must lead to.
+//!
+//! First the wanted verdicts, `requirement: verdict` a line, `#` for comments; then a line `---`; then the conversation, a
+//! letter and a message a line: `A` the agent's, `C` the client's, `!` the client's, wrong on purpose, `E` the agent's
+//! standard error, `P` a process event and `S` a step event, both as JSON, `B` a line of the agent and `D` its standard error in base64, and `T` the
+//! milliseconds that pass before the next line. Every requirement that fails must be listed.
+
+use std::fs;
+use std::path::Path;
+
+use acp_conformance::judge::judge;
+use acp_conformance::protocol::Edition;
+use acp_conformance::requirement::Party;
+use acp_conformance::trace::{Event, FORMAT, Header, Trace, What};
+use acp_conformance::verdict::Verdict;
+use acp_conformance::wire::LineEnd;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/traces");
+    let mut trials = Vec::new();
+    let areas = fs::read_dir(&root).expect("the folder of traces").flatten().map(|entry| entry.path());
+    for file in areas.filter(|area| area.is_dir()).flat_map(|area| fs::read_dir(area).into_iter().flatten().flatten()) {
+        let path = file.path();
+        let name = path.strip_prefix(&root).unwrap_or(&path).with_extension("").display().to_string();
+        trials.push(Trial::test(name, move || check(&path)).with_kind("trace"));
+    }
+    trials.sort_by(|a, b| a.name().cmp(b.name()));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn check(path: &Path) -> Result<(), Failed> {
+    let text = fs::read_to_string(path)?;
+    let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
+    let trace = read(conversation)?;
+    let judgement = judge(&trace, Edition::v1());
+    let mut wrong = Vec::new();
+    let mut listed = Vec::new();
+    for line in wanted.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
+        let (requirement, verdict) =
+            line.split_once(": ").ok_or_else(|| format!("`{line}` is no `requirement: verdict`"))?;
+        let found = judgement.verdict(requirement);
+        if found.name() != verdict.trim() {
+            wrong.push(format!("{requirement}: wanted {verdict}, found {found}"));
+        }
+        listed.push(requirement);
+    }
+    if listed.is_empty() {
+        return Err("the file wants nothing".into());
+    }
+    for (requirement, tally) in &judgement.tallies {
+        if tally.verdict() == Verdict::Fail && !listed.contains(&requirement.as_str()) {
+            wrong.push(format!("{requirement} fails and is not listed: {}", tally.findings[0].message));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+fn read(conversation: &str) -> Result<Trace, Failed> {
+    let mut events: Vec<Event> = Vec::new();
+    let mut passed = 0;
+    for line in conversation.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let said =
+            |from, deliberate| What::Line { from, bytes: rest.as_bytes().to_vec(), end: LineEnd::Lf, deliberate };
+        let what = match kind {
+            "A" => said(Party::Agent, false),
+            "C" => said(Party::Client, false),
+            "!" => said(Party::Client, true),
+            "B" => {
+                What::Line { from: Party::Agent, bytes: STANDARD.decode(rest)?, end: LineEnd::Lf, deliberate: false }
+            }
+            "D" => What::Stderr(STANDARD.decode(rest)?),
+            "T" => {
+                passed += 1000 * rest.parse::<u64>()?;
+                continue;
+            }
+            "E" => What::Stderr(rest.as_bytes().to_vec()),
+            "P" => What::Process(serde_json::from_str(rest)?),
+            "S" => What::Step(serde_json::from_str(rest)?),
+            other => return Err(format!("`{other}` begins no line of a conversation").into()),
+        };
+        events.push(Event { n: events.len(), us: passed + 1000 * events.len() as u64, what });
+    }
+    let header = Header {
+        format: FORMAT.to_owned(),
+        suite: String::new(),
+        edition: Edition::v1().name.to_owned(),
+        case: None,
+        subject: Some(Party::Agent),
+        command: Vec::new(),
+        requirements: Vec::new(),
+    };
+    Ok(Trace { header, events })
+}
