@@ -1,8 +1,10 @@
 //! The acp-conformance harness.
+pub mod cargo_test;
 pub mod case;
 pub mod cli;
 pub mod diagnostic;
 pub mod document;
+pub mod fault;
 pub mod judge;
 pub mod peer;
 pub mod profile;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use acp_conformance::case::{self, Includes, Vocabulary};
 use acp_conformance::diagnostic::{Look, render_all};
-use acp_conformance::profile;
+use acp_conformance::{fault, profile};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
@@ -24,7 +24,9 @@ fn main() -> ExitCode {
         let inputs = inputs.clone();
         Trial::test(name.clone(), move || bad_case(&inputs, &name)).with_kind("bad-case")
     });
-    let schemas = [("case", case::file::schema as fn() -> _), ("profile", profile::schema)].map(|(name, schema)| {
+    let schemas =
+        [("case", case::file::schema as fn() -> _), ("fault", fault::file::schema), ("profile", profile::schema)];
+    let schemas = schemas.map(|(name, schema)| {
         let path = root.join(format!("schemas/{name}.schema.json"));
         Trial::test(name, move || committed(&path, &schema())).with_kind("schema")
     });
@@ -50,6 +52,9 @@ fn bad_case(inputs: &Path, name: &str) -> Result<(), Failed> {
     let (refused, problems) = if name.ends_with(".toml") {
         let (profile, problems) = profile::load_bytes(&shown, &bytes);
         (profile.is_none(), problems)
+    } else if name.starts_with("faults/") {
+        let (fault, problems) = fault::load_bytes(&shown, &bytes, &["v1/agent/init/handshake"]);
+        (fault.is_none(), problems)
     } else {
         let (case, problems) = case::load_bytes(&shown, &bytes, &Vocabulary::v1(), &includes(inputs)?);
         (case.is_none(), problems)

@@ -77,7 +77,8 @@ impl<'a> Walk<'a> {
             (Node::Array(_), Value::Array(have)) => {
                 return Err(self.mismatch(node, format!("a list of {}: {}", have.len(), shorten(value))));
             }
-            (Node::Object(_) | Node::Array(_) | Node::Absent, _) => false,
+            (Node::Part { before, items, after }, Value::Array(have)) => self.part(*before, items, *after, have),
+            (Node::Object(_) | Node::Array(_) | Node::Part { .. } | Node::Absent, _) => false,
             (Node::Kind(kind), value) => kind.fits(value),
             (Node::Literal(want), value) => same(want, value),
             (Node::Text(want), Value::String(have)) => want.render_with(|name| self.lookup(name)) == *have,
@@ -100,6 +101,20 @@ impl<'a> Walk<'a> {
             },
         };
         if fits { Ok(()) } else { Err(self.mismatch(node, shorten(value))) }
+    }
+
+    /// Whether the items stand in the list, in a row and at an end where it may not go on; the first place counts.
+    fn part(&mut self, before: bool, items: &[Node], after: bool, have: &[Value]) -> bool {
+        let Some(spare) = have.len().checked_sub(items.len()) else { return false };
+        let starts = if before && !after { spare..=spare } else { 0..=spare };
+        starts.into_iter().take_while(|start| before || *start == 0).any(|start| {
+            let known = self.fresh.len();
+            let fits = items.iter().zip(&have[start..]).all(|(node, value)| self.node(node, value).is_ok());
+            if !fits {
+                self.fresh.truncate(known);
+            }
+            fits
+        })
     }
 
     fn object(&mut self, want: &[(String, Node)], have: &Map<String, Value>) -> Result<(), Mismatch> {

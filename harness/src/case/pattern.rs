@@ -1,9 +1,11 @@
 //! Patterns: what a value of the subject must look like.
 //!
 //! A pattern is written as a JSON value. Objects match by subset unless asked for exactly, lists item by item, numbers
-//! by value. Strings of the form `<…>` stand for a kind (`<any>`, `<int>`), for a choice (`<one-of a|b>`), for a part
+//! by value; `<...>` at an end of a list stands for further items. Strings of the form `<…>` stand for a kind (`<any>`, `<int>`), for a choice (`<one-of a|b>`), for a part
 //! (`<contains x>`), for a denial (`<not x>`), for absence (`<absent>`), or for a name that binds at first sight.
 //! How a pattern and a value are compared is in [`crate::case::matching`].
+
+use std::fmt;
 
 use serde_json::Value;
 
@@ -21,6 +23,14 @@ pub const FORMS: [&str; 3] = ["one-of", "contains", "not"];
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern {
     node: Node,
+    /// As it stands in the case, for reports.
+    written: Value,
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.written.fmt(f)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +45,14 @@ pub(crate) enum Node {
     Absent,
     Object(Vec<(String, Self)>),
     Array(Vec<Self>),
+    /// Items in a row, with any others where the list goes on.
+    Part {
+        /// Whether others may come before them.
+        before: bool,
+        items: Vec<Self>,
+        /// Whether others may come behind them.
+        after: bool,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +99,7 @@ impl Pattern {
     pub fn compile(value: &Value) -> Result<Self, Vec<PatternError>> {
         let mut errors = Vec::new();
         let node = Node::compile(value, &mut String::new(), &mut errors);
-        if errors.is_empty() { Ok(Self { node }) } else { Err(errors) }
+        if errors.is_empty() { Ok(Self { node, written: value.clone() }) } else { Err(errors) }
     }
 
     /// Compares a value with the pattern. New names are bound only if all of it matches.
@@ -113,9 +131,13 @@ impl Node {
                 Self::Absent
             }),
             Value::Array(items) => {
-                let items = items.iter().enumerate();
-                let nodes = items.map(|(i, item)| below(pointer, &i.to_string(), |p| Self::compile(item, p, errors)));
-                Self::Array(nodes.collect())
+                let last = items.len().saturating_sub(1);
+                let before = items.first().is_some_and(is_gap);
+                let after = last > 0 && is_gap(&items[last]);
+                let kept = items.iter().enumerate().filter(|(i, _)| !(before && *i == 0 || after && *i == last));
+                let nodes = kept.map(|(i, item)| below(pointer, &i.to_string(), |p| Self::compile(item, p, errors)));
+                let items = nodes.collect();
+                if before || after { Self::Part { before, items, after } } else { Self::Array(items) }
             }
             Value::Object(members) => {
                 let members = members.iter();
@@ -191,6 +213,11 @@ impl Node {
                     below(pointer, &i.to_string(), |p| item.names(p, binds, uses));
                 }
             }
+            Self::Part { before, items, .. } => {
+                for (i, item) in items.iter().enumerate() {
+                    below(pointer, &(i + usize::from(*before)).to_string(), |p| item.names(p, binds, uses));
+                }
+            }
             Self::Object(members) => {
                 for (key, member) in members {
                     below(pointer, key, |p| member.names(p, binds, uses));
@@ -225,8 +252,14 @@ impl Node {
             Self::Absent => "nothing".to_owned(),
             Self::Object(_) => "an object".to_owned(),
             Self::Array(items) => format!("a list of {}", items.len()),
+            Self::Part { items, .. } => format!("a list with {} such items in a row", items.len()),
         }
     }
+}
+
+/// Whether this item of a list stands for any number of items.
+fn is_gap(item: &Value) -> bool {
+    item.as_str() == Some("<...>")
 }
 
 /// Goes one step down in a pointer and comes back.
@@ -307,6 +340,26 @@ mod tests {
         );
         assert!(check(json!({"a": "<absent>"}), json!({}), false).is_ok());
         assert!(check(json!({"a": "<absent>"}), json!({"a": null}), false).is_err());
+    }
+
+    #[test]
+    fn a_list_may_go_on_at_either_end() {
+        for (pattern, value, fits) in [
+            (json!([1, "<...>"]), json!([1]), true),
+            (json!([1, "<...>"]), json!([1, 2]), true),
+            (json!([1, "<...>"]), json!([2, 1]), false),
+            (json!(["<...>", 1]), json!([2, 1]), true),
+            (json!(["<...>", 1]), json!([1, 2]), false),
+            (json!(["<...>", 1, "<...>"]), json!([2, 1, 3]), true),
+            (json!(["<...>", 1, 3, "<...>"]), json!([1, 2, 1, 3]), true),
+            (json!(["<...>", 1, "<...>"]), json!([2]), false),
+            (json!(["<...>"]), json!([]), true),
+            (json!(["<...>"]), json!("x"), false),
+        ] {
+            assert_eq!(check(pattern.clone(), value.clone(), false).is_ok(), fits, "{pattern} {value}");
+        }
+        let bound = check(json!(["<...>", {"a": "<x>", "b": 1}, "<...>"]), json!([{"a": 1}, {"a": 2, "b": 1}]), false);
+        assert_eq!(bound.expect("a match").get("x"), Some(&json!(2)));
     }
 
     #[test]

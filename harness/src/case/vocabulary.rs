@@ -95,7 +95,8 @@ fn misfits_in_v1(sender: Party, payload: Payload<'_>, value: &Value) -> Vec<Misf
         Payload::Error => Some((&edition.stable, "Error")),
     };
     let problems = found.map_or_else(Vec::new, |(schema, definition)| schema.problems(definition, value));
-    problems.into_iter().map(|problem| Misfit { at: problem.at, message: problem.message }).collect()
+    let meant = problems.into_iter().filter(|problem| !problem.is_null_capability(value));
+    meant.map(|problem| Misfit { at: problem.at, message: problem.message }).collect()
 }
 
 impl std::fmt::Debug for Vocabulary<'_> {

@@ -29,65 +29,77 @@ pub(super) fn run(args: &AgentArgs) -> anyhow::Result<Exit> {
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
     }
     let started = Instant::now();
+    let contact = FirstContact::make(&plan)?;
+    if not_started(&contact.trace) {
+        say(&contact.obstacle.unwrap_or_default());
+        return Ok(Exit::Usage);
+    }
     let mut out = stdout();
-    let mut text = (args.format == Format::Text).then(|| TextReport::new(&mut out, plan.reproduce.clone(), args.quiet));
+    let selection = contact.obstacle.is_some() || !args.cases.is_empty() || !args.requirements.is_empty();
+    let mut text = (args.format == Format::Text)
+        .then(|| TextReport::new(&mut out, plan.reproduce.clone(), args.quiet).of_a_selection(selection));
     let mut collector = Collector::new(Party::Agent, plan.subject.command.clone());
-    let mut first_fault = None;
     let mut take = |trace: &Trace, took: Duration| -> anyhow::Result<()> {
         let file = args.trace_dir.as_deref().map(|dir| write_trace(dir, trace)).transpose()?;
         let report = collector.add(trace, took, file);
         text.as_mut().map_or(Ok(()), |text| text.event(&SuiteEvent::Case(&report)))?;
         Ok(())
     };
-    let obstacle = first_contact(&plan, &mut take)?;
-    if let Some(obstacle) = &obstacle {
-        say(&format!("\n{}", obstacle.explanation));
-        if obstacle.not_started {
-            return Ok(Exit::Usage);
-        }
-    } else {
-        let rest: Vec<Case> = plan.cases.iter().filter(|case| case.id != HANDSHAKE).cloned().collect();
-        run_all(&rest, &plan.subject, plan.jobs, |event| match event {
-            Progress::Started(_) => true,
-            Progress::Ended { trace, took, .. } => {
-                first_fault = take(&trace, took).err();
-                first_fault.is_none()
-            }
-        });
+    if contact.is_wanted(&plan) {
+        take(&contact.trace, contact.took)?;
     }
-    if let Some(fault) = first_fault {
-        return Err(fault);
+    if contact.obstacle.is_none() {
+        run_rest(&plan, &mut take)?;
     }
     let report = collector.finish(started.elapsed(), args.strict);
     match text.as_mut() {
         Some(text) => text.event(&SuiteEvent::Run(&report))?,
         None => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
     }
+    if let Some(planted) = &plan.subject.fault {
+        super::fault::announce(planted);
+    }
+    if let Some(obstacle) = &contact.obstacle {
+        say(&format!("\n{obstacle}\nNo further case was run."));
+    }
     Ok(Exit::of(report.verdict, args.allow_incomplete))
 }
 
-/// Why nothing can be learned from this program.
-struct Obstacle {
-    explanation: String,
-    not_started: bool,
+/// Runs every selected case but the handshake, which was the first contact.
+fn run_rest(plan: &Plan, take: &mut impl FnMut(&Trace, Duration) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let rest: Vec<Case> = plan.cases.iter().filter(|case| case.id != HANDSHAKE).cloned().collect();
+    let mut fault = None;
+    run_all(&rest, &plan.subject, plan.jobs, |event| match event {
+        Progress::Started(_) => true,
+        Progress::Ended { trace, took, .. } => {
+            fault = take(&trace, took).err();
+            fault.is_none()
+        }
+    });
+    fault.map_or(Ok(()), Err)
 }
 
-/// Runs the handshake alone. A program that does not answer it is told so once, and not once for every case.
-fn first_contact(
-    plan: &Plan,
-    take: &mut impl FnMut(&Trace, Duration) -> anyhow::Result<()>,
-) -> anyhow::Result<Option<Obstacle>> {
-    let (cases, _) = crate::case::embedded(&crate::case::Vocabulary::v1());
-    let Some(handshake) = cases.iter().find(|case| case.id == HANDSHAKE) else { return Ok(None) };
-    let selected = plan.cases.iter().any(|case| case.id == HANDSHAKE);
-    let started = Instant::now();
-    let trace = run_patiently(handshake, &plan.subject);
-    let obstacle = diagnose(&trace).map(|explanation| Obstacle { explanation, not_started: not_started(&trace) });
-    let wanted = (selected || obstacle.is_some()) && !not_started(&trace);
-    if wanted {
-        take(&trace, started.elapsed())?;
+/// The handshake, run alone and first. A program that does not answer it is told so once, and not once for every case.
+struct FirstContact {
+    trace: Trace,
+    took: Duration,
+    /// Why nothing can be learned from this program.
+    obstacle: Option<String>,
+}
+
+impl FirstContact {
+    fn make(plan: &Plan) -> anyhow::Result<Self> {
+        let (cases, _) = crate::case::embedded(&crate::case::Vocabulary::v1());
+        let handshake = cases.iter().find(|case| case.id == HANDSHAKE).context("the built-in handshake is missing")?;
+        let started = Instant::now();
+        let trace = run_patiently(handshake, &plan.subject);
+        Ok(Self { obstacle: diagnose(&trace), took: started.elapsed(), trace })
     }
-    Ok(obstacle)
+
+    /// Whether the handshake belongs in the report: it was selected, or it is all that there is to report.
+    fn is_wanted(&self, plan: &Plan) -> bool {
+        self.obstacle.is_some() || plan.cases.iter().any(|case| case.id == HANDSHAKE)
+    }
 }
 
 /// Runs a case, and says what is waited for when it takes long.
@@ -115,6 +127,9 @@ fn write_trace(dir: &Path, trace: &Trace) -> anyhow::Result<String> {
     let path: PathBuf = dir.join(format!("{name}.jsonl"));
     let file = std::fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let mut writer = std::io::BufWriter::new(file);
-    trace.write(&mut writer).and_then(|()| writer.flush()).with_context(|| format!("cannot write {}", path.display()))?;
+    trace
+        .write(&mut writer)
+        .and_then(|()| writer.flush())
+        .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path.display().to_string())
 }

@@ -25,7 +25,7 @@ const EXIT_CODES: &str = "Exit codes:
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Drive an agent through the cases and judge every byte that it sends
-    Agent(AgentArgs),
+    Agent(Box<AgentArgs>),
     /// Judge recorded traces again, without the subject
     Check(CheckArgs),
     /// List the cases, or the requirements
@@ -85,9 +85,13 @@ pub struct AgentArgs {
     /// Limit for a turn [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_turn: Option<Duration>,
-    /// Limit for the agent's exit after its input was closed [default: 2s]
+    /// Limit for the agent's exit after its input was closed [default: 500ms]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_exit: Option<Duration>,
+    /// Put a fault into what the agent says, to see whether it is noticed: a file, or the name of a built-in one. Runs the
+    /// cases of the fault, unless others are selected
+    #[arg(long, value_name = "FILE|NAME")]
+    pub fault: Option<String>,
     /// Write the trace of each case into this folder
     #[arg(long, value_name = "DIR")]
     pub trace_dir: Option<PathBuf>,

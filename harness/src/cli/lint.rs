@@ -1,4 +1,4 @@
-//! `lint`: every mistake in case files and profiles, at once.
+//! `lint`: every mistake in case files, faults and profiles, at once.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,13 @@ use anyhow::{Context, bail};
 use super::args::LintArgs;
 use super::exit::Exit;
 use super::output::{show, stdout};
-use crate::case::{Includes, Vocabulary, embedded, load_bytes, load_dir};
+use crate::case::model::Case;
+use crate::case::{Includes, Vocabulary, embedded, embedded_and, load_bytes, load_dir};
 use crate::diagnostic::Diagnostic;
-use crate::profile;
+use crate::{fault, profile};
+
+/// The folder of faults, beside the folders of cases.
+const FAULTS: &str = "faults";
 
 /// Runs the command.
 pub(super) fn run(args: &LintArgs) -> anyhow::Result<Exit> {
@@ -19,8 +23,9 @@ pub(super) fn run(args: &LintArgs) -> anyhow::Result<Exit> {
     let mut sound = 0;
     if args.files.is_empty() {
         let (cases, found) = embedded(&vocabulary);
-        sound += cases.len();
-        problems.extend(found);
+        let (faults, more) = fault::embedded(&ids(&cases));
+        sound += cases.len() + faults.len();
+        problems.extend(found.into_iter().chain(more));
     }
     for path in &args.files {
         let (good, found) = lint(path, &vocabulary)?;
@@ -34,11 +39,23 @@ pub(super) fn run(args: &LintArgs) -> anyhow::Result<Exit> {
 }
 
 fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<Diagnostic>)> {
+    let is_fault = |path: &Path| path.file_name().is_some_and(|name| name == FAULTS);
+    if path.is_dir() && is_fault(path) {
+        let (faults, problems) = fault::load_dir(path, &ids(&cases_beside(path, vocabulary)));
+        return Ok((faults.len(), problems));
+    }
     if path.is_dir() {
         let (cases, mut problems) = load_dir(path, vocabulary);
         let mut sound = cases.len();
+        if path.join(FAULTS).is_dir() {
+            let faults = path.join(FAULTS);
+            let (faults, found) = fault::load_dir(&faults, &ids(&cases_beside(&faults, vocabulary)));
+            sound += faults.len();
+            problems.extend(found);
+        }
         for file in profiles_in(path)? {
-            let (profile, found) = profile::load_file(&file).with_context(|| format!("cannot read {}", file.display()))?;
+            let (profile, found) =
+                profile::load_file(&file).with_context(|| format!("cannot read {}", file.display()))?;
             sound += usize::from(profile.is_some());
             problems.extend(found);
         }
@@ -47,6 +64,11 @@ fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let shown = path.display().to_string();
     Ok(match path.extension().and_then(|extension| extension.to_str()) {
+        Some("yaml") if path.parent().is_some_and(is_fault) => {
+            let cases = path.parent().map_or_else(Vec::new, |folder| cases_beside(folder, vocabulary));
+            let (fault, problems) = fault::load_bytes(&shown, &bytes, &ids(&cases));
+            (usize::from(fault.is_some()), problems)
+        }
         Some("yaml" | "yml") => {
             let (case, problems) = load_bytes(&shown, &bytes, vocabulary, &Includes::embedded());
             (usize::from(case.is_some()), problems)
@@ -57,6 +79,15 @@ fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<
         }
         _ => bail!("{shown}: a case ends in .yaml, and a profile in .toml"),
     })
+}
+
+/// The cases that a fault in this folder can name: the built-in ones, and those of the folders beside it.
+fn cases_beside(faults: &Path, vocabulary: &Vocabulary<'_>) -> Vec<Case> {
+    embedded_and(faults.parent(), vocabulary).0
+}
+
+fn ids(cases: &[Case]) -> Vec<&str> {
+    cases.iter().map(|case| case.id.as_str()).collect()
 }
 
 fn profiles_in(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {

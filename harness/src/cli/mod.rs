@@ -5,6 +5,7 @@ mod args;
 mod check;
 mod exit;
 mod explain;
+mod fault;
 mod lint;
 mod list;
 mod output;

@@ -7,9 +7,10 @@ use anyhow::{Context, bail};
 use include_dir::{Dir, include_dir};
 
 use super::args::AgentArgs;
-use super::output;
+use super::{fault, output};
 use crate::case::model::Case;
 use crate::case::{self, Vocabulary};
+use crate::fault::Planted;
 use crate::profile::{self, Profile};
 use crate::requirement::Party;
 use crate::run::{Limits, Subject};
@@ -35,12 +36,19 @@ pub(super) struct Plan {
 /// Every way in which the arguments do not fit together, with the remedy.
 pub(super) fn make(args: &AgentArgs) -> anyhow::Result<Plan> {
     let profile = args.profile.as_deref().map(find_profile).transpose()?;
-    let cases = select(load_cases(args.case_dir.as_deref())?, args)?;
-    let subject = subject(args, profile)?;
+    let all = load_cases(args.case_dir.as_deref())?;
+    let fault = args.fault.as_deref().map(|name| fault::find(name, &all)).transpose()?;
+    let mut cases = select(all, args)?;
+    if let Some(fault) = fault.as_ref().filter(|_| args.cases.is_empty() && args.requirements.is_empty()) {
+        cases.retain(|case| fault.cases.contains(&case.id));
+    }
+    let mut subject = subject(args, profile)?;
+    subject.fault = fault.map(Planted::new);
     let reproduce = match (&args.profile, args.command.is_empty()) {
         (Some(name), true) => format!("--profile {name}"),
         _ => format!("-- {}", shell_words::join(&args.command)),
     };
+    let reproduce = args.fault.as_ref().map(|name| format!("--fault {name} {reproduce}")).unwrap_or(reproduce);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Plan { subject, cases, jobs: args.jobs.unwrap_or(cores).max(1), reproduce })
 }
@@ -63,7 +71,9 @@ pub(super) fn load_cases(dir: Option<&Path>) -> anyhow::Result<Vec<Case>> {
 }
 
 fn select(mut cases: Vec<Case>, args: &AgentArgs) -> anyhow::Result<Vec<Case>> {
-    let wanted = |texts: &[String], ids: &[&str]| texts.is_empty() || texts.iter().any(|text| ids.iter().any(|id| id.contains(text.as_str())));
+    let wanted = |texts: &[String], ids: &[&str]| {
+        texts.is_empty() || texts.iter().any(|text| ids.iter().any(|id| id.contains(text.as_str())))
+    };
     cases.retain(|case| {
         let requirements: Vec<&str> = case.requirements.iter().map(String::as_str).collect();
         case.subject == Party::Agent && wanted(&args.cases, &[&case.id]) && wanted(&args.requirements, &requirements)
@@ -78,9 +88,12 @@ fn find_profile(name: &str) -> anyhow::Result<Profile> {
     let built_in = PROFILES.get_file(format!("{name}.toml"));
     let (profile, problems) = match built_in {
         Some(file) => profile::load_bytes(&format!("profiles/{name}.toml"), file.contents()),
-        None if Path::new(name).exists() => profile::load_file(Path::new(name)).with_context(|| format!("cannot read {name}"))?,
+        None if Path::new(name).exists() => {
+            profile::load_file(Path::new(name)).with_context(|| format!("cannot read {name}"))?
+        }
         None => {
-            let names: Vec<String> = PROFILES.files().filter_map(|f| Some(f.path().file_stem()?.to_str()?.to_owned())).collect();
+            let names: Vec<String> =
+                PROFILES.files().filter_map(|f| Some(f.path().file_stem()?.to_str()?.to_owned())).collect();
             bail!("--profile {name}: no such file, and no built-in profile; there are {}", names.join(", "));
         }
     };
@@ -95,7 +108,9 @@ fn subject(args: &AgentArgs, profile: Option<Profile>) -> anyhow::Result<Subject
         command = profile.as_ref().map(|profile| profile.command.clone()).unwrap_or_default();
     }
     let Some(program) = command.first_mut() else {
-        bail!("which agent? Give its command line behind `--`, or a profile:\n  acp-conformance agent -- my-agent --acp");
+        bail!(
+            "which agent? Give its command line behind `--`, or a profile:\n  acp-conformance agent -- my-agent --acp"
+        );
     };
     if program.contains('/') {
         // A path is meant from here, also when the agent is started in another directory.

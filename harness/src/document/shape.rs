@@ -81,6 +81,12 @@ impl Shape {
                 let message = format!("`{}` is not a {title}", error.instance().as_str().unwrap_or_default());
                 document.error("file::malformed", at, message).maybe_help(words(node))
             }
+            // A value of another type is a mistake of its own.
+            Kind::Constant { expected_value } if error.instance().is_boolean() => {
+                let message = format!("`{}` is not allowed here", error.instance());
+                document.error("file::unknown-value", at, message).help(format!("write `{expected_value}`, or leave it out"))
+            }
+            Kind::Constant { .. } => return Vec::new(),
             Kind::Minimum { limit } => {
                 let message = format!("{} is too small", error.instance());
                 document.error("file::out-of-range", at, message).help(format!("it is at least {limit}"))

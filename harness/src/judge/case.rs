@@ -25,7 +25,8 @@ impl CaseVerdict {
 #[must_use]
 pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -> CaseVerdict {
     let subject = trace.header.subject.unwrap_or(Party::Agent);
-    let steps = || trace.events.iter().filter_map(|event| if let What::Step(step) = &event.what { Some(step) } else { None });
+    let steps =
+        || trace.events.iter().filter_map(|event| if let What::Step(step) = &event.what { Some(step) } else { None });
     if let Some(step) = steps().find(|step| step.outcome == Outcome::HarnessError) {
         return CaseVerdict::new(Verdict::HarnessError, step.seen.clone());
     }
@@ -50,11 +51,9 @@ fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>) 
         What::Process(ProcessEvent::NotSpawned(reason)) => Some(format!("the subject could not be started: {reason}")),
         _ => None,
     });
-    let step = steps.find(|step| {
-        let lost = !matches!(step.outcome, Outcome::Done);
-        // A broken SHOULD is a contradiction that decided its requirement, and leaves the case itself whole.
-        lost && !(step.outcome == Outcome::Contradicted && !step.decides.is_empty())
-    });
+    // A broken SHOULD is a contradiction that decided its requirement, and leaves the case itself whole.
+    let decided = |step: &StepEvent| step.outcome == Outcome::Contradicted && !step.decides.is_empty();
+    let step = steps.find(|step| step.outcome != Outcome::Done && !decided(step));
     not_spawned.or_else(|| step.map(describe))
 }
 
@@ -70,9 +69,10 @@ fn describe(step: &StepEvent) -> String {
 
 /// A case passes by the requirements that it was written for; one that reached none of them says so.
 fn own_requirements(trace: &Trace, judgement: &Judgement) -> CaseVerdict {
-    let own: Vec<(&String, Verdict)> =
-        trace.header.requirements.iter().map(|id| (id, judgement.verdict(id))).collect();
-    let of = |wanted: Verdict| own.iter().filter(|(_, v)| *v == wanted).map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ");
+    let own: Vec<(&String, Verdict)> = trace.header.requirements.iter().map(|id| (id, judgement.verdict(id))).collect();
+    let of = |wanted: Verdict| {
+        own.iter().filter(|(_, v)| *v == wanted).map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ")
+    };
     if own.iter().any(|(_, verdict)| *verdict == Verdict::Inconclusive) {
         return CaseVerdict::new(Verdict::Inconclusive, format!("undecided: {}", of(Verdict::Inconclusive)));
     }

@@ -47,6 +47,14 @@ impl Tally {
     }
 
     fn add(&mut self, finding: Finding) {
+        // A check and a step of the case may see the same thing in the same event; it is one finding all the same.
+        if self
+            .findings
+            .iter()
+            .any(|known| known.verdict == finding.verdict && known.events.first() == finding.events.first())
+        {
+            return;
+        }
         if self.findings.len() < MOST_FINDINGS {
             self.findings.push(finding);
         } else {

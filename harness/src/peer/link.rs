@@ -8,8 +8,8 @@ use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::process::{Exit, Launch, Process, ProcessGroup, SpawnError};
 use super::pipe;
+use super::process::{Exit, Launch, Process, ProcessGroup, SpawnError};
 
 /// Something that came from the subject.
 #[derive(Debug)]

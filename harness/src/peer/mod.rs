@@ -3,6 +3,6 @@
 //! This is the only part of the program that starts processes, and the only one with code of one operating system.
 
 pub mod link;
-pub mod process;
 mod pipe;
+pub mod process;
 mod unix;

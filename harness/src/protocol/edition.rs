@@ -1,5 +1,6 @@
 //! An edition: a protocol major and one revision of its schema, with everything derived from the two.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use serde_json::Value;
@@ -30,6 +31,9 @@ pub struct Edition {
     pub methods: MethodTable,
     /// The methods of the unstable schema.
     pub draft_methods: MethodTable,
+    /// Names of members that only drafts use, wherever they use them: the drafts move members about more often than they
+    /// are published, so a draft's name in an unexpected place is still no invention of the sender.
+    pub draft_names: BTreeSet<&'static str>,
     /// What differs between majors and is not in the schema.
     pub adapter: &'static dyn Adapter,
 }
@@ -50,7 +54,8 @@ impl Edition {
         };
         let (stable, unstable) = (Schema::new(parse(stable)), Schema::new(parse(unstable)));
         let (methods, draft_methods) = (MethodTable::derive(&stable), MethodTable::derive(&unstable));
-        Self { name, major, schema_sha256, stable, unstable, methods, draft_methods, adapter }
+        let draft_names = unstable.member_names().difference(&stable.member_names()).copied().collect();
+        Self { name, major, schema_sha256, stable, unstable, methods, draft_methods, draft_names, adapter }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One schema file: its definitions, compiled once and lazily, and validation that says what is wrong where.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use jsonschema::error::{ValidationError, ValidationErrorKind};
@@ -23,6 +23,15 @@ pub struct Problem {
     pub kind: ProblemKind,
     /// A sentence fragment for people.
     pub message: String,
+}
+
+impl Problem {
+    /// Whether this is a capability of the client that is null. Receivers take the default in its place, so such a
+    /// message is no breach, and shows whether null counts as not advertised.
+    #[must_use]
+    pub fn is_null_capability(&self, params: &Value) -> bool {
+        self.at.starts_with("/clientCapabilities/") && params.pointer(&self.at).is_some_and(Value::is_null)
+    }
 }
 
 /// The kinds of departure that findings are attributed by.
@@ -98,6 +107,13 @@ impl Schema {
         })
     }
 
+    /// Every name that some definition of the file gives to a member.
+    pub(super) fn member_names(&self) -> BTreeSet<&'static str> {
+        let mut names = BTreeSet::new();
+        collect_names(self.root, &mut names);
+        names
+    }
+
     /// The methods named by the definitions that the list of branches at `pointer` refers to: (method, definition).
     pub(super) fn methods_at(&self, pointer: &str) -> Vec<(String, String)> {
         let branches = self.root.pointer(pointer).and_then(Value::as_array);
@@ -109,6 +125,18 @@ impl Schema {
                 Some((method.to_owned(), definition.to_owned()))
             })
             .collect()
+    }
+}
+
+fn collect_names(node: &'static Value, into: &mut BTreeSet<&'static str>) {
+    match node {
+        Value::Object(members) => {
+            let properties = members.get("properties").and_then(Value::as_object);
+            into.extend(properties.into_iter().flat_map(|properties| properties.keys()).map(String::as_str));
+            members.values().for_each(|member| collect_names(member, into));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_names(item, into)),
+        _ => {}
     }
 }
 

@@ -10,7 +10,7 @@ use super::model::{
 };
 use crate::judge::{Judgement, Tally, judge, judge_case};
 use crate::protocol::Edition;
-use crate::requirement::{Catalogue, Level, Party, Status};
+use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
 use crate::trace::{Trace, What};
 use crate::verdict::Verdict;
 use crate::wire::{Content, read_line};
@@ -32,7 +32,15 @@ pub struct Collector {
     name: Option<String>,
     version: Option<String>,
     cases: Vec<CaseReport>,
-    by_requirement: BTreeMap<String, Vec<(String, Tally, Vec<Vec<String>>)>>,
+    by_requirement: BTreeMap<String, Vec<SeenIn>>,
+}
+
+/// What one case says about one requirement.
+struct SeenIn {
+    case: String,
+    tally: Tally,
+    /// For each finding, the lines that prove it.
+    lines: Vec<Vec<String>>,
 }
 
 /// The longest line that is quoted whole.
@@ -75,7 +83,8 @@ impl Collector {
     fn keep(&mut self, case: &str, trace: &Trace, judgement: Judgement) {
         for (requirement, tally) in judgement.tallies {
             let lines = tally.findings.iter().map(|finding| quote(trace, &finding.events)).collect();
-            self.by_requirement.entry(requirement).or_default().push((case.to_owned(), tally, lines));
+            let seen = SeenIn { case: case.to_owned(), tally, lines };
+            self.by_requirement.entry(requirement).or_default().push(seen);
         }
     }
 
@@ -99,25 +108,12 @@ impl Collector {
     #[must_use]
     pub fn finish(mut self, took: Duration, strict: bool) -> RunReport {
         self.cases.sort_by(|a, b| a.id.cmp(&b.id));
-        let requirements: Vec<RequirementReport> = self
-            .catalogue
+        let (catalogue, kind) = (self.catalogue, self.kind);
+        let judged = |r: &&Requirement| r.party == kind && matches!(r.status, Status::Checked | Status::Planned);
+        let requirements: Vec<RequirementReport> = catalogue
             .iter()
-            .filter(|r| r.party == self.kind && matches!(r.status, Status::Checked | Status::Planned))
-            .map(|requirement| {
-                let seen = self.by_requirement.remove(&requirement.id).unwrap_or_default();
-                let verdict = Verdict::over_cases(seen.iter().map(|(_, tally, _)| tally.verdict()));
-                let exercised = |tally: &Tally| !matches!(tally.verdict(), Verdict::NotExercised | Verdict::NotApplicable);
-                RequirementReport {
-                    id: requirement.id.clone(),
-                    party: requirement.party,
-                    level: requirement.level,
-                    verdict,
-                    source: requirement.source.clone(),
-                    cases: seen.iter().filter(|(_, tally, _)| exercised(tally)).map(|(case, ..)| case.clone()).collect(),
-                    notes: notes(&seen),
-                    findings: seen.into_iter().flat_map(|(case, tally, lines)| findings(requirement.party, &case, tally, lines)).collect(),
-                }
-            })
+            .filter(judged)
+            .map(|requirement| join(requirement, self.by_requirement.remove(&requirement.id).unwrap_or_default()))
             .collect();
         let summary = Summary {
             requirements: count(requirements.iter().map(|r| r.verdict)),
@@ -140,18 +136,34 @@ impl Collector {
     }
 }
 
-fn notes(seen: &[(String, Tally, Vec<Vec<String>>)]) -> Vec<String> {
-    let mut notes: Vec<String> = seen.iter().flat_map(|(_, tally, _)| tally.notes.iter().cloned()).collect();
+/// What all cases together say about one requirement.
+fn join(requirement: &Requirement, seen: Vec<SeenIn>) -> RequirementReport {
+    let exercised = |seen: &&SeenIn| !matches!(seen.tally.verdict(), Verdict::NotExercised | Verdict::NotApplicable);
+    RequirementReport {
+        id: requirement.id.clone(),
+        party: requirement.party,
+        level: requirement.level,
+        verdict: Verdict::over_cases(seen.iter().map(|seen| seen.tally.verdict())),
+        source: requirement.source.clone(),
+        cases: seen.iter().filter(exercised).map(|seen| seen.case.clone()).collect(),
+        notes: notes(&seen),
+        findings: seen.into_iter().flat_map(|seen| findings(requirement.party, seen)).collect(),
+    }
+}
+
+fn notes(seen: &[SeenIn]) -> Vec<String> {
+    let mut notes: Vec<String> = seen.iter().flat_map(|seen| seen.tally.notes.iter().cloned()).collect();
     notes.sort();
     notes.dedup();
     notes
 }
 
-fn findings(party: Party, case: &str, tally: Tally, lines: Vec<Vec<String>>) -> Vec<FindingReport> {
+fn findings(party: Party, seen: SeenIn) -> Vec<FindingReport> {
+    let SeenIn { case, tally, lines } = seen;
     let pairs = tally.findings.into_iter().zip(lines);
     pairs
         .map(|(finding, lines)| FindingReport {
-            case: case.to_owned(),
+            case: case.clone(),
             verdict: finding.verdict,
             message: finding.message,
             party,
@@ -193,7 +205,11 @@ fn quote(trace: &Trace, events: &[usize]) -> Vec<String> {
     let mut events: Vec<usize> = events.to_vec();
     events.sort_unstable();
     events.dedup();
-    events.into_iter().filter_map(|n| trace.events.get(n)).map(|event| format!("#{} {}", event.n, describe(&event.what))).collect()
+    events
+        .into_iter()
+        .filter_map(|n| trace.events.get(n))
+        .map(|event| format!("#{} {}", event.n, describe(&event.what)))
+        .collect()
 }
 
 fn describe(what: &What) -> String {
@@ -204,7 +220,12 @@ fn describe(what: &What) -> String {
         }
         What::Stderr(bytes) => format!("agent stderr  {}", cut(&String::from_utf8_lossy(bytes))),
         What::Process(process) => format!("process  {}", serde_json::to_string(process).unwrap_or_default()),
-        What::Step(step) => format!("case line {}  {} ({})", step.line, cut(&step.text), serde_json::to_value(step.outcome).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()),
+        What::Step(step) => format!(
+            "case line {}  {} ({})",
+            step.line,
+            cut(&step.text),
+            serde_json::to_value(step.outcome).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+        ),
     }
 }
 

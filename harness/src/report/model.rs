@@ -11,6 +11,13 @@ use crate::verdict::Verdict;
 /// The name and version of the format.
 pub const FORMAT: &str = "acp-conformance-report/1";
 
+/// The JSON Schema of a report, as it is committed in `schemas/report.schema.json`.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
+    generator.into_root_schema_for::<RunReport>().to_value()
+}
+
 /// Everything that one run found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::collect::SuiteEvent;
 use super::model::{CaseReport, Conformance, FindingReport, RequirementReport, RunReport};
-use crate::requirement::{Catalogue, Level, Requirement};
+use crate::requirement::{Catalogue, Level, Requirement, Status};
 use crate::verdict::Verdict;
 
 const BOLD: Style = Style::new().bold();
@@ -19,12 +19,21 @@ pub struct TextReport<'w> {
     quiet: bool,
     /// How the subject is called in the line that reproduces a failure; empty where there is none to call.
     reproduce: String,
+    /// Whether all cases were to be run; otherwise what was not exercised is no news.
+    whole: bool,
 }
 
 impl<'w> TextReport<'w> {
     /// A report on this stream.
     pub fn new(out: &'w mut dyn Write, reproduce: String, quiet: bool) -> Self {
-        Self { out, quiet, reproduce }
+        Self { out, quiet, reproduce, whole: true }
+    }
+
+    /// Says that only some of the cases are run.
+    #[must_use]
+    pub fn of_a_selection(mut self, selection: bool) -> Self {
+        self.whole = !selection;
+        self
     }
 
     /// Writes one event.
@@ -44,7 +53,11 @@ impl<'w> TextReport<'w> {
             return Ok(());
         }
         let style = style_of(case.verdict);
-        write!(self.out, "{style}{:>14}{style:#}  {:<44} {DIM}{:>6} ms{DIM:#}", case.verdict, case.id, case.duration_ms)?;
+        write!(
+            self.out,
+            "{style}{:>14}{style:#}  {:<44} {DIM}{:>6} ms{DIM:#}",
+            case.verdict, case.id, case.duration_ms
+        )?;
         match &case.reason {
             Some(reason) => writeln!(self.out, "  {DIM}{}{DIM:#}", first_line(reason)),
             None => writeln!(self.out),
@@ -52,14 +65,24 @@ impl<'w> TextReport<'w> {
     }
 
     fn run(&mut self, report: &RunReport) -> io::Result<()> {
+        self.failures(&report.requirements)?;
+        self.open_ends(report)?;
+        self.summary(report)
+    }
+
+    /// Writes each of the requirements that failed: what it asks, what was seen instead, and how to see it again.
+    ///
+    /// # Errors
+    ///
+    /// Only those of the stream.
+    pub fn failures(&mut self, requirements: &[RequirementReport]) -> io::Result<()> {
         let catalogue = Catalogue::v1();
-        for requirement in report.requirements.iter().filter(|r| r.verdict == Verdict::Fail) {
+        for requirement in requirements.iter().filter(|r| r.verdict == Verdict::Fail) {
             if let Some(text) = catalogue.find(&requirement.id) {
                 self.failure(requirement, text)?;
             }
         }
-        self.open_ends(report)?;
-        self.summary(report)
+        Ok(())
     }
 
     fn failure(&mut self, requirement: &RequirementReport, text: &Requirement) -> io::Result<()> {
@@ -88,19 +111,27 @@ impl<'w> TextReport<'w> {
 
     /// Names what was not decided, so that nobody takes it for a pass.
     fn open_ends(&mut self, report: &RunReport) -> io::Result<()> {
-        for (verdict, words) in
-            [(Verdict::Inconclusive, "undecided"), (Verdict::NotExercised, "not exercised")]
-        {
-            let open: Vec<&str> = report
-                .requirements
-                .iter()
-                .filter(|r| r.level == Level::Must && r.verdict == verdict)
-                .map(|r| r.id.as_str())
-                .collect();
-            if !open.is_empty() {
-                writeln!(self.out, "\n{BOLD}{} MUST requirements were {words}{BOLD:#}", open.len())?;
-                writeln!(self.out, "{}", wrap(&open))?;
+        let musts =
+            |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
+        let undecided: Vec<&RequirementReport> = musts(Verdict::Inconclusive).collect();
+        if !undecided.is_empty() {
+            writeln!(self.out, "\n{BOLD}{} MUST requirements were left undecided{BOLD:#}", undecided.len())?;
+            for (reason, ids) in by_reason(&undecided) {
+                writeln!(self.out, "  {}", first_line(&reason))?;
+                writeln!(self.out, "{DIM}{}{DIM:#}", wrap("    ", &ids))?;
             }
+        }
+        let catalogue = Catalogue::v1();
+        let judged = |id: &str| catalogue.find(id).is_some_and(|r| r.status == Status::Checked);
+        let (missed, planned): (Vec<_>, Vec<_>) =
+            musts(Verdict::NotExercised).map(|r| r.id.as_str()).partition(|id| judged(id));
+        if !missed.is_empty() && self.whole {
+            writeln!(self.out, "\n{BOLD}{} MUST requirements were not exercised{BOLD:#}", missed.len())?;
+            writeln!(self.out, "{}", wrap("  ", &missed))?;
+        }
+        if !planned.is_empty() && self.whole {
+            writeln!(self.out, "\n{BOLD}{} MUST requirements are not judged by this version{BOLD:#}", planned.len())?;
+            writeln!(self.out, "{DIM}{}{DIM:#}", wrap("  ", &planned))?;
         }
         Ok(())
     }
@@ -111,9 +142,17 @@ impl<'w> TextReport<'w> {
             Conformance::Incomplete => style_of(Verdict::Inconclusive),
             Conformance::NotConformant | Conformance::HarnessError => style_of(Verdict::Fail),
         };
-        let name = report.subject.name.as_deref().unwrap_or("the agent");
-        let version = report.subject.version.as_deref().unwrap_or_default();
-        writeln!(self.out, "\n{style}{}{style:#}  {name} {version}, judged by {}", report.verdict.name(), report.suite.edition)?;
+        let subject = match (&report.subject.name, &report.subject.version) {
+            (Some(name), Some(version)) => format!("{name} {version}"),
+            (Some(name), None) => name.clone(),
+            (None, _) => "an agent that gives no name".to_owned(),
+        };
+        writeln!(
+            self.out,
+            "\n{style}{}{style:#}  {subject}, judged by {}",
+            report.verdict.name(),
+            report.suite.edition
+        )?;
         writeln!(self.out, "  requirements  {}", counts(&report.summary.requirements))?;
         writeln!(self.out, "  cases         {}", counts(&report.summary.cases))?;
         #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
@@ -133,18 +172,34 @@ fn style_of(verdict: Verdict) -> Style {
 }
 
 fn counts(counts: &std::collections::BTreeMap<String, usize>) -> String {
-    let known = Verdict::ALL.iter().filter_map(|v| counts.get(v.name()).filter(|n| **n > 0).map(|n| format!("{n} {v}")));
+    let known =
+        Verdict::ALL.iter().filter_map(|v| counts.get(v.name()).filter(|n| **n > 0).map(|n| format!("{n} {v}")));
     let text = known.collect::<Vec<_>>().join(" · ");
     if text.is_empty() { "none".to_owned() } else { text }
 }
 
-fn wrap(words: &[&str]) -> String {
+/// Groups requirements by what kept them from being decided.
+fn by_reason<'r>(requirements: &[&'r RequirementReport]) -> Vec<(String, Vec<&'r str>)> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for requirement in requirements {
+        let finding = requirement.findings.iter().find(|finding| finding.verdict == Verdict::Inconclusive);
+        let reason = finding.map(|finding| finding.message.clone()).unwrap_or_default();
+        match groups.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, ids)) => ids.push(&requirement.id),
+            None => groups.push((reason, vec![&requirement.id])),
+        }
+    }
+    groups
+}
+
+fn wrap(indent: &str, words: &[&str]) -> String {
     const WIDTH: usize = 100;
-    let mut lines = vec![" ".to_owned()];
+    let indent = &indent[1..];
+    let mut lines = vec![indent.to_owned()];
     for word in words {
         let full = lines.last().is_some_and(|line| line.len() + word.len() + 1 > WIDTH);
         if full {
-            lines.push(" ".to_owned());
+            lines.push(indent.to_owned());
         }
         if let Some(line) = lines.last_mut() {
             line.push(' ');

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::record::Recorder;
 use super::tester::{Answer, Services};
 use crate::case::model::{FixedAnswer, PermissionPolicy, TesterSetup};
+use crate::fault::Injector;
 use crate::peer::link::{Link, LinkEvent};
 use crate::peer::process::Exit;
 use crate::protocol::{Edition, Kind};
@@ -61,6 +62,9 @@ pub struct Written {
     pub deliberate: bool,
 }
 
+/// What a service has to say to a request of the subject: its id, its method, and the answer.
+type Answered = (Value, String, Answer);
+
 /// A connection with everything that has happened on it.
 pub struct Driver {
     link: Link,
@@ -77,10 +81,12 @@ pub struct Driver {
     /// The services of the tester.
     pub services: Services,
     setup: TesterSetup,
-    answers: (mpsc::UnboundedSender<(Value, String, Answer)>, mpsc::UnboundedReceiver<(Value, String, Answer)>),
+    answers: (mpsc::UnboundedSender<Answered>, mpsc::UnboundedReceiver<Answered>),
     next_id: u64,
     /// Something that the tester did wrong by itself.
     pub own_fault: Option<String>,
+    /// The fault that the subject was given, which changes what it says.
+    pub injector: Option<Injector>,
 }
 
 impl Driver {
@@ -100,6 +106,7 @@ impl Driver {
             answers: mpsc::unbounded_channel(),
             next_id: 0,
             own_fault: None,
+            injector: None,
         }
     }
 
@@ -115,8 +122,11 @@ impl Driver {
         let mut all = Vec::new();
         let mut events = Vec::new();
         for Written { bytes, deliberate } in lines {
-            all.extend_from_slice(&bytes);
-            all.extend_from_slice(end.bytes());
+            let reaches = self.injector.as_mut().map_or_else(|| Some(bytes.clone()), |injector| injector.sent(&bytes));
+            if let Some(bytes) = reaches {
+                all.extend_from_slice(&bytes);
+                all.extend_from_slice(end.bytes());
+            }
             events.push(self.recorder.record(What::Line { from: Party::Client, bytes, end, deliberate }));
         }
         let size = split.unwrap_or(all.len()).max(1);
@@ -141,7 +151,7 @@ impl Driver {
             LinkEvent::Output(bytes) => {
                 let mut frames = Vec::new();
                 self.framer.feed(&bytes, |frame| frames.push(frame));
-                frames.into_iter().for_each(|frame| self.line(frame));
+                frames.into_iter().for_each(|frame| self.arrived(frame));
                 if self.recorder.is_full() && !self.life.flooded {
                     self.life.flooded = true;
                     self.recorder.record(What::Process(ProcessEvent::Flooded));
@@ -150,8 +160,10 @@ impl Driver {
             }
             LinkEvent::OutputEnded => {
                 if let Some(frame) = self.framer.finish() {
-                    self.line(frame);
+                    self.arrived(frame);
                 }
+                let held_back = self.injector.as_mut().map_or_else(Vec::new, Injector::finish);
+                held_back.into_iter().for_each(|frame| self.line(frame));
                 self.life.output_ended = true;
                 self.recorder.record(What::Process(ProcessEvent::StdoutEnded));
             }
@@ -179,6 +191,14 @@ impl Driver {
     fn stderr_line(&mut self, frame: Frame) {
         if !self.life.flooded {
             self.recorder.record(What::Stderr(frame.bytes));
+        }
+    }
+
+    /// A line of the process, which is the line of the subject unless that was given a fault.
+    fn arrived(&mut self, frame: Frame) {
+        match &mut self.injector {
+            Some(injector) => injector.received(frame).into_iter().for_each(|frame| self.line(frame)),
+            None => self.line(frame),
         }
     }
 
@@ -217,7 +237,10 @@ impl Driver {
             None => {}
         }
         if method == "session/request_permission" && self.setup.permission == PermissionPolicy::Hold {
-            return self.services.hold(id.clone(), params.clone());
+            if let Some(answer) = self.services.hold(id.clone(), params.clone()) {
+                self.answer(id, method, answer);
+            }
+            return;
         }
         let (services, done) = (self.services.clone(), self.answers.0.clone());
         let (id, method, params) = (id.clone(), method.to_owned(), params.clone());

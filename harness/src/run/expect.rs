@@ -57,7 +57,8 @@ fn call_matches(value: &Value, line: &Incoming, bindings: &mut crate::case::temp
     let Envelope::Call(call) = Envelope::of(value) else { return false };
     let form = label.is_some() == call.id.is_some();
     let found = call.params.unwrap_or(&Value::Null);
-    form && call.method == method && params.as_ref().is_none_or(|wanted| wanted.matches(found, bindings, line.exact).is_ok())
+    form && call.method == method
+        && params.as_ref().is_none_or(|wanted| wanted.matches(found, bindings, line.exact).is_ok())
 }
 
 fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Found {
@@ -80,9 +81,10 @@ fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Fou
     let Some(seen) = wrong else {
         return Found::Matched(Report { events: vec![n, request], ..Report::new(StepKind::Must, Outcome::Done) });
     };
-    let login = value.pointer("/error/code") == Some(&Value::from(-32000)) && matches!(line.body, IncomingBody::Result { .. });
+    let login =
+        value.pointer("/error/code") == Some(&Value::from(-32000)) && matches!(line.body, IncomingBody::Result { .. });
     let outcome = if login { Outcome::LoginNeeded } else { Outcome::Contradicted };
-    let expected = describe(line);
+    let expected = describe(script, line);
     Found::Contradicted(Report { events: vec![n, request], expected, seen, ..Report::new(StepKind::Must, outcome) })
 }
 
@@ -131,11 +133,24 @@ pub(super) fn request_event(script: &Script<'_>, line: &Incoming) -> Option<usiz
 }
 
 /// The words for a line in reports.
-pub(super) fn describe(line: &Incoming) -> String {
+pub(super) fn describe(script: &Script<'_>, line: &Incoming) -> String {
+    let method = |label: &str| script.driver.asked.get(label).map_or("a request", |asked| asked.method.as_str());
     match &line.body {
         IncomingBody::Call { method, label: Some(_), .. } => format!("a request {method}"),
         IncomingBody::Call { method, label: None, .. } => format!("a {method}"),
-        IncomingBody::Result { label, .. } => format!("a result for `{label}` as the case describes it"),
-        IncomingBody::Error { label, .. } => format!("an error for `{label}` as the case describes it"),
+        IncomingBody::Result { label, result } => {
+            format!("{} answered with {}", method(label), wanted("a result", result))
+        }
+        IncomingBody::Error { label, error } => {
+            format!("{} answered with {}", method(label), wanted("an error", error))
+        }
+    }
+}
+
+/// What an answer should look like, unless anything will do.
+fn wanted(kind: &str, pattern: &crate::case::Pattern) -> String {
+    match pattern.to_string().as_str() {
+        "\"<any>\"" => kind.to_owned(),
+        text => format!("{kind} like {text}"),
     }
 }

@@ -64,9 +64,11 @@ fn fill(template: &str, arguments: &Map<String, Value>) -> String {
     arguments.iter().fold(template.to_owned(), |text, (name, value)| {
         let words = match value {
             Value::String(text) => text.clone(),
-            Value::Array(items) => {
-                items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect::<Vec<_>>().join(" ")
-            }
+            Value::Array(items) => items
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+                .collect::<Vec<_>>()
+                .join(" "),
             other => other.to_string(),
         };
         text.replace(&format!("{{{name}}}"), &words)
@@ -87,6 +89,10 @@ mod tests {
         let params = json!({ "prompt": [link.clone(), { "intent": "say", "text": "hi" }] });
         let prompt = expand(&params, &wording)["prompt"].clone();
         assert_eq!(prompt[0], link);
-        assert!(prompt[1]["text"].as_str().is_some_and(|text| text.ends_with("acp-intent: {\"intent\":\"say\",\"text\":\"hi\"}")));
+        assert!(
+            prompt[1]["text"]
+                .as_str()
+                .is_some_and(|text| text.ends_with("acp-intent: {\"intent\":\"say\",\"text\":\"hi\"}"))
+        );
     }
 }

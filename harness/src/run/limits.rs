@@ -13,7 +13,8 @@ pub struct Limits {
     pub answer: Duration,
     /// Until a turn is over; a model is asked in it.
     pub turn: Duration,
-    /// Until the subject has ended after its input was closed; then its process group is stopped.
+    /// Until the subject has ended after its input was closed; then its process group is stopped. Many never end by
+    /// themselves, and nothing that comes so late decides anything.
     pub exit: Duration,
 }
 
@@ -23,7 +24,7 @@ impl Default for Limits {
             start: Duration::from_secs(30),
             answer: Duration::from_secs(20),
             turn: Duration::from_secs(60),
-            exit: Duration::from_secs(2),
+            exit: Duration::from_millis(500),
         }
     }
 }

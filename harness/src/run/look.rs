@@ -14,7 +14,10 @@ pub(super) fn reply(script: &mut Script<'_>, look: &ReplyText) -> Report {
     let text = text_of_turn(script, &look.label);
     let bindings = &script.bindings;
     let wanted = [
-        look.contains.as_ref().map(|t| t.render(bindings)).map(|t| (text.contains(&t), format!("a reply that contains {t:?}"))),
+        look.contains
+            .as_ref()
+            .map(|t| t.render(bindings))
+            .map(|t| (text.contains(&t), format!("a reply that contains {t:?}"))),
         look.equals.as_ref().map(|t| t.render(bindings)).map(|t| (text == t, format!("the reply {t:?}"))),
         look.lacks.as_ref().map(|t| t.render(bindings)).map(|t| (!text.contains(&t), format!("a reply without {t:?}"))),
     ];
@@ -23,7 +26,12 @@ pub(super) fn reply(script: &mut Script<'_>, look: &ReplyText) -> Report {
         None => Report { events, ..Report::new(StepKind::Reply, Outcome::Done) },
         Some((_, expected)) => {
             let outcome = if look.presence == Presence::Must { Outcome::Contradicted } else { Outcome::Missed };
-            Report { events, expected, seen: format!("the reply was {}", quote(&text)), ..Report::new(StepKind::Reply, outcome) }
+            Report {
+                events,
+                expected,
+                seen: format!("the reply was {}", quote(&text)),
+                ..Report::new(StepKind::Reply, outcome)
+            }
         }
     }
 }
@@ -55,7 +63,10 @@ pub(super) fn file(script: &mut Script<'_>, look: &FileLook) -> Report {
         (FileWant::Absent, found) => (found.is_err(), format!("no file {path}")),
         (FileWant::Content(text), found) => {
             let text = text.render(bindings);
-            (found.as_ref().is_ok_and(|bytes| bytes == text.as_bytes()), format!("the file {path} with the content {}", quote(&text)))
+            (
+                found.as_ref().is_ok_and(|bytes| bytes == text.as_bytes()),
+                format!("the file {path} with the content {}", quote(&text)),
+            )
         }
         (FileWant::Contains(text), found) => {
             let text = text.render(bindings);

@@ -4,8 +4,11 @@ use std::time::Instant;
 
 use crate::trace::{Event, What};
 
-/// The most bytes of lines and stderr that one trace holds, so that a flood ends in bounded memory.
-pub const MOST_BYTES: usize = 256 << 20;
+/// The most that one trace holds, so that a flood ends in bounded time and memory; a line of 64 MiB still fits.
+pub const MOST_BYTES: usize = 160 << 20;
+
+/// What an event counts for beside its bytes: short lines cost memory and judging as well.
+const EVENT_COST: usize = 1 << 10;
 
 /// The growing list of events of one case.
 pub struct Recorder {
@@ -25,7 +28,7 @@ impl Recorder {
     pub fn record(&mut self, what: What) -> usize {
         let n = self.events.len();
         if let What::Line { bytes, .. } | What::Stderr(bytes) = &what {
-            self.bytes += bytes.len();
+            self.bytes += bytes.len() + EVENT_COST;
         }
         let us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.events.push(Event { n, us, what });
@@ -36,12 +39,6 @@ impl Recorder {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.bytes > MOST_BYTES
-    }
-
-    /// The events so far.
-    #[must_use]
-    pub fn events(&self) -> &[Event] {
-        &self.events
     }
 
     /// Ends the recording.

@@ -79,8 +79,12 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
         PermissionPolicy::Cancel => Policy::Cancel,
     };
     let services = Services::new(sandbox.workspace().to_owned(), &case.tester.capabilities, policy);
-    let driver = Driver::new(link, recorder, services, case.tester.clone());
-    let limits = subject.limits.with(&case.limits);
+    let mut driver = Driver::new(link, recorder, services, case.tester.clone());
+    let mut limits = subject.limits.with(&case.limits);
+    if let Some(planted) = &subject.fault {
+        driver.injector = Some(planted.injector());
+        limits = limits.with(&planted.fault.limits);
+    }
     let paths = (sandbox.workspace().display().to_string(), sandbox.home().display().to_string());
     let bindings = Bindings::for_case(case, &paths.0, &paths.1);
     let mut script = Script {
@@ -92,6 +96,7 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
         cursor: 0,
         met: vec![false; case.needs.len()],
         input_closed: false,
+        missed: false,
     };
     script.transcript().await;
     let Script { mut driver, input_closed, .. } = script;
@@ -119,6 +124,8 @@ pub(super) struct Script<'c> {
     /// Which needs of the case were found to be met.
     met: Vec<bool>,
     input_closed: bool,
+    /// Whether something that was hoped for did not come; what follows then has lost its ground, and accuses nobody.
+    missed: bool,
 }
 
 /// How a step went, before it becomes an event.
@@ -146,7 +153,7 @@ impl Script<'_> {
                 self.driver.recorder.record(What::Step(own_fault(fault)));
                 return;
             }
-            if next == Next::Stop || self.needs_unmet() {
+            if self.needs_unmet() || next == Next::Stop {
                 break;
             }
         }
@@ -183,9 +190,11 @@ impl Script<'_> {
             _ => Next::Stop,
         };
         let silent = report.outcome == Outcome::Done && step.decides.is_empty() && report.kind != StepKind::Fence;
+        let missed = report.outcome == Outcome::Missed;
         if !silent && report.kind != StepKind::Never {
             self.record(step, report);
         }
+        self.missed |= missed;
         stop
     }
 
@@ -196,7 +205,7 @@ impl Script<'_> {
             line: step.place.line,
             text: step.text.clone(),
             outcome,
-            decides: step.decides.clone(),
+            decides: if self.missed { Vec::new() } else { step.decides.clone() },
             events,
             expected,
             seen,
@@ -209,7 +218,7 @@ impl Script<'_> {
         let mut asked = Vec::new();
         let mut cancelled = Vec::new();
         for line in lines {
-            let message = match self.message(line, &mut asked, &mut cancelled) {
+            let message = match self.message(written.len(), line, &mut asked, &mut cancelled) {
                 Ok(message) => message,
                 Err(fault) => return Report { seen: fault, ..Report::new(StepKind::Send, Outcome::HarnessError) },
             };
@@ -219,6 +228,9 @@ impl Script<'_> {
         let split = lines.iter().find_map(|line| line.split);
         let events = self.driver.write(written, LineEnd::Lf, split);
         for (index, label, id, method, params) in asked {
+            if let ("session/prompt", Some(session)) = (method.as_str(), params["sessionId"].as_str()) {
+                self.driver.services.begin_turn(session);
+            }
             let request = Asked { n: events[index], id: RpcId::new(&id), method, params, from, at: Instant::now() };
             self.driver.asked.insert(label, request);
         }
@@ -231,11 +243,11 @@ impl Script<'_> {
     /// Puts a message together; the tester never breaks the schema unless the case says that it means to.
     fn message(
         &mut self,
+        index: usize,
         line: &Outgoing,
         asked: &mut Vec<(usize, String, Value, String, Value)>,
         cancelled: &mut Vec<String>,
     ) -> Result<Value, String> {
-        let index = asked.len();
         match &line.body {
             Body::Request { label, method, params, wire_id } => {
                 let id = wire_id.clone().unwrap_or_else(|| self.driver.fresh_id());
@@ -260,12 +272,12 @@ impl Script<'_> {
                 }
                 Ok(message)
             }
-            Body::Result { label, result } => {
-                Ok(json!({ "jsonrpc": "2.0", "id": self.received_id(label)?, "result": self.bindings.interpolate(result) }))
-            }
-            Body::Error { label, error } => {
-                Ok(json!({ "jsonrpc": "2.0", "id": self.received_id(label)?, "error": self.bindings.interpolate(error) }))
-            }
+            Body::Result { label, result } => Ok(
+                json!({ "jsonrpc": "2.0", "id": self.received_id(label)?, "result": self.bindings.interpolate(result) }),
+            ),
+            Body::Error { label, error } => Ok(
+                json!({ "jsonrpc": "2.0", "id": self.received_id(label)?, "error": self.bindings.interpolate(error) }),
+            ),
         }
     }
 
@@ -276,9 +288,12 @@ impl Script<'_> {
 
     fn sound(&self, line: &Outgoing, kind: Kind, method: &str, params: Option<&Value>) -> Result<(), String> {
         let edition = Edition::v1();
-        let Some(known) = edition.methods.find(Party::Client, kind, method).filter(|_| !line.illegal) else { return Ok(()) };
+        let Some(known) = edition.methods.find(Party::Client, kind, method).filter(|_| !line.illegal) else {
+            return Ok(());
+        };
         let empty = json!({});
-        match edition.stable.problems(&known.params, params.unwrap_or(&empty)).first() {
+        let params = params.unwrap_or(&empty);
+        match edition.stable.problems(&known.params, params).iter().find(|problem| !problem.is_null_capability(params)) {
             None => Ok(()),
             Some(problem) => Err(format!(
                 "the case sends params of {method} that break the schema at {}: {}; mark the line `illegal: true` if that is meant",
@@ -320,20 +335,27 @@ impl Script<'_> {
             IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => self.driver.asked.get(label),
             IncomingBody::Call { .. } => None,
         };
-        let limit = within.unwrap_or_else(|| asked.map_or(self.limits.turn, |asked| self.limits.for_method(&asked.method)));
+        let limit =
+            within.unwrap_or_else(|| asked.map_or(self.limits.turn, |asked| self.limits.for_method(&asked.method)));
         asked.map_or_else(Instant::now, |asked| asked.at) + limit
     }
 
     /// What to say when a line did not come: the stream ended, or the limit was met.
     async fn never_came(&mut self, line: &Incoming, kind: StepKind) -> Report {
-        let expected = expect::describe(line);
+        let expected = expect::describe(self, line);
         let events = expect::request_event(self, line).into_iter().collect();
         if self.driver.life.output_ended {
             let exited = |driver: &Driver| driver.life.exit.is_some();
             self.driver.until(Instant::now() + self.limits.exit, exited).await;
-            let how = self.driver.life.exit.as_ref().map_or("closed its output".to_owned(), |exit| format!("ended ({exit})"));
+            let how =
+                self.driver.life.exit.as_ref().map_or("closed its output".to_owned(), |exit| format!("ended ({exit})"));
             let unasked = if self.input_closed { "after its input was closed" } else { "without being asked to" };
-            return Report { events, expected, seen: format!("the agent {how} {unasked}"), ..Report::new(kind, Outcome::Ended) };
+            return Report {
+                events,
+                expected,
+                seen: format!("the agent {how} {unasked}"),
+                ..Report::new(kind, Outcome::Ended)
+            };
         }
         let report = Report {
             events,
@@ -341,7 +363,11 @@ impl Script<'_> {
             seen: "nothing of the kind came before the time limit".to_owned(),
             ..Report::new(kind, Outcome::TimedOut)
         };
-        self.fence_after_timeout().await;
+        // Before the handshake there is nobody to ask.
+        let greeted = self.driver.inbox.iter().any(|seen| seen.value.get("result").is_some());
+        if greeted {
+            self.fence_after_timeout().await;
+        }
         report
     }
 
@@ -372,7 +398,7 @@ impl Script<'_> {
             let passed = expect::passed(self, index);
             if passed || self.driver.life.output_ended || !self.driver.step(deadline).await {
                 let why = if passed { "the turn went on without it" } else { "nothing of the kind came" };
-                let expected = expect::describe(line);
+                let expected = expect::describe(self, line);
                 return Report { expected, seen: why.to_owned(), ..Report::new(StepKind::Hope, Outcome::Missed) };
             }
         }
@@ -407,7 +433,8 @@ impl Script<'_> {
         let written = Written { bytes: message.to_string().into_bytes(), deliberate: false };
         let events = self.driver.write(vec![written], LineEnd::Lf, None);
         let answered = |driver: &Driver| {
-            driver.life.output_ended || driver.inbox[from..].iter().any(|seen| expect::answers(&seen.value, &RpcId::new(&id)))
+            driver.life.output_ended
+                || driver.inbox[from..].iter().any(|seen| expect::answers(&seen.value, &RpcId::new(&id)))
         };
         let came = self.driver.until(Instant::now() + limit, answered).await;
         let (outcome, seen) = match (came, self.driver.life.output_ended) {
@@ -422,7 +449,8 @@ impl Script<'_> {
     async fn how_it_ended(&mut self) -> String {
         let exited = |driver: &Driver| driver.life.exit.is_some();
         self.driver.until(Instant::now() + self.limits.exit, exited).await;
-        let how = self.driver.life.exit.as_ref().map_or("closed its output".to_owned(), |exit| format!("ended ({exit})"));
+        let how =
+            self.driver.life.exit.as_ref().map_or("closed its output".to_owned(), |exit| format!("ended ({exit})"));
         format!("the agent {how} without being asked to")
     }
 
@@ -447,7 +475,10 @@ impl Script<'_> {
             }
             let Some((event, root)) = self.need_root(need.root) else { continue };
             let value = need.path.iter().try_fold(&root, |value, key| value.get(key));
-            let there = value.is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)) && value.as_array().is_none_or(|list| !list.is_empty()));
+            let there = value.is_some_and(|value| {
+                !matches!(value, Value::Null | Value::Bool(false))
+                    && value.as_array().is_none_or(|list| !list.is_empty())
+            });
             if !there {
                 let event = StepEvent {
                     kind: StepKind::Needs,
@@ -475,7 +506,11 @@ impl Script<'_> {
         }
         let seen = self.driver.inbox[asked.from..].iter().find(|seen| expect::answers(&seen.value, &asked.id))?;
         let result = seen.value.get("result")?;
-        let value = if root == NeedRoot::Agent { result.get("agentCapabilities").cloned().unwrap_or_default() } else { result.clone() };
+        let value = if root == NeedRoot::Agent {
+            result.get("agentCapabilities").cloned().unwrap_or_default()
+        } else {
+            result.clone()
+        };
         Some((seen.n, value))
     }
 
@@ -486,7 +521,7 @@ impl Script<'_> {
             let Action::Never(line) = &step.action else { continue };
             let came = expect::came(self, line);
             let outcome = if came.is_empty() { Outcome::Done } else { Outcome::Contradicted };
-            let expected = format!("no {}", expect::describe(line));
+            let expected = format!("no {}", expect::describe(self, line));
             let seen = if came.is_empty() { String::new() } else { "it came".to_owned() };
             self.record(step, Report { kind: StepKind::Never, outcome, events: came, expected, seen });
         }

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use super::limits::Limits;
 use super::sandbox::Sandbox;
+use crate::fault::Planted;
 use crate::peer::process::{CASE_MARKER, Environment, Launch};
 
 /// A program to be judged, and how to start and prompt it.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// Program and arguments.
+    /// Program and arguments; `{home}` stands for the HOME of the case.
     pub command: Vec<String>,
-    /// Environment variables on top of what is inherited.
+    /// Environment variables on top of what is inherited; `{home}` as in the command.
     pub env: BTreeMap<String, String>,
     /// The directory that the program is started in; it is not the working directory of its sessions.
     pub cwd: PathBuf,
@@ -24,6 +25,8 @@ pub struct Subject {
     pub prompts: BTreeMap<String, String>,
     /// The time limits.
     pub limits: Limits,
+    /// A fault that is put into what the program says, to see whether it is noticed.
+    pub fault: Option<Planted>,
 }
 
 /// Variables that would lead a program out of its fresh HOME again.
@@ -42,6 +45,7 @@ impl Subject {
             keep_home: false,
             prompts: BTreeMap::new(),
             limits: Limits::default(),
+            fault: None,
         }
     }
 
@@ -53,12 +57,13 @@ impl Subject {
             environment = environment.with("HOME", sandbox.home());
             environment = OUTSIDE_HOME.iter().fold(environment, |all, name| all.without(*name));
         }
+        let home = sandbox.home().display().to_string();
         for (name, value) in &self.env {
-            environment = environment.with(name, value.replace("{home}", &sandbox.home().display().to_string()));
+            environment = environment.with(name, value.replace("{home}", &home));
         }
-        let mut words = self.command.iter();
+        let mut words = self.command.iter().map(|word| word.replace("{home}", &home));
         Launch {
-            program: words.next().cloned().unwrap_or_default().into(),
+            program: words.next().unwrap_or_default().into(),
             args: words.map(Into::into).collect(),
             cwd: self.cwd.clone(),
             environment,

@@ -137,7 +137,9 @@ impl Trace {
         let header = serde_json::from_value(probe).map_err(|e| ReadError::Header(e.to_string()))?;
         let mut events = Vec::new();
         for (index, line) in lines.enumerate() {
-            events.push(read_event(&line?, events.len()).map_err(|message| ReadError::Event { line: index + 2, message })?);
+            events.push(
+                read_event(&line?, events.len()).map_err(|message| ReadError::Event { line: index + 2, message })?,
+            );
         }
         Ok(Self { header, events })
     }
@@ -269,7 +271,10 @@ mod tests {
             (String::new(), "the file is empty; a trace begins with a header line"),
             ("{}".to_owned(), "line 1 is no trace header: it has no member `format`"),
             (r#"{"format":"other/2"}"#.to_owned(), "line 1: the format is `other/2`"),
-            (format!("{header}\n{{\"n\":1,\"us\":0,\"stderr\":\"\"}}"), "line 2: `n` is 1, and the event stands at position 0"),
+            (
+                format!("{header}\n{{\"n\":1,\"us\":0,\"stderr\":\"\"}}"),
+                "line 2: `n` is 1, and the event stands at position 0",
+            ),
             (format!("{header}\n{{\"n\":0,\"us\":0}}"), "line 2: exactly one of"),
             (format!("{header}\n{{\"n\":0,\"us\":0,\"from\":\"agent\"}}"), "line 2: `from` wants"),
             (format!("{header}\n{{\"n\":0,\"us\":0,\"from\":\"agent\",\"base64\":\"*\"}}"), "line 2: `base64`"),

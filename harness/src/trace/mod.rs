@@ -1,7 +1,11 @@
-//! What was really observed: an append-only list of events, and its file format.
+//! What was really observed: an append-only list of events, its file format, and a text of it that is stable.
 
 mod event;
 mod jsonl;
+mod normal;
+mod redact;
 
 pub use event::{Event, Outcome, ProcessEvent, StepEvent, StepKind, What};
 pub use jsonl::{FORMAT, Header, ReadError, Trace, file_schema};
+pub use normal::normalised;
+pub use redact::Redactor;

@@ -37,7 +37,7 @@ use super::{
 /// Key of this agent's extension in `_meta` of the capabilities, on both sides.
 const EXTENSION: &str = "acp-reference";
 const LOGIN: &str = "reference-login";
-const PAGE_SIZE: usize = 20;
+const PAGE_SIZE: usize = 5;
 /// Time that a cancelled turn gets before its session is closed over it.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 

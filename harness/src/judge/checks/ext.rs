@@ -45,10 +45,11 @@ const WITHDRAWN_METHODS: [&str; 4] =
     ["mcp/connect", "mcp/disconnect", "session/elicitation", "session/elicitation/complete"];
 
 /// "Implementations MUST NOT add any custom fields at the root of a type that's part of the specification."
-fn no_custom_root_fields(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let mut clean = !payload.parts.members.is_empty();
     for member in payload.parts.members.iter().filter(|member| member.known == Site::Custom) {
-        if payload.drafts.contains(&member.at) || WITHDRAWN.contains(&member.name) {
+        let drafted = payload.drafts.contains(&member.at) || moment.talk.edition.draft_names.contains(member.name);
+        if drafted || WITHDRAWN.contains(&member.name) {
             ruling.note(format!("the member `{}` of {} is a draft's or withdrawn", member.at, payload.method));
         } else if is_explained(payload, member) {
             clean = false;

@@ -95,8 +95,8 @@ impl Launch {
     /// let launch = Launch {
     ///     program: "my-agent".into(),
     ///     args: vec!["--acp".into()],
-    ///     cwd: "/tmp/workspace".into(),
-    ///     environment: Environment::default().with("HOME", "/tmp/home").without("API_KEY"),
+    ///     cwd: "/srv/workspace".into(),
+    ///     environment: Environment::default().with("HOME", "/srv/home").without("API_KEY"),
     /// };
     /// let mut process = launch.spawn()?;
     /// let exit = process.leader.wait().await?;

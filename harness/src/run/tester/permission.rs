@@ -82,8 +82,12 @@ impl Permissions {
         Ok(if self.cancelling.contains(session) { cancelled() } else { self.policy.decide(params) })
     }
 
-    pub(super) fn hold(&mut self, id: Value, params: Value) {
+    pub(super) fn hold(&mut self, id: Value, params: Value) -> Option<Answer> {
+        if params["sessionId"].as_str().is_some_and(|session| self.cancelling.contains(session)) {
+            return Some(cancelled());
+        }
         self.held.push(Held { id, params });
+        None
     }
 
     pub(super) fn settle(&mut self, id: &Value, policy: Policy) -> Option<Answer> {
@@ -102,7 +106,7 @@ impl Permissions {
             .collect()
     }
 
-    pub(super) fn end_turn(&mut self, session: &str) {
+    pub(super) fn begin_turn(&mut self, session: &str) {
         self.cancelling.remove(session);
     }
 }

@@ -75,9 +75,11 @@ impl Services {
         self.dispatch(method, params).await.into()
     }
 
-    /// Remembers a permission request that [`answer`](Self::answer) left [held](Answer::Held), by its JSON-RPC id.
-    pub fn hold(&self, id: Value, params: Value) {
-        lock(&self.inner.permissions).hold(id, params);
+    /// Remembers a permission request that is [held](Answer::Held), by its JSON-RPC id; returns the answer that the
+    /// caller must send at once instead when its turn is being cancelled.
+    #[must_use]
+    pub fn hold(&self, id: Value, params: Value) -> Option<Answer> {
+        lock(&self.inner.permissions).hold(id, params)
     }
 
     /// Decides a held permission request by `policy` and forgets it; `None` if none is held under this id.
@@ -86,7 +88,7 @@ impl Services {
         lock(&self.inner.permissions).settle(id, policy)
     }
 
-    /// Notes that `session/cancel` was sent: from now to [`end_turn`](Self::end_turn) every permission request of the
+    /// Notes that `session/cancel` was sent: from now to [`begin_turn`](Self::begin_turn) every permission request of the
     /// session is cancelled.
     ///
     /// Returns the held requests of the session, each with the answer that the caller now must send.
@@ -95,9 +97,9 @@ impl Services {
         lock(&self.inner.permissions).cancel_turn(session)
     }
 
-    /// Notes that the response to `session/prompt` arrived.
-    pub fn end_turn(&self, session: &str) {
-        lock(&self.inner.permissions).end_turn(session);
+    /// Notes that `session/prompt` was sent, whose turn an earlier cancel does not concern.
+    pub fn begin_turn(&self, session: &str) {
+        lock(&self.inner.permissions).begin_turn(session);
     }
 
     /// Kills every terminal with its group, waits a bounded time for their ends, and refuses new ones.

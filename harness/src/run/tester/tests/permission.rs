@@ -56,8 +56,8 @@ async fn malformed_requests_are_refused() {
 async fn held_requests_are_settled_once() {
     let client = Client::new();
     let params = request("s", &["allow_once", "reject_once"]);
-    client.services.hold(json!(1), params.clone());
-    client.services.hold(json!("1"), params);
+    assert_eq!(client.services.hold(json!(1), params.clone()), None);
+    assert_eq!(client.services.hold(json!("1"), params), None);
     assert_eq!(client.services.settle(&json!(1), Policy::Hold), Some(Answer::Held));
     assert_eq!(client.services.settle(&json!("1"), Policy::Reject), Some(selected("opt-1")));
     assert_eq!(client.services.settle(&json!(1), Policy::Allow), Some(selected("opt-0")));
@@ -72,7 +72,7 @@ async fn cancelling_a_turn_cancels_its_requests_early_and_late() {
     for (id, session) in [(1, "a"), (2, "b"), (3, "a")] {
         let params = request(session, &kinds);
         assert_eq!(ask(&client, &params).await, Answer::Held);
-        client.services.hold(json!(id), params);
+        assert_eq!(client.services.hold(json!(id), params), None);
     }
     assert_eq!(client.services.cancel_turn("a"), [(json!(1), cancelled()), (json!(3), cancelled())]);
     assert_eq!(client.services.cancel_turn("a"), []);
@@ -80,7 +80,8 @@ async fn cancelling_a_turn_cancels_its_requests_early_and_late() {
     assert_eq!(ask(&client, &request("b", &kinds)).await, Answer::Held);
     assert_eq!(client.services.settle(&json!(2), Policy::Allow), Some(selected("opt-0")));
 
-    client.services.end_turn("a");
+    assert_eq!(client.services.hold(json!(4), request("a", &kinds)), Some(cancelled()));
+    client.services.begin_turn("a");
     client.services.set_policy(Policy::Allow);
     assert_eq!(ask(&client, &request("a", &kinds)).await, selected("opt-0"));
 }

@@ -1,0 +1,54 @@
+//! `--fault`: gives the agent a fault, to see whether it is noticed.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::output::{say, show};
+use crate::case::model::Case;
+use crate::fault::{self, Fault, Planted};
+
+/// The fault of this name, or in this file.
+///
+/// # Errors
+///
+/// When there is none, when the file has mistakes, or when the fault is nothing that can be put into a foreign agent.
+pub(super) fn find(name: &str, cases: &[Case]) -> anyhow::Result<Fault> {
+    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let fault = if name.contains(['/', '.']) {
+        let bytes = std::fs::read(name).with_context(|| format!("--fault {name}"))?;
+        let (fault, problems) = fault::load_bytes(name, &bytes, &ids);
+        show(&problems);
+        fault.with_context(|| format!("the fault {name} has mistakes"))?
+    } else {
+        let (faults, _) = fault::embedded(&ids);
+        let names: Vec<String> = faults.iter().map(|fault| fault.id.clone()).collect();
+        let found = faults.into_iter().find(|fault| fault.id == name);
+        found.with_context(|| unknown(name, &names))?
+    };
+    if fault.edit.is_none() {
+        let words = shell_words::join(&fault.agent_args);
+        bail!(
+            "the fault {} is behaviour of the reference agent, and no change of what is said: run `acp-reference-agent {words}`",
+            fault.id
+        );
+    }
+    Ok(fault)
+}
+
+fn unknown(name: &str, names: &[String]) -> String {
+    let near = crate::diagnostic::nearest(name, names.iter().map(String::as_str));
+    let meant =
+        near.map_or_else(|| format!("there are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+    let file = if Path::new(name).exists() { format!("; the file would be ./{name}") } else { String::new() };
+    format!("--fault {name}: no such fault; {meant}{file}")
+}
+
+/// Says beside the result what was done to the agent.
+pub(super) fn announce(planted: &Planted) {
+    let Fault { id, title, kills, .. } = &*planted.fault;
+    match planted.fired() {
+        0 => say(&format!("the fault {id} changed no message: nothing of the kind came")),
+        n => say(&format!("with the fault {id} ({title}), which changed {n} message(s) and should break {kills}")),
+    }
+}

@@ -1,0 +1,193 @@
+//! From the fault file to the fault: what is known, what fits together, and what would do nothing.
+
+use crate::case::{LimitOverrides, limits};
+use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
+use crate::document::{Document, Spot};
+use crate::fault::file::{ChangeFile, FaultFile, MatchFile};
+use crate::fault::model::{Change, Edit, Fault, Matcher, Selector};
+use crate::protocol::Edition;
+use crate::requirement::{Catalogue, Party, Status};
+
+/// Lowers a file; the fault can be used only if there is no error.
+pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&str]) -> (Fault, Vec<Diagnostic>) {
+    let root = Spot::root(document);
+    let mut problems = Vec::new();
+    problems.extend(unfit_requirement(&root.down("kills"), &file.kills, false));
+    for (requirement, reason) in &file.also {
+        let spot = root.down("also").down(requirement);
+        problems.extend(unfit_requirement(&spot, requirement, true));
+        if *requirement == file.kills {
+            let problem = spot.key_error("fault::repeated-requirement", "this is what the fault kills anyway");
+            problems.push(problem.help("leave the entry out"));
+        }
+        if reason.trim().is_empty() {
+            let problem = spot.error("fault::no-reason", format!("`{requirement}` fails too, without a reason"));
+            problems.push(problem.help("say why it is a consequence of the fault"));
+        }
+    }
+    for (at, case) in &file.case.items {
+        let spot = root.down("case").deep(at);
+        if !cases.contains(&case.as_str()) {
+            let problem = spot.error("fault::unknown-case", format!("there is no case `{case}`"));
+            let meant = nearest(case, cases.iter().copied()).map(|known| format!("did you mean `{known}`?"));
+            problems.push(problem.help(meant.unwrap_or_else(|| "`acp-conformance list` shows the cases".to_owned())));
+        }
+    }
+    let edit = edit(&root, &file, &mut problems);
+    let fault = Fault {
+        id,
+        title: file.title,
+        kills: file.kills,
+        cases: file.case.items.into_iter().map(|(_, case)| case).collect(),
+        also: file.also,
+        agent_args: file.agent,
+        limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
+        edit,
+        source: document.source.clone(),
+    };
+    (fault, problems)
+}
+
+fn unfit_requirement(spot: &Spot<'_>, id: &str, key: bool) -> Option<Diagnostic> {
+    let error = |code, message| if key { spot.key_error(code, message) } else { spot.error(code, message) };
+    let catalogue = Catalogue::v1();
+    let Some(found) = catalogue.find(id) else {
+        let known = catalogue.iter().filter(|known| known.party == Party::Agent).map(|known| known.id.as_str());
+        let help = nearest(id, known).map(|known| format!("did you mean `{known}`?"));
+        let problem = error("fault::unknown-requirement", format!("there is no requirement `{id}`"));
+        return Some(problem.help(help.unwrap_or_else(|| "cases/requirements/v1.yaml lists them all".to_owned())));
+    };
+    if found.party != Party::Agent {
+        let problem =
+            error("fault::wrong-party", format!("`{id}` binds the {}, and the fault is an agent's", found.party));
+        return Some(problem.help("name a requirement that binds the agent"));
+    }
+    (found.status != Status::Checked).then(|| {
+        let message = format!("nothing judges `{id}`, so that no fault can make it fail");
+        error("fault::not-checked", message).help(format!("its status in the catalogue is `{}`", found.status.name()))
+    })
+}
+
+fn edit(root: &Spot<'_>, file: &FaultFile, problems: &mut Vec<Diagnostic>) -> Option<Edit> {
+    match (&file.on, &file.change) {
+        (Some(on), Some(change)) => {
+            let on = matcher(&root.down("match"), on, false, problems);
+            let change = self::change(&root.down("do"), change, problems);
+            on.map(|selector| Edit { on: selector, change })
+        }
+        (Some(_), None) => {
+            let problem = root.down("match").key_error("fault::no-deviation", "`match` stands without `do`");
+            problems.push(problem.help("say what becomes of the message, such as `do: {drop: true}`"));
+            None
+        }
+        (None, Some(_)) => {
+            let problem = root.down("do").key_error("fault::no-deviation", "`do` stands without `match`");
+            problems.push(problem.help("say which message is meant, such as `match: {result-of: session/prompt}`"));
+            None
+        }
+        (None, None) => {
+            if file.agent.is_empty() {
+                let problem = root.down("kills").key_error("fault::no-deviation", "nothing deviates");
+                let help = "a fault has `match` and `do`, or arguments of the reference agent in `agent`";
+                problems.push(problem.help(help));
+            }
+            None
+        }
+    }
+}
+
+/// The members by which a message is picked, of which exactly one is given.
+fn selectors(file: &MatchFile) -> Vec<(&'static str, Selector)> {
+    let text = |value: &Option<String>, make: fn(String) -> Selector| value.clone().map(make);
+    let all = [
+        ("method", text(&file.method, Selector::Method)),
+        ("result-of", text(&file.result_of, Selector::ResultOf)),
+        ("error-of", text(&file.error_of, Selector::ErrorOf)),
+        ("update", text(&file.update, Selector::Update)),
+        ("any", file.any.map(|_| Selector::Any)),
+        ("end", file.end.map(|_| Selector::End)),
+    ];
+    all.into_iter().filter_map(|(key, selector)| Some((key, selector?))).collect()
+}
+
+fn matcher(spot: &Spot<'_>, file: &MatchFile, until: bool, problems: &mut Vec<Diagnostic>) -> Option<Matcher> {
+    problems.extend(file.wanted.keys().filter_map(|at| not_a_pointer(&spot.down("where").down(at), at, true)));
+    let given = selectors(file);
+    if let [(first, _), (second, _), ..] = given.as_slice() {
+        let problem =
+            spot.down(second).key_error("fault::two-matches", format!("`{second}` cannot stand beside `{first}`"));
+        let problem = problem.also(spot.source(), spot.down(first).key_span(), "already says which message is meant");
+        problems.push(problem.help("keep one of the two"));
+    }
+    let Some((key, selector)) = given.into_iter().next() else {
+        let problem = spot.error("fault::no-match", "this does not say which message is meant");
+        problems.push(problem.help("it takes exactly one of `method`, `result-of`, `error-of`, `update` and `any`"));
+        return None;
+    };
+    if selector == Selector::End && !until {
+        let problem = spot.down(key).key_error("fault::end-is-no-message", "the end of the stream cannot be changed");
+        problems.push(problem.help("`end: true` stands in `delay-until`"));
+    }
+    let unknown = match &selector {
+        Selector::Method(method) => unknown_method(&spot.down(key), Party::Agent, method),
+        Selector::ResultOf(method) | Selector::ErrorOf(method) => {
+            unknown_method(&spot.down(key), Party::Client, method)
+        }
+        _ => None,
+    };
+    problems.extend(unknown);
+    Some(Matcher { selector, wanted: file.wanted.clone().into_iter().collect(), nth: file.nth })
+}
+
+fn unknown_method(spot: &Spot<'_>, party: Party, method: &str) -> Option<Diagnostic> {
+    let methods = &Edition::v1().methods;
+    if method.starts_with('_') || methods.knows(party, method) {
+        return None;
+    }
+    let names: Vec<_> = methods.names(party).collect();
+    let problem = spot.error("fault::unknown-method", format!("the {party} calls no method `{method}`"));
+    Some(problem.maybe_help(did_you_mean(method, "its methods are", &names)))
+}
+
+fn change(spot: &Spot<'_>, file: &ChangeFile, problems: &mut Vec<Diagnostic>) -> Change {
+    for (i, at) in file.remove.iter().enumerate() {
+        problems.extend(not_a_pointer(&spot.down("remove").down(i), at, false));
+    }
+    problems.extend(file.set.keys().filter_map(|at| not_a_pointer(&spot.down("set").down(at), at, true)));
+    for (from, to) in &file.rename {
+        let spot = spot.down("rename").down(from);
+        problems.extend(not_a_pointer(&spot, from, true));
+        problems.extend(not_a_pointer(&spot, to, false));
+    }
+    let delay_until = file.delay_until.as_ref();
+    let change = Change {
+        rename: file.rename.clone().into_iter().collect(),
+        set: file.set.clone().into_iter().collect(),
+        remove: file.remove.clone(),
+        replace: file.replace.clone(),
+        latin_1: file.latin_1.is_some(),
+        drop: file.drop.is_some(),
+        duplicate: file.duplicate.is_some(),
+        before: file.before.clone(),
+        after: file.after.clone(),
+        delay_until: delay_until.and_then(|until| matcher(&spot.down("delay-until"), until, true, problems)),
+    };
+    if !change.edits_members() && !change.acts_on_lines() && delay_until.is_none() {
+        problems.push(spot.error("fault::no-deviation", "nothing is done").help("such as `do: {drop: true}`"));
+    }
+    let idle = [("replace", change.replace.is_some()), ("latin-1", change.latin_1), ("duplicate", change.duplicate)];
+    if let Some((key, _)) = idle.iter().find(|(_, given)| change.drop && *given) {
+        let problem = spot.down(key).key_error("fault::dropped", format!("`{key}` cannot stand beside `drop`"));
+        problems.push(problem.help("a line that does not come cannot be changed"));
+    }
+    change
+}
+
+fn not_a_pointer(spot: &Spot<'_>, text: &str, key: bool) -> Option<Diagnostic> {
+    (!text.starts_with('/')).then(|| {
+        let message = format!("`{text}` is no JSON pointer");
+        let problem =
+            if key { spot.key_error("fault::pointer", message) } else { spot.error("fault::pointer", message) };
+        problem.help("it begins with a slash, such as `/result/stopReason`")
+    })
+}

@@ -1,0 +1,105 @@
+//! The fault file as it is written: the serde shape from which `schemas/fault.schema.json` is generated.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::case::file::{LimitsFile, OneOrMany};
+use crate::document::shape;
+
+/// The JSON Schema of a fault file, as it is committed in `schemas/fault.schema.json`.
+#[must_use]
+pub fn schema() -> Value {
+    shape::schema::<FaultFile>()
+}
+
+/// A fault is one deliberate deviation, with `title`, `kills`, `case`, and either `match` and `do` or `agent`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "acp-conformance-fault/1")]
+pub struct FaultFile {
+    /// What the subject does wrong, in a sentence.
+    #[schemars(length(min = 1))]
+    pub title: String,
+    /// The requirement that must fail.
+    pub kills: String,
+    /// The case in which it shows, or a list of cases, by id.
+    pub case: OneOrMany,
+    /// Further requirements that fail, each with the reason why that is a consequence.
+    #[serde(default)]
+    pub also: BTreeMap<String, String>,
+    /// Arguments for the reference agent, such as `[--fault, cancel-sticky]`.
+    #[serde(default)]
+    pub agent: Vec<String>,
+    /// Time limits, where a fault shows only by one.
+    pub limits: Option<LimitsFile>,
+    /// Which messages of the subject are changed.
+    #[serde(rename = "match")]
+    pub on: Option<MatchFile>,
+    /// What becomes of them.
+    #[serde(rename = "do")]
+    pub change: Option<ChangeFile>,
+}
+
+/// Picks messages by exactly one of `method`, `result-of`, `error-of`, `update`, `any` and `end`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MatchFile {
+    /// A request or a notification of this method.
+    pub method: Option<String>,
+    /// The result of a request of the tester, by its method.
+    pub result_of: Option<String>,
+    /// The error that answers a request of the tester, by its method.
+    pub error_of: Option<String>,
+    /// A `session/update` of this variant, such as `tool_call`.
+    pub update: Option<String>,
+    /// Every message.
+    #[schemars(extend("const" = true))]
+    pub any: Option<bool>,
+    /// Only in `delay-until`: the end of the stream.
+    #[schemars(extend("const" = true))]
+    pub end: Option<bool>,
+    /// Only messages with these values, by JSON pointer; `null` also where nothing is.
+    #[serde(default, rename = "where")]
+    pub wanted: BTreeMap<String, Value>,
+    /// Only this one of those that fit, counted from 1; all if not given.
+    #[schemars(range(min = 1))]
+    pub nth: Option<usize>,
+}
+
+/// What becomes of a message: members are changed first, then lines.
+///
+/// In `before`, `after` and `replace`, `{id}` is the id of the message, `{session}` the id of its session, `{message}`
+/// the message itself, and `{pretty}` the message over several lines.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ChangeFile {
+    /// Members that move, from one JSON pointer to another.
+    #[serde(default)]
+    pub rename: BTreeMap<String, String>,
+    /// Members that get a value, by JSON pointer; `/-` appends to a list.
+    #[serde(default)]
+    pub set: BTreeMap<String, Value>,
+    /// Members that go, by JSON pointer.
+    #[serde(default)]
+    pub remove: Vec<String>,
+    /// A text in place of the line.
+    pub replace: Option<String>,
+    /// The line is written in Latin-1.
+    #[schemars(extend("const" = true))]
+    pub latin_1: Option<bool>,
+    /// The line does not come.
+    #[schemars(extend("const" = true))]
+    pub drop: Option<bool>,
+    /// The line comes twice.
+    #[schemars(extend("const" = true))]
+    pub duplicate: Option<bool>,
+    /// A line before it.
+    pub before: Option<String>,
+    /// A line after it.
+    pub after: Option<String>,
+    /// Until which message, or the end, all of this is held back.
+    pub delay_until: Option<MatchFile>,
+}

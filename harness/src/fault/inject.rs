@@ -1,0 +1,284 @@
+//! Applies a fault to what the subject says: lines in, lines out.
+//!
+//! The injector sees what the tester sends as well, since only that tells which request an answer belongs to. What
+//! answers a request that the fault made up, or gave another id, must not confuse the process behind it: the first does
+//! not reach it, and the second gets its own id back. No clock and no process is known here; a message that is held back
+//! comes out behind another one, or when the stream ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use super::message::{fill, latin_1, put, take};
+use super::model::{Change, Edit, Fault, Matcher, Selector};
+use crate::wire::{Call, Content, Envelope, Frame, LineEnd, RpcId, read_line};
+
+/// A fault that a subject has been given, with a count of how often it showed.
+#[derive(Debug, Clone)]
+pub struct Planted {
+    /// The fault.
+    pub fault: Arc<Fault>,
+    fired: Arc<AtomicUsize>,
+}
+
+impl Planted {
+    /// Gives a subject this fault.
+    #[must_use]
+    pub fn new(fault: Fault) -> Self {
+        Self { fault: Arc::new(fault), fired: Arc::default() }
+    }
+
+    /// How many messages were changed so far, over all connections.
+    #[must_use]
+    pub fn fired(&self) -> usize {
+        self.fired.load(Ordering::Relaxed)
+    }
+
+    /// The injector for one connection.
+    #[must_use]
+    pub fn injector(&self) -> Injector {
+        let (fault, fired) = (Arc::clone(&self.fault), Arc::clone(&self.fired));
+        Injector { fault, fired, asked: HashMap::new(), matched: 0, matched_until: 0, held: Vec::new(), foreign: HashMap::new() }
+    }
+}
+
+/// Stands between a subject and whoever listens to it.
+pub struct Injector {
+    fault: Arc<Fault>,
+    fired: Arc<AtomicUsize>,
+    /// The requests of the tester, with their method and their session.
+    asked: HashMap<RpcId, (String, Option<String>)>,
+    matched: usize,
+    matched_until: usize,
+    held: Vec<Frame>,
+    /// The ids of requests that the process did not send so, with the id that it gave.
+    foreign: HashMap<RpcId, Option<Value>>,
+}
+
+impl Injector {
+    /// Takes note of a line that the tester sends, and gives what reaches the process.
+    pub fn sent(&mut self, line: &[u8]) -> Option<Vec<u8>> {
+        let Content::One { mut value, .. } = read_line(line) else { return Some(line.to_vec()) };
+        match Envelope::of(&value) {
+            Envelope::Call(Call { id: Some(id), method, params }) => {
+                let session = params.and_then(|params| params.get("sessionId")?.as_str()).map(str::to_owned);
+                self.asked.insert(RpcId::new(id), (method.to_owned(), session));
+            }
+            Envelope::Response { id: Some(id), .. } => {
+                if let Some(own) = self.foreign.remove(&RpcId::new(id)) {
+                    value["id"] = own?;
+                    return Some(value.to_string().into_bytes());
+                }
+            }
+            _ => {}
+        }
+        Some(line.to_vec())
+    }
+
+    /// Takes a line of the subject, and gives what comes instead.
+    pub fn received(&mut self, frame: Frame) -> Vec<Frame> {
+        let fault = Arc::clone(&self.fault);
+        let Some(Edit { on, change }) = &fault.edit else { return vec![frame] };
+        let Content::One { value, .. } = read_line(&frame.bytes) else { return vec![frame] };
+        if self.fits(on, &value) {
+            self.matched += 1;
+            if on.nth.is_none_or(|nth| nth == self.matched) {
+                let own = request_id(&value);
+                let lines = self.change(change, value, frame);
+                self.note_foreign(own, &lines);
+                if change.delay_until.is_none() {
+                    return lines;
+                }
+                self.held.extend(lines);
+                return Vec::new();
+            }
+        }
+        let Some(until) = &change.delay_until else { return vec![frame] };
+        let Content::One { value, .. } = read_line(&frame.bytes) else { return vec![frame] };
+        let mut lines = vec![frame];
+        if self.fits(until, &value) {
+            self.matched_until += 1;
+            if until.nth.is_none_or(|nth| nth == self.matched_until) {
+                lines.append(&mut self.held);
+            }
+        }
+        lines
+    }
+
+    /// What was held back when the stream ended.
+    pub fn finish(&mut self) -> Vec<Frame> {
+        std::mem::take(&mut self.held)
+    }
+
+    /// Takes note of requests in what comes out that the process did not send so.
+    fn note_foreign(&mut self, own: Option<Value>, lines: &[Frame]) {
+        let ids: Vec<Value> = lines.iter().filter_map(|frame| match read_line(&frame.bytes) {
+            Content::One { value, .. } => request_id(&value),
+            _ => None,
+        }).collect();
+        let mut lost = own.clone().filter(|own| !ids.contains(own));
+        for id in ids.iter().filter(|id| Some(*id) != own.as_ref()) {
+            self.foreign.insert(RpcId::new(id), lost.take());
+        }
+    }
+
+    fn change(&self, change: &Change, mut message: Value, frame: Frame) -> Vec<Frame> {
+        let mut edited = false;
+        for (from, to) in &change.rename {
+            if let Some(value) = take(&mut message, from) {
+                edited |= put(&mut message, to, value);
+            }
+        }
+        for (at, value) in &change.set {
+            edited |= put(&mut message, at, value.clone());
+        }
+        for at in &change.remove {
+            edited |= take(&mut message, at).is_some();
+        }
+        if edited || (!change.edits_members() && change.acts_on_lines()) {
+            self.fired.fetch_add(1, Ordering::Relaxed);
+        } else {
+            return vec![frame];
+        }
+        let own = if edited { message.to_string().into_bytes() } else { frame.bytes };
+        let text = |template: &String| fill(template, &self.values(&message, &own));
+        let middle = match &change.replace {
+            Some(template) => lines(text(template).as_bytes()),
+            None if change.latin_1 => vec![line(latin_1(&String::from_utf8_lossy(&own)))],
+            None => vec![Frame { bytes: own.clone(), end: frame.end }],
+        };
+        let copies = if change.drop { 0 } else { 1 + usize::from(change.duplicate) };
+        let mut all: Vec<Frame> = change.before.iter().flat_map(|template| lines(text(template).as_bytes())).collect();
+        all.extend(std::iter::repeat_n(middle, copies).flatten());
+        all.extend(change.after.iter().flat_map(|template| lines(text(template).as_bytes())));
+        all
+    }
+
+    fn fits(&self, matcher: &Matcher, message: &Value) -> bool {
+        let answered = |id: Option<&Value>, method: &str| {
+            id.and_then(|id| self.asked.get(&RpcId::new(id))).is_some_and(|(asked, _)| asked == method)
+        };
+        let kind = match (&matcher.selector, Envelope::of(message)) {
+            (Selector::Any, _) => true,
+            (Selector::Method(method), Envelope::Call(call)) => call.method == method,
+            (Selector::Update(variant), Envelope::Call(call)) => {
+                call.method == "session/update"
+                    && message.pointer("/params/update/sessionUpdate") == Some(&variant.as_str().into())
+            }
+            (Selector::ResultOf(method), Envelope::Response { id, result: Some(_), .. }) => answered(id, method),
+            (Selector::ErrorOf(method), Envelope::Response { id, error: Some(_), .. }) => answered(id, method),
+            _ => false,
+        };
+        kind && matcher.wanted.iter().all(|(at, value)| message.pointer(at).unwrap_or(&Value::Null) == value)
+    }
+
+    /// What the places of a text stand for, beside this message.
+    fn values(&self, message: &Value, line: &[u8]) -> [(&'static str, String); 4] {
+        let id = message.get("id");
+        let named = ["/params/sessionId", "/result/sessionId"].iter().find_map(|at| message.pointer(at)?.as_str());
+        let asked = || id.and_then(|id| self.asked.get(&RpcId::new(id))?.1.clone());
+        [
+            ("{id}", id.unwrap_or(&Value::Null).to_string()),
+            ("{session}", named.map(str::to_owned).or_else(asked).unwrap_or_default()),
+            ("{message}", String::from_utf8_lossy(line).into_owned()),
+            ("{pretty}", format!("{message:#}")),
+        ]
+    }
+}
+
+/// The id of a request.
+fn request_id(message: &Value) -> Option<Value> {
+    match Envelope::of(message) {
+        Envelope::Call(call) => call.id.cloned(),
+        _ => None,
+    }
+}
+
+fn line(bytes: Vec<u8>) -> Frame {
+    Frame { bytes, end: LineEnd::Lf }
+}
+
+/// The lines of a text.
+fn lines(text: &[u8]) -> Vec<Frame> {
+    text.split(|&byte| byte == b'\n').map(|bytes| line(bytes.to_vec())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::load_bytes;
+
+    /// Sends the tester's line, feeds the subject's, and gives what comes out with the count of changes.
+    fn through(edit: &str, asked: &str, said: &[&str]) -> (Vec<String>, usize) {
+        let text = format!("title: t\nkills: prompt.stop-reason\ncase: v1/agent/x\n{edit}");
+        let (fault, problems) = load_bytes("cases/faults/x.yaml", text.as_bytes(), &["v1/agent/x"]);
+        let planted = Planted::new(fault.unwrap_or_else(|| panic!("{problems:?}")));
+        let mut injector = planted.injector();
+        injector.sent(asked.as_bytes());
+        let mut out: Vec<Frame> =
+            said.iter().flat_map(|text| injector.received(line(text.as_bytes().to_vec()))).collect();
+        out.extend(injector.finish());
+        (out.into_iter().map(|frame| String::from_utf8_lossy(&frame.bytes).into_owned()).collect(), planted.fired())
+    }
+
+    const ASKED: &str = r#"{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s1"}}"#;
+    const UPDATE: &str = r#"{"method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"plan"}}}"#;
+    const ANSWER: &str = r#"{"id":3,"result":{"stopReason":"end_turn"}}"#;
+    const OTHER: &str = r#"{"id":4,"result":{"stopReason":"end_turn"}}"#;
+
+    #[test]
+    fn only_the_answer_to_the_method_is_changed() {
+        let (out, fired) =
+            through("match: {result-of: session/prompt}\ndo: {remove: [/result/stopReason]}", ASKED, &[OTHER, ANSWER]);
+        assert_eq!((out, fired), (vec![OTHER.to_owned(), r#"{"id":3,"result":{}}"#.to_owned()], 1));
+    }
+
+    #[test]
+    fn texts_know_the_message_and_its_session() {
+        let edit = "match: {result-of: session/prompt}\ndo: {before: 'x {id} {session}', after: '{message}{message}', drop: true}";
+        let (out, _) = through(edit, ASKED, &[ANSWER]);
+        assert_eq!(out, ["x 3 s1".to_owned(), format!("{ANSWER}{ANSWER}")]);
+        let (out, _) = through("match: {any: true}\ndo: {replace: '{pretty}'}", ASKED, &["{\"a\":1}"]);
+        assert_eq!(out, ["{", "  \"a\": 1", "}"]);
+    }
+
+    #[test]
+    fn one_of_several_can_be_meant() {
+        let edit =
+            "match: {update: plan, where: {/params/sessionId: s1, /params/none: null}, nth: 2}\ndo: {drop: true}";
+        let (out, fired) = through(edit, ASKED, &[UPDATE, UPDATE, UPDATE]);
+        assert_eq!((out.len(), fired), (2, 1));
+    }
+
+    #[test]
+    fn a_message_is_held_back_until_another_one_or_the_end() {
+        let edit = "match: {update: plan}\ndo: {delay-until: {result-of: session/prompt}}";
+        let (out, _) = through(edit, ASKED, &[UPDATE, ANSWER, OTHER, UPDATE]);
+        assert_eq!(out, [ANSWER, UPDATE, OTHER, UPDATE]);
+    }
+
+    #[test]
+    fn answers_find_back_to_the_process() {
+        let (fault, _) = load_bytes(
+            "x.yaml",
+            b"title: t\nkills: prompt.stop-reason\ncase: c\nmatch: {any: true}\ndo: {set: {/id: true}, after: '{\"id\":9,\"method\":\"_x\"}'}",
+            &["c"],
+        );
+        let mut injector = Planted::new(fault.expect("a fault")).injector();
+        let _ = injector.received(line(b"{\"id\":1,\"method\":\"fs/read_text_file\"}".to_vec()));
+        let reaches = |text: &[u8], injector: &mut Injector| injector.sent(text).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert_eq!(reaches(b"{\"id\":true,\"result\":{}}", &mut injector).as_deref(), Some("{\"id\":1,\"result\":{}}"));
+        assert_eq!(reaches(b"{\"id\":9,\"result\":{}}", &mut injector), None);
+        assert_eq!(reaches(b"{\"id\":2,\"result\":{}}", &mut injector).as_deref(), Some("{\"id\":2,\"result\":{}}"));
+    }
+
+    #[test]
+    fn what_changes_nothing_has_not_fired() {
+        let (out, fired) = through("match: {any: true}\ndo: {remove: [/result/x], set: {/id: 3}}", ASKED, &[ANSWER]);
+        assert_eq!((out, fired), (vec![ANSWER.to_owned()], 0));
+        let (out, fired) = through("match: {any: true}\ndo: {drop: true}", ASKED, &["no JSON"]);
+        assert_eq!((out, fired), (vec!["no JSON".to_owned()], 0));
+    }
+}

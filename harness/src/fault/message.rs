@@ -1,0 +1,103 @@
+//! Changes of one message: members by JSON pointer, and texts with places to fill.
+
+use serde_json::{Map, Value};
+
+/// Takes the member at a pointer out; none where nothing is.
+pub(super) fn take(message: &mut Value, pointer: &str) -> Option<Value> {
+    let (parent, key) = split(pointer)?;
+    match message.pointer_mut(parent)? {
+        Value::Object(members) => members.shift_remove(&key),
+        Value::Array(items) => {
+            let index = key.parse::<usize>().ok().filter(|&index| index < items.len())?;
+            Some(items.remove(index))
+        }
+        _ => None,
+    }
+}
+
+/// Puts a value at a pointer, and says whether that changed anything; objects on the way are made.
+pub(super) fn put(message: &mut Value, pointer: &str, value: Value) -> bool {
+    let Some((parent, key)) = split(pointer) else { return false };
+    if message.pointer(parent).is_none_or(Value::is_null) && !parent.is_empty() {
+        put(message, parent, Value::Object(Map::new()));
+    }
+    match message.pointer_mut(parent) {
+        Some(Value::Object(members)) => {
+            let old = members.insert(key, value.clone());
+            old.as_ref() != Some(&value)
+        }
+        Some(Value::Array(items)) if key == "-" => {
+            items.push(value);
+            true
+        }
+        Some(Value::Array(items)) => {
+            let item = key.parse::<usize>().ok().and_then(|index| items.get_mut(index));
+            item.is_some_and(|item| std::mem::replace(item, value.clone()) != value)
+        }
+        _ => false,
+    }
+}
+
+/// The pointer of the parent, and the last token.
+fn split(pointer: &str) -> Option<(&str, String)> {
+    let (parent, key) = pointer.rsplit_once('/')?;
+    Some((parent, key.replace("~1", "/").replace("~0", "~")))
+}
+
+/// Puts values in the places of a text; what is put in is not looked at again.
+pub(super) fn fill(text: &str, values: &[(&str, String)]) -> String {
+    let (mut filled, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find('{') {
+        filled.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let length = match values.iter().find(|(name, _)| rest.starts_with(name)) {
+            Some((name, value)) => {
+                filled.push_str(value);
+                name.len()
+            }
+            None => {
+                filled.push('{');
+                1
+            }
+        };
+        rest = &rest[length..];
+    }
+    filled + rest
+}
+
+/// Text in Latin-1; what has no place there becomes a question mark.
+pub(super) fn latin_1(text: &str) -> Vec<u8> {
+    text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_go_and_come() {
+        let mut message = json!({"result": {"a": [1, 2], "x/y": 0}});
+        assert_eq!(take(&mut message, "/result/x~1y"), Some(json!(0)));
+        assert_eq!(take(&mut message, "/result/a/0"), Some(json!(1)));
+        assert_eq!(take(&mut message, "/result/b"), None);
+        assert!(put(&mut message, "/result/a/-", json!(3)));
+        assert!(put(&mut message, "/result/a/0", json!(0)));
+        assert!(!put(&mut message, "/result/a/0", json!(0)), "it had that value");
+        assert!(!put(&mut message, "/result/a/7", json!(0)), "there is no such item");
+        assert!(put(&mut message, "/result/_meta/deep", json!(true)));
+        assert_eq!(message, json!({"result": {"a": [0, 3], "_meta": {"deep": true}}}));
+    }
+
+    #[test]
+    fn places_are_filled_once() {
+        let values = [("{id}", "7".to_owned()), ("{message}", "{\"id\":\"{id}\"}".to_owned())];
+        assert_eq!(fill("[{message},{\"id\":{id}}]{", &values), "[{\"id\":\"{id}\"},{\"id\":7}]{");
+    }
+
+    #[test]
+    fn latin_1_has_one_byte_for_each_character() {
+        assert_eq!(latin_1("é€"), [0xE9, b'?']);
+    }
+}

@@ -1,0 +1,16 @@
+//! Faults: deliberate deviations of a subject, as data, to prove that the checks can fail.
+//!
+//! A fault is a file of `cases/faults/` ([`file`], read by [`load`] into the [`model`]). It says which message of the
+//! subject is changed and how, and which requirement must fail for it. [`inject`] applies it to the lines of the subject
+//! before anything else sees them, as if the subject had said so itself. Nothing here judges or does input or output.
+
+mod check;
+pub mod file;
+pub mod inject;
+pub mod load;
+mod message;
+pub mod model;
+
+pub use inject::{Injector, Planted};
+pub use load::{embedded, load_bytes, load_dir};
+pub use model::{Change, Edit, Fault, Matcher, Selector};

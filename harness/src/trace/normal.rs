@@ -1,0 +1,252 @@
+//! The normalised text of a trace: one message a line, with everything that differs from run to run taken out.
+//!
+//! Two directions have no common order: whether the tester wrote its next line just before or just after something that
+//! it did not wait for is an accident. So lines are put into one order that the accident cannot change. The lines of
+//! each party stay in their own order, and a line of the client stands as early as what it waited for allows: the
+//! answers that it had, the lines that recorded steps before it matched, and the request that it answers. Standard error
+//! has no order to the messages and is left out. What remains open is the order in which *one* party says independent
+//! things, such as the answers to two requests that run at once, and whether an answer that nobody waits for came before
+//! the next line of the client.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
+use serde_json::{Value, json};
+
+use super::event::{Event, Outcome, ProcessEvent, What};
+use super::redact::Redactor;
+use crate::requirement::Party;
+use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
+
+/// Writes the messages of a trace, `→` from client to agent and `←` from agent to client, and how the agent ended.
+///
+/// ```text
+/// → <client-request-1> session/prompt {"sessionId": "<session-1>", "prompt": […]}
+/// ← session/update {"sessionId": "<session-1>", "update": {…}}
+/// ← <client-request-1> result {"stopReason": "end_turn"}
+/// ```
+///
+/// A message that is more or less than its parts is shown as it is, and a line that is no message in quotes.
+#[must_use]
+pub fn normalised(events: &[Event]) -> String {
+    let mut redactor = Redactor::new();
+    let lines = in_order(events).into_iter().filter_map(|event| line(&event.what, &mut redactor));
+    lines.fold(String::new(), |text, line| text + &line + "\n")
+}
+
+fn line(what: &What, redactor: &mut Redactor) -> Option<String> {
+    match what {
+        What::Line { from, bytes, end, deliberate } => {
+            let arrow = if *from == Party::Client { "→" } else { "←" };
+            let mark = if *deliberate { " (wrong on purpose)" } else { "" };
+            let cut = if *end == LineEnd::Lf { String::new() } else { format!(" (line end: {end:?})").to_lowercase() };
+            Some(format!("{arrow}{mark}{cut} {}", content(*from, bytes, redactor)))
+        }
+        What::Process(ProcessEvent::StdinClosed) => Some("→ end of input".to_owned()),
+        What::Process(ProcessEvent::Exited { code: Some(code), .. }) => Some(format!("the agent exits with {code}")),
+        What::Process(ProcessEvent::Exited { signal, .. }) => {
+            Some(format!("the agent is ended by {}", signal.as_deref().unwrap_or("a signal")))
+        }
+        _ => None,
+    }
+}
+
+fn content(from: Party, bytes: &[u8], redactor: &mut Redactor) -> String {
+    let Content::One { value, .. } = read_line(bytes) else {
+        return format!("{:?}", redactor.text(&String::from_utf8_lossy(bytes)));
+    };
+    let message = redactor.message(from, &value);
+    parts(&message).unwrap_or_else(|| spaced(&message))
+}
+
+/// A message by its parts, if there is nothing else in it.
+fn parts(message: &Value) -> Option<String> {
+    let id = |id: Option<&Value>| id.map_or_else(String::new, |id| id.as_str().map_or("null ".to_owned(), |id| format!("{id} ")));
+    let mut whole = json!({ "jsonrpc": "2.0" });
+    let text = match Envelope::of(message) {
+        Envelope::Call(call) => {
+            let members = [("id", call.id), ("method", message.get("method")), ("params", call.params)];
+            put(&mut whole, &members);
+            let params = call.params.map_or_else(String::new, |params| format!(" {}", spaced(params)));
+            format!("{}{}{params}", id(call.id), call.method)
+        }
+        Envelope::Response { id: of, result, error } => {
+            put(&mut whole, &[("id", of), ("result", result), ("error", error)]);
+            match (result, error) {
+                (Some(result), None) => format!("{}result {}", id(of), spaced(result)),
+                (None, Some(error)) => format!("{}error {}", id(of), spaced(error)),
+                _ => return None,
+            }
+        }
+        Envelope::Unclear => return None,
+    };
+    (whole == *message).then_some(text)
+}
+
+fn put(object: &mut Value, members: &[(&str, Option<&Value>)]) {
+    for (name, value) in members {
+        if let Some(value) = value {
+            object[*name] = (*value).clone();
+        }
+    }
+}
+
+/// The events in the order that no accident changes.
+fn in_order(events: &[Event]) -> Vec<&Event> {
+    let ours = |event: &&Event| match &event.what {
+        What::Line { from, .. } => *from == Party::Client,
+        What::Process(process) => *process == ProcessEvent::StdinClosed,
+        _ => false,
+    };
+    let theirs = |event: &&Event| matches!(&event.what, What::Line { from: Party::Agent, .. });
+    let waits = Waits::of(events);
+    let mut agent = events.iter().filter(theirs).peekable();
+    let mut order: Vec<&Event> = Vec::new();
+    for event in events.iter().filter(ours) {
+        let needed = waits.of_line(event);
+        while let Some(next) = agent.next_if(|next| needed.is_some_and(|needed| next.n <= needed)) {
+            order.push(next);
+        }
+        order.push(event);
+    }
+    order.extend(agent);
+    order.extend(events.iter().filter(|event| matches!(&event.what, What::Process(ProcessEvent::Exited { .. }))));
+    order
+}
+
+/// The last line of the agent that each line of the client waited for.
+#[derive(Default)]
+struct Waits {
+    /// By the event of the line.
+    lines: BTreeMap<usize, usize>,
+}
+
+impl Waits {
+    fn of(events: &[Event]) -> Self {
+        let mut waits = Self::default();
+        let mut requests = BTreeMap::new();
+        let mut latest = None;
+        for event in events {
+            match &event.what {
+                What::Step(step) if step.outcome == Outcome::Done => {
+                    latest = latest.max(step.events.iter().copied().filter(|&n| is_of_agent(events, n)).max());
+                }
+                What::Line { from, bytes, .. } => {
+                    let content = read_line(bytes);
+                    let id = match &content {
+                        Content::One { value, .. } => id(value),
+                        _ => None,
+                    };
+                    match (from, id) {
+                        (Party::Agent, Some((Form::Request, id))) => drop(requests.insert(id, event.n)),
+                        (Party::Agent, Some((Form::Response, _))) => latest = Some(event.n),
+                        (Party::Client, Some((Form::Response, id))) => {
+                            waits.lines.extend(latest.max(requests.get(&id).copied()).map(|n| (event.n, n)));
+                        }
+                        (Party::Client, _) => waits.lines.extend(latest.map(|n| (event.n, n))),
+                        (Party::Agent, None) => {}
+                    }
+                }
+                What::Process(_) => waits.lines.extend(latest.map(|n| (event.n, n))),
+                _ => {}
+            }
+        }
+        waits
+    }
+
+    fn of_line(&self, event: &Event) -> Option<usize> {
+        self.lines.get(&event.n).copied()
+    }
+}
+
+enum Form {
+    Request,
+    Response,
+}
+
+fn id(message: &Value) -> Option<(Form, RpcId)> {
+    match Envelope::of(message) {
+        Envelope::Call(call) => call.id.map(|id| (Form::Request, RpcId::new(id))),
+        Envelope::Response { id, .. } => id.map(|id| (Form::Response, RpcId::new(id))),
+        Envelope::Unclear => None,
+    }
+}
+
+fn is_of_agent(events: &[Event], n: usize) -> bool {
+    matches!(events.get(n).map(|event| &event.what), Some(What::Line { from: Party::Agent, .. }))
+}
+
+/// JSON in one line, with a blank behind each colon and comma.
+fn spaced(value: &Value) -> String {
+    let mut bytes = Vec::new();
+    let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced));
+    written.map_or_else(|_| value.to_string(), |()| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + std::io::Write>(&mut self, to: &mut W, first: bool) -> std::io::Result<()> {
+        if first { Ok(()) } else { to.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + std::io::Write>(&mut self, to: &mut W, first: bool) -> std::io::Result<()> {
+        if first { Ok(()) } else { to.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + std::io::Write>(&mut self, to: &mut W) -> std::io::Result<()> {
+        to.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{StepEvent, StepKind};
+
+    fn line(from: Party, text: &str) -> What {
+        What::Line { from, bytes: text.as_bytes().to_vec(), end: LineEnd::Lf, deliberate: false }
+    }
+
+    fn matched(events: &[usize]) -> What {
+        What::Step(StepEvent {
+            kind: StepKind::Must,
+            line: 1,
+            text: String::new(),
+            outcome: Outcome::Done,
+            decides: Vec::new(),
+            events: events.to_vec(),
+            expected: String::new(),
+            seen: String::new(),
+        })
+    }
+
+    fn normal(whats: Vec<What>) -> String {
+        normalised(&whats.into_iter().enumerate().map(|(n, what)| Event { n, us: 0, what }).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_was_not_waited_for_has_one_place() {
+        let (agent, client) = (|text| line(Party::Agent, text), |text| line(Party::Client, text));
+        let asked = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
+        let answer = r#"{"jsonrpc":"2.0","id":0,"result":{"a":[1,2]}}"#;
+        let (news, next) = (r#"{"jsonrpc":"2.0","method":"news"}"#, r#"{"jsonrpc":"2.0","method":"next","extra":1}"#);
+        let before = vec![client(asked), agent(answer), agent(news), matched(&[1, 0]), client(next)];
+        let after = vec![client(asked), agent(answer), matched(&[1, 0]), client(next), agent(news)];
+        let wanted = "→ <client-request-1> initialize {\"protocolVersion\": 1}\n\
+            ← <client-request-1> result {\"a\": [1, 2]}\n\
+            → {\"jsonrpc\": \"2.0\", \"method\": \"next\", \"extra\": 1}\n\
+            ← news\n";
+        assert_eq!(normal(before), wanted);
+        assert_eq!(normal(after), wanted);
+    }
+
+    #[test]
+    fn what_is_no_message_is_quoted_and_what_is_meant_is_marked() {
+        let wrong = What::Line { from: Party::Client, bytes: b"{\"x".to_vec(), end: LineEnd::Cut, deliberate: true };
+        let ended = What::Process(ProcessEvent::Exited { code: Some(0), signal: None });
+        let wanted = "→ (wrong on purpose) (line end: cut) \"{\\\"x\"\n← \"hm\"\nthe agent exits with 0\n";
+        assert_eq!(normal(vec![wrong, ended, line(Party::Agent, "hm")]), wanted);
+    }
+}

@@ -1,0 +1,215 @@
+//! Takes out of messages what differs from run to run: ids, paths and times, each by the member that it stands in.
+//!
+//! The same id always becomes the same name, `<session-1>` and so on in the order of first appearance, so that it can
+//! still be seen that two messages are about one thing. Nothing here guesses from how a text looks, apart from times.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::event::{Event, What};
+use crate::requirement::Party;
+use crate::wire::{Content, Envelope, RpcId, read_line};
+
+/// Members that hold an id, and what the id is of.
+const IDS: [(&str, &str); 5] = [
+    ("sessionId", "session"),
+    ("terminalId", "terminal"),
+    ("toolCallId", "tool-call"),
+    ("messageId", "message"),
+    ("elicitationId", "elicitation"),
+];
+
+/// Members that hold the id of a request that their sender made.
+const REQUEST_ID: &str = "requestId";
+
+/// Members that hold the number of a process.
+const PIDS: [&str; 2] = ["pid", "processId"];
+
+/// Members that introduce a program; the version in them changes with every release.
+const PROGRAMS: [&str; 2] = ["agentInfo", "clientInfo"];
+
+/// The shortest id that is also looked for inside of longer texts; a short one stands there by accident.
+const SHORTEST: usize = 8;
+
+/// Gives stable names to what differs from run to run.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor {
+    /// The name of each value that was seen, by what it is of.
+    names: BTreeMap<(String, String), String>,
+    /// How many values of each kind were named.
+    counts: BTreeMap<String, usize>,
+    /// What is replaced inside of texts, the longest first.
+    texts: Vec<(String, String)>,
+}
+
+impl Redactor {
+    /// A redactor that knows nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Learns every path and id of a trace, in the order of their appearance.
+    pub fn learn(&mut self, events: &[Event]) {
+        for event in events {
+            if let What::Line { from, bytes, .. } = &event.what
+                && let Content::One { value, .. } = read_line(bytes)
+            {
+                let _ = self.message(*from, &value);
+            }
+        }
+    }
+
+    /// Has a path, and everything below it, shown under a name such as `<cwd>`.
+    pub fn path(&mut self, path: &str, name: &str) {
+        if path.len() > 1 && !self.texts.iter().any(|(known, _)| known == path) {
+            self.replace(path, name.to_owned());
+        }
+    }
+
+    /// A message of a party with everything replaced.
+    #[must_use]
+    pub fn message(&mut self, from: Party, message: &Value) -> Value {
+        self.learn_paths(message);
+        let asker = match Envelope::of(message) {
+            Envelope::Call(_) => from,
+            Envelope::Response { .. } | Envelope::Unclear => from.other(),
+        };
+        let Some(members) = message.as_object() else { return self.value(from, "", message) };
+        let replaced = members.iter().map(|(name, value)| {
+            let value = if name == "id" { self.request(asker, value) } else { self.value(from, name, value) };
+            (name.clone(), value)
+        });
+        Value::Object(replaced.collect())
+    }
+
+    /// A text with the paths in it replaced, and the ids that are long enough to be no accident.
+    #[must_use]
+    pub fn text(&self, text: &str) -> String {
+        self.texts.iter().fold(text.to_owned(), |text, (known, name)| text.replace(known, name))
+    }
+
+    /// The sandbox shows itself in the first session that the tester opens: the folder `work` beside the folder `home`.
+    fn learn_paths(&mut self, message: &Value) {
+        if message.get("method").and_then(Value::as_str) != Some("session/new") {
+            return;
+        }
+        let Some(cwd) = message.pointer("/params/cwd").and_then(Value::as_str) else { return };
+        if let Some(sandbox) = cwd.strip_suffix("/work").filter(|sandbox| !sandbox.is_empty()) {
+            self.path(cwd, "<cwd>");
+            self.path(&format!("{sandbox}/home"), "<home>");
+            self.path(sandbox, "<sandbox>");
+        }
+    }
+
+    fn value(&mut self, from: Party, member: &str, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.named_text(member, text)),
+            _ if member == REQUEST_ID => self.request(from, value),
+            Value::Number(_) if PIDS.contains(&member) => self.name("pid", &value.to_string()).into(),
+            Value::Array(items) => items.iter().map(|item| self.value(from, member, item)).collect(),
+            Value::Object(members) => self.members(from, member, members),
+            _ => value.clone(),
+        }
+    }
+
+    fn members(&mut self, from: Party, of: &str, members: &Map<String, Value>) -> Value {
+        let replaced = members.iter().map(|(name, value)| {
+            let version = name == "version" && PROGRAMS.contains(&of);
+            (name.clone(), if version { "<version>".into() } else { self.value(from, name, value) })
+        });
+        Value::Object(replaced.collect())
+    }
+
+    fn named_text(&mut self, member: &str, text: &str) -> String {
+        if let Some((_, kind)) = IDS.iter().find(|(name, _)| *name == member) {
+            return self.name(kind, text);
+        }
+        if is_time(text) { "<time>".to_owned() } else { self.text(text) }
+    }
+
+    fn request(&mut self, asker: Party, id: &Value) -> Value {
+        if id.is_null() {
+            return Value::Null;
+        }
+        self.name(&format!("{asker}-request"), &RpcId::new(id).to_string()).into()
+    }
+
+    fn name(&mut self, kind: &str, value: &str) -> String {
+        if let Some(name) = self.names.get(&(kind.to_owned(), value.to_owned())) {
+            return name.clone();
+        }
+        let count = self.counts.entry(kind.to_owned()).or_default();
+        *count += 1;
+        let name = format!("<{kind}-{count}>");
+        self.names.insert((kind.to_owned(), value.to_owned()), name.clone());
+        let bare = value.trim_matches('"');
+        if bare.len() >= SHORTEST {
+            self.replace(bare, name.clone());
+        }
+        name
+    }
+
+    fn replace(&mut self, text: &str, name: String) {
+        let at = self.texts.partition_point(|(known, _)| known.len() >= text.len());
+        self.texts.insert(at, (text.to_owned(), name));
+    }
+}
+
+/// Whether a text is a date with a time and nothing else. Times are not numbered: whether two are equal is an accident.
+fn is_time(text: &str) -> bool {
+    const FORM: &[u8] = b"0000-00-00T00:00:00";
+    let bytes = text.as_bytes();
+    let fits = |(byte, form): (&u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { byte == form };
+    bytes.len() > FORM.len()
+        && bytes.iter().zip(FORM).all(fits)
+        && bytes[FORM.len()..].iter().all(|byte| byte.is_ascii_digit() || b".:+-Zz".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_same_thing_has_the_same_name_wherever_it_stands() {
+        let mut redactor = Redactor::new();
+        let new = json!({ "id": 7, "method": "session/new", "params": { "cwd": "/x/acp-1/work", "mcpServers": [] } });
+        assert_eq!(
+            redactor.message(Party::Client, &new),
+            json!({ "id": "<client-request-1>", "method": "session/new", "params": { "cwd": "<cwd>", "mcpServers": [] } })
+        );
+        let opened = redactor.message(Party::Agent, &json!({ "id": 7, "result": { "sessionId": "sess-abcdef" } }));
+        assert_eq!(opened, json!({ "id": "<client-request-1>", "result": { "sessionId": "<session-1>" } }));
+        let asked = json!({ "id": 7, "method": "fs/read_text_file", "params": { "path": "/x/acp-1/work/a", "line": 7 } });
+        assert_eq!(
+            redactor.message(Party::Agent, &asked),
+            json!({ "id": "<agent-request-1>", "method": "fs/read_text_file", "params": { "path": "<cwd>/a", "line": 7 } })
+        );
+        let withdrawn = json!({ "method": "$/cancel_request", "params": { "requestId": 7 } });
+        assert_eq!(redactor.message(Party::Agent, &withdrawn)["params"]["requestId"], "<agent-request-1>");
+        assert_eq!(redactor.text("file:///x/acp-1/home/sess-abcdef"), "file://<home>/<session-1>");
+    }
+
+    #[test]
+    fn ids_of_different_types_are_different() {
+        let mut redactor = Redactor::new();
+        let mut id = |id: Value| redactor.message(Party::Client, &json!({ "id": id, "method": "m" }))["id"].clone();
+        assert_eq!([id(json!(1)), id(json!("1")), id(json!(1.0)), id(Value::Null)].map(|id| id.to_string()), [
+            "\"<client-request-1>\"",
+            "\"<client-request-2>\"",
+            "\"<client-request-1>\"",
+            "null"
+        ]);
+    }
+
+    #[test]
+    fn times_and_versions_have_no_number() {
+        let mut redactor = Redactor::new();
+        let message = json!({ "result": { "agentInfo": { "name": "a", "version": "1.2.3" }, "updatedAt": "2026-01-02T03:04:05.6Z", "title": "2026-01-02T then", "pid": 12 } });
+        let wanted = json!({ "result": { "agentInfo": { "name": "a", "version": "<version>" }, "updatedAt": "<time>", "title": "2026-01-02T then", "pid": "<pid-1>" } });
+        assert_eq!(redactor.message(Party::Agent, &message), wanted);
+    }
+}

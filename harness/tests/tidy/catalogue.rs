@@ -1,0 +1,69 @@
+//! The catalogue, the checks and the cases hold together: what is called checked is checked, and by what is known.
+
+use std::collections::BTreeSet;
+
+use acp_conformance::case::{Case, Vocabulary, embedded};
+use acp_conformance::judge::Registry;
+use acp_conformance::requirement::{Catalogue, Party, Status};
+
+use super::{files, none_of, read};
+
+fn cases() -> Vec<Case> {
+    embedded(&Vocabulary::v1()).0
+}
+
+#[test]
+fn what_is_called_checked_is_checked() {
+    let cases = cases();
+    let mut judged: BTreeSet<&str> = Registry::all().requirements();
+    judged.extend(cases.iter().flat_map(|case| &case.steps).flat_map(|step| &step.decides).map(String::as_str));
+    let checked = Catalogue::v1().iter().filter(|r| r.party == Party::Agent && r.status == Status::Checked);
+    let idle: Vec<_> = checked.filter(|r| !judged.contains(r.id.as_str())).map(|r| r.id.clone()).collect();
+    none_of("called checked, without a check, a row of the shapes or a step that decides it", &idle);
+}
+
+#[test]
+fn every_check_judges_a_requirement_of_its_party() {
+    let catalogue = Catalogue::v1();
+    let checks = Registry::all().iter().map(|check| (check.requirement, Some(check.party)));
+    let rows = Registry::all().requirements().into_iter().map(|requirement| (requirement, None));
+    let mut wrong = BTreeSet::new();
+    for (id, party) in checks.chain(rows) {
+        match catalogue.find(id) {
+            None => wrong.insert(format!("{id}: not in the catalogue")),
+            Some(found) if party.is_some_and(|party| party != found.party) => wrong.insert(format!("{id}: binds the {}", found.party)),
+            Some(found) if !matches!(found.status, Status::Checked | Status::Probe) => wrong.insert(format!("{id}: called {}", found.status.name())),
+            Some(_) => false,
+        };
+    }
+    none_of("checks that do not fit the catalogue", &wrong.into_iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn cases_are_for_what_is_judged() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let ids: BTreeSet<&String> = case.requirements.iter().chain(case.steps.iter().flat_map(|step| &step.decides)).collect();
+        for id in ids {
+            match Catalogue::v1().find(id).map(|found| found.status) {
+                Some(Status::Planned) => wrong.push(format!("{}: {id} is only planned", case.id)),
+                Some(_) => {}
+                None => wrong.push(format!("{}: {id} is not in the catalogue", case.id)),
+            }
+        }
+    }
+    none_of("cases for what nothing judges", &wrong);
+}
+
+#[test]
+fn cases_name_their_schema_for_editors() {
+    let mut wrong = Vec::new();
+    for file in files("cases/v1").iter().filter(|file| file.ends_with(".yaml") && !file.contains("/include/")) {
+        let up = "../".repeat(file.matches('/').count());
+        let wanted = format!("# yaml-language-server: $schema={up}schemas/case.schema.json");
+        if read(file).lines().next() != Some(wanted.as_str()) {
+            wrong.push(format!("{file}: the first line should be `{wanted}`"));
+        }
+    }
+    none_of("cases that an editor does not know", &wrong);
+}

@@ -1,0 +1,41 @@
+//! What holds for the whole tree and no compiler sees: the order of the modules, what the catalogue promises, the
+//! published schemas, and that nothing lies around.
+
+mod catalogue;
+mod schemas;
+mod sources;
+mod tree;
+
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below a folder of the repository, by its path from the root, in order. What is built is left out.
+fn files(folder: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut folders = vec![PathBuf::from(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root().join(&folder)).expect("a folder of the repository").flatten() {
+            let path = folder.join(entry.file_name());
+            if !entry.path().is_dir() {
+                files.push(path.to_string_lossy().trim_start_matches("./").replace('\\', "/"));
+            } else if !["target", ".git"].iter().any(|name| path.ends_with(name)) {
+                folders.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(root().join(file)).expect("a text of the repository")
+}
+
+/// Fails with all that is wrong, a line each.
+fn none_of(what: &str, wrong: &[String]) {
+    assert!(wrong.is_empty(), "{what}:\n  {}", wrong.join("\n  "));
+}

@@ -1,0 +1,76 @@
+//! The contracts: the committed JSON Schemas of traces and reports are those of the types, and what the program really
+//! writes fits them. `ACP_BLESS=1` writes them anew; those of the files that people write are in `diagnostics`.
+
+use std::time::Duration;
+
+use acp_conformance::case::{Vocabulary, embedded};
+use acp_conformance::report::{Collector, model};
+use acp_conformance::requirement::Party;
+use acp_conformance::run::{Subject, run_case};
+use acp_conformance::trace::{self, Trace};
+use serde_json::{Value, json};
+
+use super::root;
+
+#[test]
+fn the_committed_schemas_are_those_of_the_types() {
+    for (name, schema) in [("report", model::schema()), ("trace", trace::file_schema())] {
+        let path = root().join(format!("schemas/{name}.schema.json"));
+        let wanted = serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n";
+        if std::env::var_os("ACP_BLESS").is_some() {
+            std::fs::write(&path, &wanted).expect("the schema can be written");
+        }
+        let fresh = std::fs::read_to_string(&path).is_ok_and(|found| found == wanted);
+        assert!(fresh, "{} is out of date; ACP_BLESS=1 cargo test --test tidy writes it anew", path.display());
+    }
+}
+
+#[test]
+fn what_is_really_written_fits_the_schemas() {
+    let trace = play();
+    let mut file = Vec::new();
+    trace.write(&mut file).expect("a trace can be written");
+    let text = String::from_utf8(file).expect("a trace is UTF-8");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    for kind in ["format", "line", "base64", "end", "stderr", "process", "step"] {
+        assert!(lines.iter().any(|line| line.get(kind).is_some()), "the trace has no `{kind}`:\n{text}");
+    }
+    lines.iter().for_each(|line| fits("trace", line));
+
+    let mut collector = Collector::new(Party::Agent, trace.header.command.clone());
+    collector.add(&trace, Duration::from_millis(3), Some("handshake.jsonl".to_owned()));
+    let report = serde_json::to_value(collector.finish(Duration::from_millis(4), true)).expect("a report is JSON");
+    assert_eq!(report["verdict"], "not-conformant");
+    assert!(report["requirements"].as_array().is_some_and(|all| all.iter().any(|one| one["findings"] != json!([]))));
+    fits("report", &report);
+}
+
+#[test]
+fn the_schemas_refuse_what_is_something_else() {
+    for (name, wrong) in [("trace", json!({ "n": 0 })), ("trace", json!({ "n": 0, "us": 1, "from": "nobody" })), ("report", json!({}))] {
+        assert!(!validator(name).is_valid(&wrong), "{name}: {wrong}");
+    }
+}
+
+/// A handshake with an agent that does much wrong, for the sake of everything that can stand in a trace.
+fn play() -> Trace {
+    let agent = r#"read hello; echo 'starting' >&2; printf '\377\n'
+        printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"shell"}}}\r\n'
+        read fence; printf '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}\n'
+        read end; printf 'bye'; exit 3"#;
+    let (cases, _) = embedded(&Vocabulary::v1());
+    let case = cases.iter().find(|case| case.id == "v1/agent/init/handshake").expect("the case is embedded");
+    let here = std::env::current_dir().expect("a current directory");
+    run_case(case, &Subject::new(["sh", "-c", agent].map(str::to_owned).to_vec(), here))
+}
+
+fn validator(name: &str) -> jsonschema::Validator {
+    let text = super::read(&format!("schemas/{name}.schema.json"));
+    let schema: Value = serde_json::from_str(&text).expect("a schema is JSON");
+    jsonschema::validator_for(&schema).expect("a sound schema")
+}
+
+fn fits(name: &str, value: &Value) {
+    let problems: Vec<_> = validator(name).iter_errors(value).map(|problem| format!("{}: {problem}", problem.instance_path())).collect();
+    assert!(problems.is_empty(), "{value}\n{problems:#?}");
+}

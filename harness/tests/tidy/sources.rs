@@ -1,0 +1,123 @@
+//! The sources: which module uses which, how long files are, and who does input and output.
+
+use super::{files, none_of, read};
+
+/// The modules; each uses only those before it.
+const ORDER: [&str; 17] = [
+    "source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "case", "profile", "fault",
+    "judge", "peer", "run", "report", "cargo_test", "cli",
+];
+
+/// What a module does without although it stands before it: reports look at what was recorded, not at what is done, and
+/// the judge knows traces alone.
+const APART: [(&str, &str); 8] = [
+    ("report", "peer"), ("report", "run"), ("report", "fault"), ("judge", "case"), ("judge", "profile"), ("judge", "fault"),
+    ("peer", "judge"), ("run", "judge"),
+];
+
+/// Modules without input, output, clock or threads, apart from the files that read folders.
+const PURE: [&str; 9] = ["source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "judge"];
+
+const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "tokio::", "Instant::now", "SystemTime"];
+
+const LONGEST: usize = 600;
+
+#[test]
+fn modules_use_only_what_stands_before_them() {
+    let mut wrong = Vec::new();
+    for file in files("harness/src") {
+        let Some(module) = module(&file).filter(|module| !["lib", "main"].contains(module)) else { continue };
+        let Some(place) = ORDER.iter().position(|known| *known == module) else {
+            wrong.push(format!("{file}: the module `{module}` has no place in the order"));
+            continue;
+        };
+        for (line, used) in uses(&read(&file)) {
+            let later = ORDER.iter().position(|known| *known == used).is_none_or(|used| used > place);
+            if later || APART.contains(&(module, used.as_str())) {
+                wrong.push(format!("{file}:{line}: `{module}` must not use `{used}`"));
+            }
+        }
+    }
+    none_of("modules out of order", &wrong);
+}
+
+#[test]
+fn pure_modules_are_pure() {
+    let mut wrong = Vec::new();
+    for file in files("harness/src").iter().filter(|file| module(file).is_some_and(|module| PURE.contains(&module))) {
+        let text = read(file);
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let found = IMPURE.iter().filter(|word| lines(code).any(|(_, line)| line.contains(**word)));
+        wrong.extend(found.map(|word| format!("{file}: `{word}`")));
+    }
+    none_of("input, output or a clock where there is none", &wrong);
+}
+
+#[test]
+fn files_are_short() {
+    let rust = files("harness").into_iter().filter(|file| file.ends_with(".rs"));
+    let long = rust.map(|file| (read(&file).lines().count(), file)).filter(|(lines, _)| *lines > LONGEST);
+    none_of("files to split", &long.map(|(lines, file)| format!("{file}: {lines} lines")).collect::<Vec<_>>());
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let rust = files("harness").into_iter().chain(["build.rs".to_owned()]).filter(|file| file.ends_with(".rs"));
+    let bare: Vec<_> = rust.filter(|file| !read(file).starts_with("//!")).collect();
+    none_of("files without a header", &bare);
+}
+
+/// The module of the main package that a file belongs to.
+fn module(file: &str) -> Option<&str> {
+    file.strip_prefix("harness/src/")?.split(['/', '.']).next()
+}
+
+/// The modules that are named from the root of the package, with the 1-based line.
+fn uses(text: &str) -> Vec<(usize, String)> {
+    let mut uses = Vec::new();
+    for (number, line) in lines(text) {
+        for rest in line.split("crate::").skip(1) {
+            match rest.strip_prefix('{') {
+                Some(group) => uses.extend(members(group).into_iter().map(|name| (number, name))),
+                None => uses.push((number, first_word(rest))),
+            }
+        }
+    }
+    uses
+}
+
+/// The names right inside of a group of one line, such as `fault, profile::{self, Profile}}`.
+fn members(group: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let (mut depth, mut begins) = (0, true);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => begins = true,
+            c if begins && !c.is_whitespace() => {
+                names.push(first_word(&group[at..]));
+                begins = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn first_word(text: &str) -> String {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn groups_are_read() {
+    let text = "// crate::cli\nuse crate::{fault, profile::{self, Profile}};\nlet x = crate::wire::y(crate::trace::Z);\n";
+    let named = uses(text).into_iter().map(|(line, name)| format!("{line} {name}")).collect::<Vec<_>>();
+    assert_eq!(named, ["2 fault", "2 profile", "3 wire", "3 trace"]);
+}
+
+/// The lines of code, without comments.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(index, line)| (index + 1, line)).filter(|(_, line)| !line.trim_start().starts_with("//"))
+}

@@ -1,0 +1,43 @@
+//! The files of the repository: no snapshot without a test, and no path of somebody's machine.
+
+use super::{files, none_of, read, root};
+
+/// Conversations that are made up, where a folder of that name is what the test is about.
+const MADE_UP: &str = "harness/tests/traces/";
+
+#[test]
+fn every_snapshot_has_its_source() {
+    let mut wrong = Vec::new();
+    for file in files("snapshots").iter().filter(|file| !file.ends_with(".snap.new")) {
+        let text = read(file);
+        let named = |key: &str| text.lines().take(6).find_map(|line| line.strip_prefix(key)).map(str::trim);
+        match named("source:") {
+            None => wrong.push(format!("{file}: it is no snapshot")),
+            Some(source) if !root().join(source).is_file() => wrong.push(format!("{file}: there is no {source}")),
+            Some(_) => {}
+        }
+        if let Some(input) = named("input_file:").filter(|input| !root().join(input).is_file()) {
+            wrong.push(format!("{file}: there is no {input}"));
+        }
+        if !["diagnostics/", "transcripts/", "reports/"].iter().any(|folder| file["snapshots/".len()..].starts_with(folder)) {
+            wrong.push(format!("{file}: no test looks into this folder"));
+        }
+    }
+    none_of("snapshots that nothing makes", &wrong);
+}
+
+#[test]
+fn nothing_names_a_path_of_one_machine() {
+    let folders = ["work", "tmp", "home", "Users"].map(|name| format!("/{name}/"));
+    let mut wrong = Vec::new();
+    for file in files(".").iter().filter(|file| !file.starts_with(MADE_UP) && !file.ends_with(".snap.new")) {
+        let Ok(text) = std::fs::read_to_string(root().join(file)) else { continue };
+        for (index, line) in text.lines().enumerate() {
+            // A path begins where nothing that could be part of one stands before it.
+            let begins = |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-<>}*/".contains(c));
+            let named = folders.iter().find(|folder| line.match_indices(folder.as_str()).any(|(at, _)| begins(at)));
+            wrong.extend(named.map(|folder| format!("{file}:{}: {folder}…", index + 1)));
+        }
+    }
+    none_of("paths of one machine", &wrong);
+}
