@@ -81,7 +81,8 @@ fn a_flood_is_stopped() {
 
 #[test]
 fn a_line_of_64_mib_is_kept_whole() {
-    let trace = meet(&format!("{ANSWER}; printf '\"'; head -c 67108864 /dev/zero | tr '\\0' x; printf '\"\\n'; sleep 1000"));
+    let trace =
+        meet(&format!("{ANSWER}; printf '\"'; head -c 67108864 /dev/zero | tr '\\0' x; printf '\"\\n'; sleep 1000"));
     let longest = trace.events.iter().filter_map(|event| match &event.what {
         What::Line { bytes, .. } => Some(bytes.len()),
         _ => None,
@@ -94,7 +95,9 @@ fn a_line_of_64_mib_is_kept_whole() {
 fn bytes_that_are_no_text_and_depth_that_is_no_json_of_ours_are_recorded() {
     let trace = meet(&format!("{ANSWER}; printf '{{\"a\":\"\\377\"}}\\n'"));
     assert_eq!(verdict(&trace, "transport.utf8.agent"), Verdict::Fail);
-    let deep = meet(&format!("{ANSWER}; head -c 10000 /dev/zero | tr '\\0' '['; head -c 10000 /dev/zero | tr '\\0' ']'; echo"));
+    let deep = meet(&format!(
+        "{ANSWER}; head -c 10000 /dev/zero | tr '\\0' '['; head -c 10000 /dev/zero | tr '\\0' ']'; echo"
+    ));
     let judgement = judge(&deep, Edition::v1());
     let accused: Vec<_> = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail).collect();
     assert!(accused.iter().all(|(id, _)| !id.starts_with("transport.")), "deep nesting is legal: {accused:?}");

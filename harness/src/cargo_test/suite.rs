@@ -83,7 +83,7 @@ impl Suite {
         }
         let result = self.result(index);
         let CaseReport { id, verdict, .. } = &result.report;
-        let reason = result.report.reason.as_deref().unwrap_or_default();
+        let reason = result.report.reason.as_deref().and_then(|reason| reason.lines().next()).unwrap_or_default();
         let expected = self.expected(id);
         if let Some(obstacle) = &result.obstacle {
             return Err(obstacle.into());
@@ -91,7 +91,8 @@ impl Suite {
         if *verdict == Verdict::HarnessError {
             return Err(format!("the harness itself failed, and nothing is said about the agent: {reason}").into());
         }
-        let broken: Vec<&RequirementReport> = result.broken.iter().filter(|broken| self.decides(broken.level)).collect();
+        let broken: Vec<&RequirementReport> =
+            result.broken.iter().filter(|broken| self.decides(broken.level)).collect();
         if !broken.is_empty() {
             return self.broken(index, &broken, expected);
         }
@@ -225,7 +226,9 @@ mod tests {
     fn a_verdict_becomes_the_outcome_of_a_test() {
         assert_eq!(tested(agent("1")), Ok(String::new()));
         let failure = tested(agent("\"1\"").env("KEY", "secret")).expect_err("the version is a text");
-        for part in ["init.version-integer.agent", "MUST", "#", "--case v1/agent/init/handshake --env KEY=\"$KEY\" -- sh -c"] {
+        for part in
+            ["init.version-integer.agent", "MUST", "#", "--case v1/agent/init/handshake --env KEY=\"$KEY\" -- sh -c"]
+        {
             assert!(failure.contains(part), "{part}: {failure}");
         }
         assert!(!failure.contains("secret") && !failure.contains('\u{1b}'), "{failure}");
@@ -250,7 +253,8 @@ mod tests {
     #[test]
     fn an_expectation_about_a_requirement_has_to_be_true_somewhere() {
         assert_eq!(expectation(agent("\"1\"").expect_failure("init.version-integer.agent", "known")), Ok(()));
-        let misspelt = expectation(agent("1").expect_failure("cancel.stop-raeson", "known")).expect_err("it is misspelt");
+        let misspelt =
+            expectation(agent("1").expect_failure("cancel.stop-raeson", "known")).expect_err("it is misspelt");
         assert!(misspelt.contains("did you mean `cancel.stop-reason`?"), "{misspelt}");
     }
 }

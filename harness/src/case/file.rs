@@ -242,6 +242,8 @@ pub struct ReplyFile {
     pub equals: Option<String>,
     /// Text that must not be in it.
     pub lacks: Option<String>,
+    /// `false`: there must be some text, whatever it says.
+    pub empty: Option<bool>,
     /// The requirements that this decides.
     #[serde(default)]
     pub decides: OneOrMany,

@@ -98,6 +98,8 @@ impl Checker<'_> {
                     let problem =
                         self.scope.ask(&spot.down("id"), label, subject, &method).err().map(|problem| *problem);
                     self.note(problem);
+                    // What the case answers, or asks under the same id, may come behind a request that is only hoped for.
+                    self.scope.bind(&format!("{label}-id"));
                 }
                 let params = params.and_then(|params| self.pattern(&spot.down("params"), &params, !never));
                 IncomingBody::Call { label, method, params }

@@ -285,6 +285,8 @@ pub struct ReplyText {
     pub equals: Option<Template>,
     /// Text that must not be in it.
     pub lacks: Option<Template>,
+    /// Whether there must be none at all, or some.
+    pub empty: Option<bool>,
 }
 
 /// A look at a file.

@@ -13,7 +13,7 @@ use crate::requirement::Party;
 use crate::source::{SourceFile, Span};
 
 /// The names that have a value in every case.
-pub(crate) const BUILT_IN: [&str; 4] = ["cwd", "home", "client-capabilities", "agent-capabilities"];
+pub(crate) const BUILT_IN: [&str; 5] = ["cwd", "home", "start", "client-capabilities", "agent-capabilities"];
 
 /// The mistake because of which something is not taken.
 pub(crate) type Refusal = Box<Diagnostic>;

@@ -202,9 +202,9 @@ impl Checker<'_> {
             }
             Some(_) => {}
         }
-        if reply.contains.is_none() && reply.equals.is_none() && reply.lacks.is_none() {
+        if reply.contains.is_none() && reply.equals.is_none() && reply.lacks.is_none() && reply.empty.is_none() {
             let problem = spot.key_error("case::reply", "nothing is asked of the reply");
-            self.problems.push(problem.help("give at least one of `contains`, `equals`, `lacks`"));
+            self.problems.push(problem.help("give at least one of `contains`, `equals`, `lacks`, `empty`"));
         }
         let action = Action::Reply(ReplyText {
             label,
@@ -212,6 +212,7 @@ impl Checker<'_> {
             contains: self.template(spot, "contains", reply.contains),
             equals: self.template(spot, "equals", reply.equals),
             lacks: self.template(spot, "lacks", reply.lacks),
+            empty: reply.empty,
         });
         let decides = self.decides(spot, &reply.decides);
         self.push(spot, action, decides, None);

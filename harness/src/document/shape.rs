@@ -84,7 +84,9 @@ impl Shape {
             // A value of another type is a mistake of its own.
             Kind::Constant { expected_value } if error.instance().is_boolean() => {
                 let message = format!("`{}` is not allowed here", error.instance());
-                document.error("file::unknown-value", at, message).help(format!("write `{expected_value}`, or leave it out"))
+                document
+                    .error("file::unknown-value", at, message)
+                    .help(format!("write `{expected_value}`, or leave it out"))
             }
             Kind::Constant { .. } => return Vec::new(),
             Kind::Minimum { limit } => {

@@ -40,7 +40,15 @@ impl Planted {
     #[must_use]
     pub fn injector(&self) -> Injector {
         let (fault, fired) = (Arc::clone(&self.fault), Arc::clone(&self.fired));
-        Injector { fault, fired, asked: HashMap::new(), matched: 0, matched_until: 0, held: Vec::new(), foreign: HashMap::new() }
+        Injector {
+            fault,
+            fired,
+            asked: HashMap::new(),
+            matched: 0,
+            matched_until: 0,
+            held: Vec::new(),
+            foreign: HashMap::new(),
+        }
     }
 }
 
@@ -114,10 +122,13 @@ impl Injector {
 
     /// Takes note of requests in what comes out that the process did not send so.
     fn note_foreign(&mut self, own: Option<Value>, lines: &[Frame]) {
-        let ids: Vec<Value> = lines.iter().filter_map(|frame| match read_line(&frame.bytes) {
-            Content::One { value, .. } => request_id(&value),
-            _ => None,
-        }).collect();
+        let ids: Vec<Value> = lines
+            .iter()
+            .filter_map(|frame| match read_line(&frame.bytes) {
+                Content::One { value, .. } => request_id(&value),
+                _ => None,
+            })
+            .collect();
         let mut lost = own.clone().filter(|own| !ids.contains(own));
         for id in ids.iter().filter(|id| Some(*id) != own.as_ref()) {
             self.foreign.insert(RpcId::new(id), lost.take());
@@ -268,7 +279,9 @@ mod tests {
         );
         let mut injector = Planted::new(fault.expect("a fault")).injector();
         let _ = injector.received(line(b"{\"id\":1,\"method\":\"fs/read_text_file\"}".to_vec()));
-        let reaches = |text: &[u8], injector: &mut Injector| injector.sent(text).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let reaches = |text: &[u8], injector: &mut Injector| {
+            injector.sent(text).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        };
         assert_eq!(reaches(b"{\"id\":true,\"result\":{}}", &mut injector).as_deref(), Some("{\"id\":1,\"result\":{}}"));
         assert_eq!(reaches(b"{\"id\":9,\"result\":{}}", &mut injector), None);
         assert_eq!(reaches(b"{\"id\":2,\"result\":{}}", &mut injector).as_deref(), Some("{\"id\":2,\"result\":{}}"));

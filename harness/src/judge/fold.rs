@@ -60,7 +60,7 @@ impl Fold {
                         check(moment, &line, ruling);
                     }
                 });
-                self.talk.course.line(event.n, *from, bytes);
+                self.talk.course.line(event.n, *from, &line);
                 self.content(*from, &content, *deliberate);
                 self.talk.course.last_line.insert(*from, self.now);
             }
@@ -187,8 +187,10 @@ impl Fold {
                 }
             }
         }
-        if let Some(exchange) = &exchange {
-            self.talk.course.response(self.now, exchange, outcome);
+        match &exchange {
+            Some(exchange) => self.talk.course.response(self.now, exchange, outcome),
+            None if from == Party::Agent => self.talk.course.stray(self.now.0, &answer),
+            None => {}
         }
         if let Some(id) = id {
             self.talk.apply_response(self.now.0, from, id, outcome);

@@ -43,6 +43,7 @@ fn look_for_call(script: &mut Script<'_>, line: &Incoming) -> Found {
         }
         if let (IncomingBody::Call { label: Some(label), .. }, Some(id)) = (&line.body, seen.value.get("id")) {
             script.bindings.set(request_name(label), id.clone());
+            script.bindings.set(format!("{label}-id"), id.clone());
         }
         let n = seen.n;
         script.driver.inbox[index].taken = true;

@@ -20,6 +20,7 @@ pub(super) fn reply(script: &mut Script<'_>, look: &ReplyText) -> Report {
             .map(|t| (text.contains(&t), format!("a reply that contains {t:?}"))),
         look.equals.as_ref().map(|t| t.render(bindings)).map(|t| (text == t, format!("the reply {t:?}"))),
         look.lacks.as_ref().map(|t| t.render(bindings)).map(|t| (!text.contains(&t), format!("a reply without {t:?}"))),
+        look.empty.map(|empty| (text.is_empty() == empty, format!("{} reply", if empty { "no" } else { "some" }))),
     ];
     let events = script.driver.asked.get(&look.label).map(|asked| asked.n).into_iter().collect();
     match wanted.into_iter().flatten().find(|(good, _)| !good) {

@@ -86,7 +86,9 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
         limits = limits.with(&planted.fault.limits);
     }
     let paths = (sandbox.workspace().display().to_string(), sandbox.home().display().to_string());
-    let bindings = Bindings::for_case(case, &paths.0, &paths.1);
+    let mut bindings = Bindings::for_case(case, &paths.0, &paths.1);
+    let start = subject.cwd.canonicalize().unwrap_or_else(|_| subject.cwd.clone());
+    bindings.set("start", Value::from(start.display().to_string()));
     let mut script = Script {
         case,
         subject,
@@ -181,16 +183,22 @@ impl Script<'_> {
         }
     }
 
-    /// Records how a step went. Only what was sent as written leaves no event behind: its lines are in the trace.
+    /// Records how a step went. What was sent as written leaves no event behind, since its lines are in the trace, nor does
+    /// a look that found everything as it should be and decides nothing.
     fn note(&mut self, step: &Step, report: Report) -> Next {
         let stop = match report.outcome {
+            Outcome::Missed if report.kind == StepKind::Send => Next::Stop,
             Outcome::Done | Outcome::Missed => Next::GoOn,
             // A wrong text or file decides its requirement; the conversation itself goes on as written.
             Outcome::Contradicted if matches!(report.kind, StepKind::Reply | StepKind::File) => Next::GoOn,
             _ => Next::Stop,
         };
-        let silent = report.outcome == Outcome::Done && step.decides.is_empty() && report.kind != StepKind::Fence;
-        let missed = report.outcome == Outcome::Missed;
+        let matched = matches!(report.kind, StepKind::Must | StepKind::Hope) && !report.events.is_empty();
+        let telling = matched || report.kind == StepKind::Fence || !step.decides.is_empty();
+        let silent = report.outcome == Outcome::Done && !telling;
+        // A wrong text or file without a requirement of its own is no more than a hope.
+        let undecided = report.outcome == Outcome::Contradicted && step.decides.is_empty();
+        let missed = report.outcome == Outcome::Missed || undecided;
         if !silent && report.kind != StepKind::Never {
             self.record(step, report);
         }
@@ -217,10 +225,19 @@ impl Script<'_> {
         let mut written = Vec::new();
         let mut asked = Vec::new();
         let mut cancelled = Vec::new();
+        if let Some(label) = lines.iter().find_map(|line| self.unasked(line)) {
+            // The subject was hoped to ask, and did not; what the transcript says next makes no sense without it.
+            let seen = format!("the agent did not make the request `{label}`, which the case would answer now");
+            return Report { seen, ..Report::new(StepKind::Send, Outcome::Missed) };
+        }
         for line in lines {
             let message = match self.message(written.len(), line, &mut asked, &mut cancelled) {
                 Ok(message) => message,
-                Err(fault) => return Report { seen: fault, ..Report::new(StepKind::Send, Outcome::HarnessError) },
+                Err(fault) => {
+                    // A request that was hoped for in vain cannot be answered.
+                    let outcome = if self.missed { Outcome::Missed } else { Outcome::HarnessError };
+                    return Report { seen: fault, ..Report::new(StepKind::Send, outcome) };
+                }
             };
             written.push(Written { bytes: message.to_string().into_bytes(), deliberate: line.illegal });
         }
@@ -250,7 +267,8 @@ impl Script<'_> {
     ) -> Result<Value, String> {
         match &line.body {
             Body::Request { label, method, params, wire_id } => {
-                let id = wire_id.clone().unwrap_or_else(|| self.driver.fresh_id());
+                let own = wire_id.as_ref().map(|id| self.bindings.interpolate(id));
+                let id = own.unwrap_or_else(|| self.driver.fresh_id());
                 let params = self.params(method, params.as_ref());
                 self.sound(line, Kind::Request, method, params.as_ref())?;
                 let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
@@ -273,10 +291,10 @@ impl Script<'_> {
                 Ok(message)
             }
             Body::Result { label, result } => Ok(
-                json!({ "jsonrpc": "2.0", "id": self.received_id(label)?, "result": self.bindings.interpolate(result) }),
+                json!({ "jsonrpc": "2.0", "id": self.received_id(label), "result": self.bindings.interpolate(result) }),
             ),
             Body::Error { label, error } => Ok(
-                json!({ "jsonrpc": "2.0", "id": self.received_id(label)?, "error": self.bindings.interpolate(error) }),
+                json!({ "jsonrpc": "2.0", "id": self.received_id(label), "error": self.bindings.interpolate(error) }),
             ),
         }
     }
@@ -293,7 +311,8 @@ impl Script<'_> {
         };
         let empty = json!({});
         let params = params.unwrap_or(&empty);
-        match edition.stable.problems(&known.params, params).iter().find(|problem| !problem.is_null_capability(params)) {
+        match edition.stable.problems(&known.params, params).iter().find(|problem| !problem.is_null_capability(params))
+        {
             None => Ok(()),
             Some(problem) => Err(format!(
                 "the case sends params of {method} that break the schema at {}: {}; mark the line `illegal: true` if that is meant",
@@ -302,9 +321,19 @@ impl Script<'_> {
         }
     }
 
-    fn received_id(&self, label: &str) -> Result<Value, String> {
-        let id = self.bindings.get(&expect::request_name(label)).cloned();
-        id.ok_or_else(|| format!("the request `{label}` of the subject has not come, so it cannot be answered"))
+    /// The label of the subject's request that the line answers, or whose id it takes, when that request has not come.
+    fn unasked<'l>(&self, line: &'l Outgoing) -> Option<&'l str> {
+        let label = match &line.body {
+            Body::Result { label, .. } | Body::Error { label, .. } => label,
+            Body::Request { wire_id, .. } => wire_id.as_ref()?.as_str()?.strip_prefix('<')?.strip_suffix("-id>")?,
+            Body::Notification { .. } => return None,
+        };
+        self.bindings.get(&expect::request_name(label)).is_none().then_some(label)
+    }
+
+    /// The id of a request of the subject that has come.
+    fn received_id(&self, label: &str) -> Value {
+        self.bindings.get(&expect::request_name(label)).cloned().unwrap_or_default()
     }
 
     fn raw(&mut self, raw: &RawBytes) -> Report {
@@ -392,8 +421,14 @@ impl Script<'_> {
     async fn hope(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> Report {
         let deadline = self.deadline(line, within);
         loop {
-            if let Found::Matched(report) = expect::look_for(self, line) {
-                return Report { kind: StepKind::Hope, ..report };
+            match expect::look_for(self, line) {
+                Found::Matched(report) => return Report { kind: StepKind::Hope, ..report },
+                Found::Contradicted(report) => {
+                    let login = report.outcome == Outcome::LoginNeeded;
+                    let outcome = if login { Outcome::LoginNeeded } else { Outcome::Missed };
+                    return Report { kind: StepKind::Hope, outcome, ..report };
+                }
+                Found::NotYet => {}
             }
             let passed = expect::passed(self, index);
             if passed || self.driver.life.output_ended || !self.driver.step(deadline).await {

@@ -2,11 +2,10 @@
 //!
 //! Two directions have no common order: whether the tester wrote its next line just before or just after something that
 //! it did not wait for is an accident. So lines are put into one order that the accident cannot change. The lines of
-//! each party stay in their own order, and a line of the client stands as early as what it waited for allows: the
-//! answers that it had, the lines that recorded steps before it matched, and the request that it answers. Standard error
-//! has no order to the messages and is left out. What remains open is the order in which *one* party says independent
-//! things, such as the answers to two requests that run at once, and whether an answer that nobody waits for came before
-//! the next line of the client.
+//! each party stay in their own order, and a line of the client stands as early as what it waited for allows: the lines
+//! that steps before it matched, and the request that it answers. Standard error has no order to the messages and is
+//! left out. What remains open is only the order in which *one* party says independent things, such as the answers to
+//! two requests that run at once.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Value, json};
 
-use super::event::{Event, Outcome, ProcessEvent, What};
+use super::event::{Event, Outcome, ProcessEvent, StepKind, What};
 use super::redact::Redactor;
 use crate::requirement::Party;
 use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
@@ -62,20 +61,21 @@ fn content(from: Party, bytes: &[u8], redactor: &mut Redactor) -> String {
 
 /// A message by its parts, if there is nothing else in it.
 fn parts(message: &Value) -> Option<String> {
-    let id = |id: Option<&Value>| id.map_or_else(String::new, |id| id.as_str().map_or("null ".to_owned(), |id| format!("{id} ")));
+    let named = |id: &Value| id.as_str().map_or("null ".to_owned(), |id| format!("{id} "));
+    let named = |id: Option<&Value>| id.map_or_else(String::new, named);
     let mut whole = json!({ "jsonrpc": "2.0" });
     let text = match Envelope::of(message) {
         Envelope::Call(call) => {
             let members = [("id", call.id), ("method", message.get("method")), ("params", call.params)];
             put(&mut whole, &members);
             let params = call.params.map_or_else(String::new, |params| format!(" {}", spaced(params)));
-            format!("{}{}{params}", id(call.id), call.method)
+            format!("{}{}{params}", named(call.id), call.method)
         }
         Envelope::Response { id: of, result, error } => {
             put(&mut whole, &[("id", of), ("result", result), ("error", error)]);
             match (result, error) {
-                (Some(result), None) => format!("{}result {}", id(of), spaced(result)),
-                (None, Some(error)) => format!("{}error {}", id(of), spaced(error)),
+                (Some(result), None) => format!("{}result {}", named(of), spaced(result)),
+                (None, Some(error)) => format!("{}error {}", named(of), spaced(error)),
                 _ => return None,
             }
         }
@@ -120,37 +120,44 @@ fn in_order(events: &[Event]) -> Vec<&Event> {
 struct Waits {
     /// By the event of the line.
     lines: BTreeMap<usize, usize>,
+    /// Where the messages of the agent stand that have an id.
+    requests: BTreeMap<RpcId, usize>,
+    answers: BTreeMap<RpcId, usize>,
 }
 
 impl Waits {
     fn of(events: &[Event]) -> Self {
         let mut waits = Self::default();
-        let mut requests = BTreeMap::new();
+        // A recording of other traffic has no steps; then every answer counts as waited for.
+        let scripted = events.iter().any(|event| matches!(&event.what, What::Step(_)));
         let mut latest = None;
         for event in events {
-            match &event.what {
+            let waited = match &event.what {
                 What::Step(step) if step.outcome == Outcome::Done => {
-                    latest = latest.max(step.events.iter().copied().filter(|&n| is_of_agent(events, n)).max());
+                    let fence = step.events.first().filter(|_| step.kind == StepKind::Fence);
+                    let answer = fence.and_then(|&n| waits.answers.get(&id(&events.get(n)?.what)?.1).copied());
+                    latest =
+                        latest.max(answer).max(step.events.iter().copied().filter(|&n| is_of_agent(events, n)).max());
+                    continue;
                 }
-                What::Line { from, bytes, .. } => {
-                    let content = read_line(bytes);
-                    let id = match &content {
-                        Content::One { value, .. } => id(value),
-                        _ => None,
-                    };
-                    match (from, id) {
-                        (Party::Agent, Some((Form::Request, id))) => drop(requests.insert(id, event.n)),
-                        (Party::Agent, Some((Form::Response, _))) => latest = Some(event.n),
-                        (Party::Client, Some((Form::Response, id))) => {
-                            waits.lines.extend(latest.max(requests.get(&id).copied()).map(|n| (event.n, n)));
+                What::Line { from: Party::Agent, .. } => {
+                    match id(&event.what) {
+                        Some((Form::Request, id)) => drop(waits.requests.insert(id, event.n)),
+                        Some((Form::Response, id)) => {
+                            waits.answers.insert(id, event.n);
+                            latest = if scripted { latest } else { Some(event.n) };
                         }
-                        (Party::Client, _) => waits.lines.extend(latest.map(|n| (event.n, n))),
-                        (Party::Agent, None) => {}
+                        None => {}
                     }
+                    continue;
                 }
-                What::Process(_) => waits.lines.extend(latest.map(|n| (event.n, n))),
-                _ => {}
-            }
+                What::Line { from: Party::Client, .. } => match id(&event.what) {
+                    Some((Form::Response, id)) => latest.max(waits.requests.get(&id).copied()),
+                    _ => latest,
+                },
+                _ => latest,
+            };
+            waits.lines.extend(waited.map(|n| (event.n, n)));
         }
         waits
     }
@@ -165,8 +172,11 @@ enum Form {
     Response,
 }
 
-fn id(message: &Value) -> Option<(Form, RpcId)> {
-    match Envelope::of(message) {
+/// The id of a message, with what it is the id of.
+fn id(what: &What) -> Option<(Form, RpcId)> {
+    let What::Line { bytes, .. } = what else { return None };
+    let Content::One { value, .. } = read_line(bytes) else { return None };
+    match Envelope::of(&value) {
         Envelope::Call(call) => call.id.map(|id| (Form::Request, RpcId::new(id))),
         Envelope::Response { id, .. } => id.map(|id| (Form::Response, RpcId::new(id))),
         Envelope::Unclear => None,
@@ -203,7 +213,7 @@ impl Formatter for Spaced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{StepEvent, StepKind};
+    use crate::trace::StepEvent;
 
     fn line(from: Party, text: &str) -> What {
         What::Line { from, bytes: text.as_bytes().to_vec(), end: LineEnd::Lf, deliberate: false }

@@ -183,7 +183,8 @@ mod tests {
         );
         let opened = redactor.message(Party::Agent, &json!({ "id": 7, "result": { "sessionId": "sess-abcdef" } }));
         assert_eq!(opened, json!({ "id": "<client-request-1>", "result": { "sessionId": "<session-1>" } }));
-        let asked = json!({ "id": 7, "method": "fs/read_text_file", "params": { "path": "/x/acp-1/work/a", "line": 7 } });
+        let asked =
+            json!({ "id": 7, "method": "fs/read_text_file", "params": { "path": "/x/acp-1/work/a", "line": 7 } });
         assert_eq!(
             redactor.message(Party::Agent, &asked),
             json!({ "id": "<agent-request-1>", "method": "fs/read_text_file", "params": { "path": "<cwd>/a", "line": 7 } })
@@ -197,12 +198,10 @@ mod tests {
     fn ids_of_different_types_are_different() {
         let mut redactor = Redactor::new();
         let mut id = |id: Value| redactor.message(Party::Client, &json!({ "id": id, "method": "m" }))["id"].clone();
-        assert_eq!([id(json!(1)), id(json!("1")), id(json!(1.0)), id(Value::Null)].map(|id| id.to_string()), [
-            "\"<client-request-1>\"",
-            "\"<client-request-2>\"",
-            "\"<client-request-1>\"",
-            "null"
-        ]);
+        assert_eq!(
+            [id(json!(1)), id(json!("1")), id(json!(1.0)), id(Value::Null)].map(|id| id.to_string()),
+            ["\"<client-request-1>\"", "\"<client-request-2>\"", "\"<client-request-1>\"", "null"]
+        );
     }
 
     #[test]

@@ -31,8 +31,12 @@ fn every_check_judges_a_requirement_of_its_party() {
     for (id, party) in checks.chain(rows) {
         match catalogue.find(id) {
             None => wrong.insert(format!("{id}: not in the catalogue")),
-            Some(found) if party.is_some_and(|party| party != found.party) => wrong.insert(format!("{id}: binds the {}", found.party)),
-            Some(found) if !matches!(found.status, Status::Checked | Status::Probe) => wrong.insert(format!("{id}: called {}", found.status.name())),
+            Some(found) if party.is_some_and(|party| party != found.party) => {
+                wrong.insert(format!("{id}: binds the {}", found.party))
+            }
+            Some(found) if !matches!(found.status, Status::Checked | Status::Probe) => {
+                wrong.insert(format!("{id}: called {}", found.status.name()))
+            }
             Some(_) => false,
         };
     }
@@ -43,7 +47,8 @@ fn every_check_judges_a_requirement_of_its_party() {
 fn cases_are_for_what_is_judged() {
     let mut wrong = Vec::new();
     for case in cases() {
-        let ids: BTreeSet<&String> = case.requirements.iter().chain(case.steps.iter().flat_map(|step| &step.decides)).collect();
+        let ids: BTreeSet<&String> =
+            case.requirements.iter().chain(case.steps.iter().flat_map(|step| &step.decides)).collect();
         for id in ids {
             match Catalogue::v1().find(id).map(|found| found.status) {
                 Some(Status::Planned) => wrong.push(format!("{}: {id} is only planned", case.id)),

@@ -47,7 +47,9 @@ fn what_is_really_written_fits_the_schemas() {
 
 #[test]
 fn the_schemas_refuse_what_is_something_else() {
-    for (name, wrong) in [("trace", json!({ "n": 0 })), ("trace", json!({ "n": 0, "us": 1, "from": "nobody" })), ("report", json!({}))] {
+    for (name, wrong) in
+        [("trace", json!({ "n": 0 })), ("trace", json!({ "n": 0, "us": 1, "from": "nobody" })), ("report", json!({}))]
+    {
         assert!(!validator(name).is_valid(&wrong), "{name}: {wrong}");
     }
 }
@@ -71,6 +73,7 @@ fn validator(name: &str) -> jsonschema::Validator {
 }
 
 fn fits(name: &str, value: &Value) {
-    let problems: Vec<_> = validator(name).iter_errors(value).map(|problem| format!("{}: {problem}", problem.instance_path())).collect();
+    let problems: Vec<_> =
+        validator(name).iter_errors(value).map(|problem| format!("{}: {problem}", problem.instance_path())).collect();
     assert!(problems.is_empty(), "{value}\n{problems:#?}");
 }

@@ -4,19 +4,41 @@ use super::{files, none_of, read};
 
 /// The modules; each uses only those before it.
 const ORDER: [&str; 17] = [
-    "source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "case", "profile", "fault",
-    "judge", "peer", "run", "report", "cargo_test", "cli",
+    "source",
+    "diagnostic",
+    "document",
+    "requirement",
+    "verdict",
+    "wire",
+    "trace",
+    "protocol",
+    "case",
+    "profile",
+    "fault",
+    "judge",
+    "peer",
+    "run",
+    "report",
+    "cargo_test",
+    "cli",
 ];
 
 /// What a module does without although it stands before it: reports look at what was recorded, not at what is done, and
 /// the judge knows traces alone.
 const APART: [(&str, &str); 8] = [
-    ("report", "peer"), ("report", "run"), ("report", "fault"), ("judge", "case"), ("judge", "profile"), ("judge", "fault"),
-    ("peer", "judge"), ("run", "judge"),
+    ("report", "peer"),
+    ("report", "run"),
+    ("report", "fault"),
+    ("judge", "case"),
+    ("judge", "profile"),
+    ("judge", "fault"),
+    ("peer", "judge"),
+    ("run", "judge"),
 ];
 
 /// Modules without input, output, clock or threads, apart from the files that read folders.
-const PURE: [&str; 9] = ["source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "judge"];
+const PURE: [&str; 9] =
+    ["source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "judge"];
 
 const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "tokio::", "Instant::now", "SystemTime"];
 
@@ -112,12 +134,16 @@ fn first_word(text: &str) -> String {
 
 #[test]
 fn groups_are_read() {
-    let text = "// crate::cli\nuse crate::{fault, profile::{self, Profile}};\nlet x = crate::wire::y(crate::trace::Z);\n";
+    let text =
+        "// crate::cli\nuse crate::{fault, profile::{self, Profile}};\nlet x = crate::wire::y(crate::trace::Z);\n";
     let named = uses(text).into_iter().map(|(line, name)| format!("{line} {name}")).collect::<Vec<_>>();
     assert_eq!(named, ["2 fault", "2 profile", "3 wire", "3 trace"]);
 }
 
 /// The lines of code, without comments.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines().enumerate().map(|(index, line)| (index + 1, line)).filter(|(_, line)| !line.trim_start().starts_with("//"))
+    text.lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line))
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
 }

@@ -19,7 +19,10 @@ fn every_snapshot_has_its_source() {
         if let Some(input) = named("input_file:").filter(|input| !root().join(input).is_file()) {
             wrong.push(format!("{file}: there is no {input}"));
         }
-        if !["diagnostics/", "transcripts/", "reports/"].iter().any(|folder| file["snapshots/".len()..].starts_with(folder)) {
+        if !["diagnostics/", "transcripts/", "reports/"]
+            .iter()
+            .any(|folder| file["snapshots/".len()..].starts_with(folder))
+        {
             wrong.push(format!("{file}: no test looks into this folder"));
         }
     }

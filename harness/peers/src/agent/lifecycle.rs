@@ -36,6 +36,8 @@ use super::{
 
 /// Key of this agent's extension in `_meta` of the capabilities, on both sides.
 const EXTENSION: &str = "acp-reference";
+/// Key by which an agent allows the cases of the harness to log in and out.
+const CONFORMANCE: &str = "acp-conformance";
 const LOGIN: &str = "reference-login";
 const PAGE_SIZE: usize = 5;
 /// Time that a cancelled turn gets before its session is closed over it.
@@ -73,7 +75,10 @@ impl Agent {
             .prompt_capabilities(prompt)
             .session_capabilities(session)
             .auth(AgentAuthCapabilities::new().logout(logout))
-            .meta(Meta::from_iter([(EXTENSION.to_owned(), json!({"echo": true}))]))
+            .meta(Meta::from_iter([
+                (EXTENSION.to_owned(), json!({"echo": true})),
+                (CONFORMANCE.to_owned(), json!({"login": true})),
+            ]))
     }
 
     pub(super) fn authenticate(&self, request: &AuthenticateRequest) -> Result<AuthenticateResponse, Error> {
@@ -92,8 +97,7 @@ impl Agent {
     }
 
     fn require_login(&self) -> Result<(), Error> {
-        let logged_in = !self.options.require_login || self.logged_in.load(Ordering::Relaxed);
-        if logged_in { Ok(()) } else { Err(Error::auth_required()) }
+        if self.logged_in.load(Ordering::Relaxed) { Ok(()) } else { Err(Error::auth_required()) }
     }
 
     pub(super) async fn new_session(&self, request: NewSessionRequest, responder: Responder) -> Result<(), Error> {
@@ -298,6 +302,7 @@ fn client_side(capabilities: &ClientCapabilities) -> ClientSide {
         has_terminals: capabilities.terminal,
         boolean_options: options.is_some_and(|options| options.boolean.is_some()),
         elicits_forms: capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some()),
+        opens_urls: capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.url.is_some()),
         knows_extension: extension == Some(&json!(true)),
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use agent_client_protocol::{
     UntypedMessage,
     v1::schema::{
-        ContentBlock, Cost, CreateElicitationRequest, ElicitationAction, ElicitationFormMode, ElicitationSchema,
-        ElicitationSessionScope, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate,
-        StopReason, ToolKind, UsageUpdate,
+        CompleteElicitationNotification, ContentBlock, Cost, CreateElicitationRequest, ElicitationAction,
+        ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode, Plan, PlanEntry,
+        PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate, StopReason, ToolKind, UsageUpdate,
     },
 };
 use serde_json::{Value, json};
@@ -206,11 +206,15 @@ async fn extension(turn: &Turn) -> Result<(), Cancelled> {
 }
 
 async fn elicit(turn: &Turn) -> Result<(), Cancelled> {
-    if !turn.agent.client().elicits_forms {
+    let client = turn.agent.client();
+    let scope = ElicitationSessionScope::new(turn.session.id.clone());
+    if !client.elicits_forms {
+        if client.opens_urls {
+            return elicit_visit(turn, scope).await;
+        }
         turn.say("The client has no forms.");
         return Ok(());
     }
-    let scope = ElicitationSessionScope::new(turn.session.id.clone());
     let form = ElicitationFormMode::new(scope, ElicitationSchema::new().string("name", true));
     let request = CreateElicitationRequest::new(form, "Which name shall I use?");
     let text = match turn.request(request).await? {
@@ -229,6 +233,21 @@ async fn elicit(turn: &Turn) -> Result<(), Cancelled> {
         Err(error) => format!("failed with {}", error.code.value()),
     };
     turn.say(&text);
+    Ok(())
+}
+
+/// Sends the user to a page, and takes the visit for completed as soon as the user agrees to it.
+async fn elicit_visit(turn: &Turn, scope: ElicitationSessionScope) -> Result<(), Cancelled> {
+    let id = format!("visit-{}", turn.session.record().turns);
+    let visit = ElicitationUrlMode::new(scope, id.clone(), "https://example.org/reference");
+    let answer = turn.request(CreateElicitationRequest::new(visit, "Please have a look at this page.")).await?;
+    if answer.is_ok_and(|response| matches!(response.action, ElicitationAction::Accept(_))) {
+        // Fails only when the connection has ended.
+        let _ = turn.connection.send_notification(CompleteElicitationNotification::new(id));
+        turn.say("The page was visited.");
+    } else {
+        turn.say("The page was not visited.");
+    }
     Ok(())
 }
 

@@ -105,6 +105,7 @@ pub(super) struct ClientSide {
     pub has_terminals: bool,
     pub boolean_options: bool,
     pub elicits_forms: bool,
+    pub opens_urls: bool,
     pub knows_extension: bool,
 }
 
@@ -122,9 +123,9 @@ pub(super) struct Agent {
 impl Agent {
     fn new(options: Arc<Options>) -> Self {
         Self {
+            logged_in: AtomicBool::new(!options.require_login),
             options,
             store: Store::open(),
-            logged_in: AtomicBool::new(false),
             connection: OnceLock::new(),
             client: Mutex::default(),
             sessions: Mutex::default(),

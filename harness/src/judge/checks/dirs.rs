@@ -15,6 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("dirs.omitted-equals-empty", On::Response(empty_accepted)),
     Check::agent("dirs.omitted-equals-empty", On::End(applicable)),
     Check::agent("dirs.list-gated", On::Payload(list_gated)),
+    Check::agent("dirs.list-gated", On::End(advertised)),
     Check::agent("dirs.list-complete", On::Payload(list_complete)),
     Check::agent("dirs.list-complete", On::End(applicable)),
 ];
@@ -23,6 +24,13 @@ const CAPABILITY: [&str; 2] = ["sessionCapabilities", "additionalDirectories"];
 
 fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     decide_applicable(moment.talk, &CAPABILITY, ruling);
+}
+
+/// What binds agents without the capability does not concern one that has it.
+fn advertised(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    if moment.talk.agent_has(&CAPABILITY) {
+        ruling.not_applicable("the agent advertises agentCapabilities.sessionCapabilities.additionalDirectories");
+    }
 }
 
 /// The request that opened a session, with its list of roots.

@@ -73,7 +73,9 @@ fn update<const HOW: bool>(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling:
 /// Exercised by a turn that used tools while the client had left something out.
 fn respected<const HOW: bool>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer) else { return };
-    let left_out = CALLS.iter().take(3).any(|(_, path)| left_out(moment.talk, path) == Some(HOW));
+    // Nearly every client leaves elicitation out, and that alone shows nothing; a null is said on purpose.
+    let telling = if HOW == NULL { CALLS } else { &CALLS[..3] };
+    let left_out = telling.iter().any(|(_, path)| left_out(moment.talk, path) == Some(HOW));
     if left_out && finish.reason().is_some() && !finish.turn.tools.is_empty() {
         ruling.pass();
     }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::judge::check::{Check, On};
+use crate::judge::conversation::Exchange;
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
 use crate::judge::ruling::Ruling;
 use crate::wire::{Envelope, RpcId};
@@ -149,7 +150,9 @@ fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// A request is passed over when it was waited for until its limit, and the agent answered a later one meanwhile.
 fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate && open.method != "session/prompt") {
+    // A turn and a login may wait for the user, or for others.
+    let quick = |open: &&Exchange| !matches!(open.method.as_str(), "session/prompt" | "authenticate");
+    for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate).filter(quick) {
         let Some(&verdict) = talk.timed_out.get(&open.n) else { continue };
         let later = talk.fence.filter(|&fence| fence > open.n);
         let waited = "had no answer before its time limit";
@@ -207,9 +210,10 @@ fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
     let answered = talk.answered.contains_key(&(other, id.clone()));
     let converted_one = talk.open_of(other).any(|open| converted(&open.id) == converted(id));
+    let read_in_garbage = talk.course.garbled.as_ref().is_some_and(|garbled| garbled.id.as_ref() == Some(id));
     if answer.exchange.is_some() {
         ruling.pass();
-    } else if !answered && !converted_one {
+    } else if !answered && !converted_one && !read_in_garbage {
         ruling.fail(format!("no request had the id {id}"), &[]);
     }
 }

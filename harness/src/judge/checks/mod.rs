@@ -14,6 +14,7 @@ mod dirs;
 mod elicit;
 mod ext;
 mod fs;
+mod garbage;
 mod gates;
 mod init;
 mod jsonrpc;
@@ -40,6 +41,7 @@ pub(super) fn all() -> Vec<Check> {
         transport::CHECKS,
         jsonrpc::CHECKS,
         dialogue::CHECKS,
+        garbage::CHECKS,
         schema::CHECKS,
         init::CHECKS,
         gates::CHECKS,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::support::{Finish, late_for};
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{After, Decision, Opening, ToolCall};
+use crate::judge::conversation::{After, Decision, Opening, Session, ToolCall};
 use crate::judge::moment::{Answer, Moment, UpdateSeen};
 use crate::judge::ruling::Ruling;
 use crate::requirement::Party;
@@ -142,7 +142,18 @@ fn responded(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
     }
 }
 
-/// As above: the agent wrote its message, waits for nothing, serves the connection, and has been silent for long.
+/// Whether the agent has repeated, to the last character, something that the prompt asked it to repeat. Nothing else
+/// tells from outside that a model is done: an agent whose model cannot be reached is silent as well.
+fn has_said_it_all(session: &Session) -> bool {
+    const TELLING: usize = 8;
+    let start = session.spoken.iter().rposition(|(variant, _)| variant == "user_message_chunk").unwrap_or_default();
+    let (prompt, reply) = session.spoken[start..].split_at(1.min(session.spoken.len()));
+    let reply: String = reply.iter().map(|(_, text)| text.as_str()).collect();
+    reply.trim().len() >= TELLING && prompt.iter().any(|(_, prompt)| prompt.contains(reply.trim()))
+}
+
+/// As above: the agent said all that was asked for, waits for nothing, serves the connection, and has been silent for
+/// long.
 fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     const SILENCE_US: u64 = 20_000_000;
     let talk = moment.talk;
@@ -158,9 +169,10 @@ fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         let waits = talk.open_of(Party::Agent).any(|request| request.session() == Some(id));
         let busy = turn.tools.iter().filter_map(|id| session.tools.get(id)).any(is_unfinished);
         let served = talk.fence.is_some_and(|fence| fence > open.n);
-        let done = turn.wrote_message && !waits && !busy && turn.cancelled.is_none() && course.disturbed.is_none();
+        let done =
+            has_said_it_all(session) && !waits && !busy && turn.cancelled.is_none() && course.disturbed.is_none();
         if done && silent && served {
-            ruling.fail("the turn said its last word, and the prompt was not answered", &[open.n, verdict]);
+            ruling.fail("the turn said all that was asked for, and the prompt was not answered", &[open.n, verdict]);
         } else {
             ruling.inconclusive("the prompt was not answered before its time limit", &[open.n, verdict]);
         }
@@ -247,8 +259,11 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
     let before = super::cancel::earlier_cancel(&finish);
     if finish.was_cancelled() {
         ruling.pass();
-    } else if finish.turn.other_closed.is_some() {
-        // That closing one session leaves the others alone is a rule of its own.
+    } else if let Some(n) = moment.talk.shutting_down {
+        ruling.inconclusive("the turn ends as cancelled, and the agent was being stopped", &[n]);
+    } else if finish.turn.other_closed.is_some() || moment.talk.shutting_down.is_some() {
+        // That closing one session leaves the others alone is a rule of its own; and an agent whose input was closed may
+        // well give up its turns.
     } else if let Some(n) = finish.course.disturbed {
         ruling.inconclusive("the client did something else to the session during the turn", &[n]);
     } else if !elsewhere && !before {

@@ -1,7 +1,8 @@
 //! What the steps of a case decide: a step accuses only the requirements that it names.
 
-use crate::judge::conversation::Conversation;
+use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::ruling::Judgement;
+use crate::requirement::Party;
 use crate::trace::{Outcome, StepEvent, StepKind};
 
 /// JSON-RPC codes by which an agent refuses the message itself; any other error of a turn may be its model's.
@@ -33,11 +34,21 @@ pub(in crate::judge) fn judge_step(
             Outcome::Ended if talk.initialized.is_some() && step.seen.contains("without being asked to") => {
                 ruling.fail(sentence(step), &step.events);
             }
+            Outcome::TimedOut if was_passed_over(talk, step) => {
+                ruling.fail(format!("{}, though a later request was answered", sentence(step)), &step.events);
+            }
             Outcome::TimedOut | Outcome::Ended | Outcome::Missed | Outcome::LoginNeeded | Outcome::HarnessError => {
                 ruling.inconclusive(sentence(step), &step.events);
             }
         }
     }
+}
+
+/// Whether the step waited for the answer to a request that takes no user and no model, and a later one was answered.
+fn was_passed_over(talk: &Conversation, step: &StepEvent) -> bool {
+    let quick = |method: &str| !matches!(method, "session/prompt" | "authenticate");
+    let passed = |open: &Exchange| !open.deliberate && quick(&open.method) && talk.fence.is_some_and(|n| n > open.n);
+    talk.open_of(Party::Client).any(|open| step.events.contains(&open.n) && passed(open))
 }
 
 /// An error that need not be the agent's: a login that is missing, or a model that cannot be reached.

@@ -13,6 +13,7 @@ use crate::requirement::Party;
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("session.new.returns-id", On::Response(returns_id)),
     Check::agent("session.new.unique-id", On::Response(unique_id)),
+    Check::agent("session.new.independent", On::Response(independent)),
     Check::agent("session.unknown-id", On::Response(unknown_id)),
     Check::agent("session.update-after-new", On::Response(update_after_new)),
     Check::agent("update.session-known", On::Update(update_session_known)),
@@ -44,6 +45,31 @@ fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
         }
         None if !moment.talk.sessions.is_empty() => ruling.pass(),
         None => {}
+    }
+}
+
+/// "Each session maintains its own context, conversation history, and state": a mode that was chosen for one session is
+/// not found in another that had a different one, and was not touched.
+fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = answer.result_of("session/resume").or(answer.result_of("session/load")) else {
+        return;
+    };
+    let mode = |state: &Value| Some(state.get("currentModeId")?.as_str()?.to_owned());
+    let Some((id, now)) = exchange.session().zip(result.get("modes").and_then(mode)) else { return };
+    let before = moment.talk.session(id).and_then(|session| mode(session.modes.as_ref()?));
+    let others = moment.talk.sessions.iter().filter(|(other, _)| *other != id);
+    let mut chosen =
+        others.filter_map(|(_, other)| other.mode_set.as_ref().filter(|(_, set, _)| Some(set) != before.as_ref()));
+    match before {
+        Some(ref before) if *before == now && chosen.next().is_some() => ruling.pass(),
+        Some(ref before) if *before != now => {
+            if let Some((n, _, _)) = chosen.find(|(_, set, _)| *set == now) {
+                let message =
+                    format!("the session is in the mode `{now}`, which was chosen for another; it was in `{before}`");
+                ruling.fail(message, &[*n, exchange.n]);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 
 use super::{Conversation, Exchange};
-use crate::judge::moment::Outcome;
+use crate::judge::moment::{Answer, LineSeen, Outcome};
 use crate::protocol::Update;
 use crate::requirement::Party;
-use crate::wire::{Call, RpcId};
+use crate::wire::{Call, Content, Envelope, LineEnd, RpcId};
 
 /// What is remembered beside the sessions and exchanges themselves.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +17,8 @@ pub struct Course {
     pub last_line: HashMap<Party, (usize, u64)>,
     /// The last line of the client with a separator of Unicode in it that is no line feed, as a character of its own.
     pub separated: Option<usize>,
+    /// The last line of the client that is no message at all.
+    pub garbled: Option<Garbled>,
     /// The agent's first request or notification.
     pub first_call: Option<usize>,
     /// The microseconds at which the agent's input was closed, or the agent stopped.
@@ -35,6 +37,40 @@ pub struct Course {
     pub twins: BTreeMap<usize, usize>,
     /// What belongs to the single sessions, by id.
     pub sessions: BTreeMap<String, SessionCourse>,
+}
+
+/// A line that is no message.
+#[derive(Debug, Clone)]
+pub struct Garbled {
+    /// Its event.
+    pub n: usize,
+    /// Whether it is JSON.
+    pub is_json: bool,
+    /// The id that can be read in it.
+    pub id: Option<RpcId>,
+    /// The event of the answer.
+    pub answer: Option<usize>,
+}
+
+impl Garbled {
+    /// Takes a line apart; a list is no message either, but whether it may be one is an open question.
+    fn of(n: usize, content: &Content) -> Option<Self> {
+        let (is_json, id) = match content {
+            Content::NotJson(_) => (false, None),
+            Content::One { value, .. } if !value.is_array() && matches!(Envelope::of(value), Envelope::Unclear) => {
+                (true, value.get("id").map(RpcId::new))
+            }
+            _ => return None,
+        };
+        Some(Self { n, is_json, id, answer: None })
+    }
+
+    /// Whether an answer is to this line: it is to no request, and has its id or none.
+    #[must_use]
+    pub fn is_meant(&self, answer: &Answer<'_>) -> bool {
+        let id = answer.id.filter(|id| **id != RpcId::Null);
+        answer.exchange.is_none() && id.is_none_or(|id| self.id.as_ref() == Some(id))
+    }
 }
 
 /// What the conversation shows about the login; each is an event.
@@ -139,7 +175,11 @@ impl Course {
     }
 
     /// Takes in a line of the client before what it holds.
-    pub(in crate::judge) fn line(&mut self, n: usize, from: Party, bytes: &[u8]) {
+    pub(in crate::judge) fn line(&mut self, n: usize, from: Party, line: &LineSeen<'_>) {
+        if from == Party::Client && line.end == LineEnd::Lf {
+            self.garbled = Garbled::of(n, line.content).or(self.garbled.take());
+        }
+        let bytes = line.bytes;
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         if from == Party::Client && text.contains(['\u{2028}', '\u{2029}', '\u{85}']) {
             self.separated = Some(n);
@@ -268,6 +308,13 @@ impl Course {
             }
             "plan" => course.plan_dropped = dropped(&session.plan, update.body),
             _ => {}
+        }
+    }
+
+    /// Takes in an answer to no request.
+    pub(in crate::judge) fn stray(&mut self, n: usize, answer: &Answer<'_>) {
+        if let Some(garbled) = self.garbled.as_mut().filter(|garbled| garbled.is_meant(answer)) {
+            garbled.answer.get_or_insert(n);
         }
     }
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 
 pub(in crate::judge) use self::course::plan_texts;
-pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, Login, SessionCourse, TurnCourse};
+pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, Garbled, Login, SessionCourse, TurnCourse};
 pub use self::exchange::Exchange;
 pub use self::listing::{Listing, entries};
 pub use self::services::{Refusal, Write};

@@ -86,7 +86,7 @@ impl Leader {
 
 /// A process group of ours; dropping it kills whatever of it is left.
 ///
-/// A process that left for a session of its own is not reached; that is what [`reap_marked`] is for.
+/// A process that left for a session of its own is not reached; that is what [`reap_marked`](crate::peer::process::reap_marked) is for.
 #[derive(Debug)]
 pub struct ProcessGroup {
     id: u32,
