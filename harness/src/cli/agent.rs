@@ -35,7 +35,8 @@ pub(super) fn run(args: &AgentArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Usage);
     }
     let mut out = stdout();
-    let selection = contact.obstacle.is_some() || !args.cases.is_empty() || !args.requirements.is_empty();
+    let selection =
+        contact.obstacle.is_some() || !args.cases.is_empty() || !args.requirements.is_empty() || args.fault.is_some();
     let mut text = (args.format == Format::Text)
         .then(|| TextReport::new(&mut out, plan.reproduce.clone(), args.quiet).of_a_selection(selection));
     let mut collector = Collector::new(Party::Agent, plan.subject.command.clone());

@@ -5,12 +5,15 @@ mod expect;
 mod intent;
 mod limits;
 mod look;
+mod needs;
 mod record;
 mod sandbox;
+mod say;
 mod script;
 mod subject;
 mod suite;
 pub mod tester;
+mod wait;
 
 pub use intent::MARKER;
 pub use limits::Limits;

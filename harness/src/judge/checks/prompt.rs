@@ -259,8 +259,6 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
     let before = super::cancel::earlier_cancel(&finish);
     if finish.was_cancelled() {
         ruling.pass();
-    } else if let Some(n) = moment.talk.shutting_down {
-        ruling.inconclusive("the turn ends as cancelled, and the agent was being stopped", &[n]);
     } else if finish.turn.other_closed.is_some() || moment.talk.shutting_down.is_some() {
         // That closing one session leaves the others alone is a rule of its own; and an agent whose input was closed may
         // well give up its turns.

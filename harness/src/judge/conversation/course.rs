@@ -65,11 +65,12 @@ impl Garbled {
         Some(Self { n, is_json, id, answer: None })
     }
 
-    /// Whether an answer is to this line: it is to no request, and has its id or none.
+    /// Whether an answer is to this line: it is to no request, and has its id or none, or a code that speaks of such a line.
     #[must_use]
     pub fn is_meant(&self, answer: &Answer<'_>) -> bool {
         let id = answer.id.filter(|id| **id != RpcId::Null);
-        answer.exchange.is_none() && id.is_none_or(|id| self.id.as_ref() == Some(id))
+        let telling = matches!(answer.outcome.error_code(), Some(-32700 | -32600));
+        answer.exchange.is_none() && (telling || id.is_none_or(|id| self.id.as_ref() == Some(id)))
     }
 }
 

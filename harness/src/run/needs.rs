@@ -1,0 +1,57 @@
+//! What a case needs the subject to advertise, looked at as soon as it can be known.
+
+use serde_json::Value;
+
+use super::expect;
+use super::script::Script;
+use crate::case::model::NeedRoot;
+use crate::trace::{Outcome, StepEvent, StepKind, What};
+
+impl Script<'_> {
+    /// Looks whether the subject advertises what the case needs, as soon as that can be known.
+    pub(super) fn needs_unmet(&mut self) -> bool {
+        for (index, need) in self.case.needs.iter().enumerate() {
+            if self.met[index] {
+                continue;
+            }
+            let Some((event, root)) = self.need_root(need.root) else { continue };
+            let value = need.path.iter().try_fold(&root, |value, key| value.get(key));
+            let there = value.is_some_and(|value| {
+                !matches!(value, Value::Null | Value::Bool(false))
+                    && value.as_array().is_none_or(|list| !list.is_empty())
+            });
+            if !there {
+                let event = StepEvent {
+                    kind: StepKind::Needs,
+                    line: 0,
+                    text: format!("needs: {}", need.text),
+                    outcome: Outcome::NotApplicable,
+                    decides: Vec::new(),
+                    events: vec![event],
+                    expected: String::new(),
+                    seen: format!("the agent does not advertise {}", need.text),
+                };
+                self.driver.recorder.record(What::Step(event));
+                return true;
+            }
+            self.met[index] = true;
+        }
+        false
+    }
+
+    fn need_root(&self, root: NeedRoot) -> Option<(usize, Value)> {
+        let method = if root == NeedRoot::Session { "session/new" } else { "initialize" };
+        let asked = self.driver.asked.values().find(|asked| asked.method == method)?;
+        if root == NeedRoot::Client {
+            return Some((asked.n, asked.params.get("clientCapabilities").cloned().unwrap_or_default()));
+        }
+        let seen = self.driver.inbox[asked.from..].iter().find(|seen| expect::answers(&seen.value, &asked.id))?;
+        let result = seen.value.get("result")?;
+        let value = if root == NeedRoot::Agent {
+            result.get("agentCapabilities").cloned().unwrap_or_default()
+        } else {
+            result.clone()
+        };
+        Some((seen.n, value))
+    }
+}

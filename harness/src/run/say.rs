@@ -1,0 +1,140 @@
+//! The tester's lines: puts messages together, sees that they are sound, and sends them.
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::driver::{Asked, Written};
+use super::script::{Report, Script};
+use super::{expect, intent};
+use crate::case::model::{Body, Outgoing, RawBytes};
+use crate::protocol::{Edition, Kind};
+use crate::requirement::Party;
+use crate::trace::{Outcome, StepKind};
+use crate::wire::{LineEnd, RpcId};
+
+impl Script<'_> {
+    pub(super) fn send(&mut self, lines: &[Outgoing]) -> Report {
+        let mut written = Vec::new();
+        let mut asked = Vec::new();
+        let mut cancelled = Vec::new();
+        if let Some(label) = lines.iter().find_map(|line| self.unasked(line)) {
+            // The subject was hoped to ask, and did not; what the transcript says next makes no sense without it.
+            let seen = format!("the agent did not make the request `{label}`, which the case would answer now");
+            return Report { seen, ..Report::new(StepKind::Send, Outcome::Missed) };
+        }
+        for line in lines {
+            let message = match self.message(written.len(), line, &mut asked, &mut cancelled) {
+                Ok(message) => message,
+                Err(fault) => {
+                    // A request that was hoped for in vain cannot be answered.
+                    let outcome = if self.missed { Outcome::Missed } else { Outcome::HarnessError };
+                    return Report { seen: fault, ..Report::new(StepKind::Send, outcome) };
+                }
+            };
+            written.push(Written { bytes: message.to_string().into_bytes(), deliberate: line.illegal });
+        }
+        let from = self.driver.inbox.len();
+        let split = lines.iter().find_map(|line| line.split);
+        let events = self.driver.write(written, LineEnd::Lf, split);
+        for (index, label, id, method, params) in asked {
+            if let ("session/prompt", Some(session)) = (method.as_str(), params["sessionId"].as_str()) {
+                self.driver.services.begin_turn(session);
+            }
+            let request = Asked { n: events[index], id: RpcId::new(&id), method, params, from, at: Instant::now() };
+            self.driver.asked.insert(label, request);
+        }
+        for session in cancelled {
+            self.driver.cancelled(&session);
+        }
+        Report { events, ..Report::new(StepKind::Send, Outcome::Done) }
+    }
+
+    /// Puts a message together; the tester never breaks the schema unless the case says that it means to.
+    fn message(
+        &mut self,
+        index: usize,
+        line: &Outgoing,
+        asked: &mut Vec<(usize, String, Value, String, Value)>,
+        cancelled: &mut Vec<String>,
+    ) -> Result<Value, String> {
+        match &line.body {
+            Body::Request { label, method, params, wire_id } => {
+                let own = wire_id.as_ref().map(|id| self.bindings.interpolate(id));
+                let id = own.unwrap_or_else(|| self.driver.fresh_id());
+                let params = self.params(method, params.as_ref());
+                self.sound(line, Kind::Request, method, params.as_ref())?;
+                let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
+                asked.push((index, label.clone(), id, method.clone(), params.clone().unwrap_or_default()));
+                if let Some(params) = params {
+                    message["params"] = params;
+                }
+                Ok(message)
+            }
+            Body::Notification { method, params } => {
+                let params = self.params(method, params.as_ref());
+                self.sound(line, Kind::Notification, method, params.as_ref())?;
+                let mut message = json!({ "jsonrpc": "2.0", "method": method });
+                if let Some(params) = params {
+                    if method == "session/cancel" {
+                        cancelled.extend(params.get("sessionId").and_then(Value::as_str).map(str::to_owned));
+                    }
+                    message["params"] = params;
+                }
+                Ok(message)
+            }
+            Body::Result { label, result } => Ok(
+                json!({ "jsonrpc": "2.0", "id": self.received_id(label), "result": self.bindings.interpolate(result) }),
+            ),
+            Body::Error { label, error } => Ok(
+                json!({ "jsonrpc": "2.0", "id": self.received_id(label), "error": self.bindings.interpolate(error) }),
+            ),
+        }
+    }
+
+    fn params(&self, method: &str, params: Option<&Value>) -> Option<Value> {
+        let params = self.bindings.interpolate(params?);
+        Some(if method == "session/prompt" { intent::expand(&params, &self.subject.prompts) } else { params })
+    }
+
+    fn sound(&self, line: &Outgoing, kind: Kind, method: &str, params: Option<&Value>) -> Result<(), String> {
+        let edition = Edition::v1();
+        let Some(known) = edition.methods.find(Party::Client, kind, method).filter(|_| !line.illegal) else {
+            return Ok(());
+        };
+        let empty = json!({});
+        let params = params.unwrap_or(&empty);
+        match edition.stable.problems(&known.params, params).iter().find(|problem| !problem.is_null_capability(params))
+        {
+            None => Ok(()),
+            Some(problem) => Err(format!(
+                "the case sends params of {method} that break the schema at {}: {}; mark the line `illegal: true` if that is meant",
+                problem.at, problem.message
+            )),
+        }
+    }
+
+    /// The label of the subject's request that the line answers, or whose id it takes, when that request has not come.
+    fn unasked<'l>(&self, line: &'l Outgoing) -> Option<&'l str> {
+        let label = match &line.body {
+            Body::Result { label, .. } | Body::Error { label, .. } => label,
+            Body::Request { wire_id, .. } => wire_id.as_ref()?.as_str()?.strip_prefix('<')?.strip_suffix("-id>")?,
+            Body::Notification { .. } => return None,
+        };
+        self.bindings.get(&expect::request_name(label)).is_none().then_some(label)
+    }
+
+    /// The id of a request of the subject that has come.
+    fn received_id(&self, label: &str) -> Value {
+        self.bindings.get(&expect::request_name(label)).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn raw(&mut self, raw: &RawBytes) -> Report {
+        let (bytes, end) = match raw.bytes.strip_suffix(b"\n") {
+            Some(bytes) => (bytes, LineEnd::Lf),
+            None => (&raw.bytes[..], LineEnd::Cut),
+        };
+        let bytes = self.bindings.interpolate_bytes(bytes);
+        let events = self.driver.write(vec![Written { bytes, deliberate: !raw.legal }], end, raw.split);
+        Report { events, ..Report::new(StepKind::Send, Outcome::Done) }
+    }
+}

@@ -1,0 +1,170 @@
+//! Waits for the subject: for its lines, for its silence, for its end. Every wait has a deadline.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::driver::{Driver, Written};
+use super::expect::{self, Found};
+use super::script::{Report, Script};
+use crate::case::model::{Incoming, IncomingBody};
+use crate::trace::{Outcome, StepEvent, StepKind, What};
+use crate::wire::{LineEnd, RpcId};
+
+/// The method of a fence. No agent knows it, and every agent owes an answer to it.
+const FENCE: &str = "_acp-conformance/fence";
+
+/// How long a subject has for the fence that follows a time limit, to tell a dropped request from a wedged subject.
+const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Script<'_> {
+    pub(super) async fn must(&mut self, line: &Incoming, within: Option<Duration>) -> Report {
+        let deadline = self.deadline(line, within);
+        loop {
+            match expect::look_for(self, line) {
+                Found::Matched(report) | Found::Contradicted(report) => return report,
+                Found::NotYet => {}
+            }
+            if self.driver.life.output_ended || !self.driver.step(deadline).await {
+                return self.never_came(line, StepKind::Must).await;
+            }
+        }
+    }
+
+    fn deadline(&self, line: &Incoming, within: Option<Duration>) -> Instant {
+        let asked = match &line.body {
+            IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => self.driver.asked.get(label),
+            IncomingBody::Call { .. } => None,
+        };
+        let limit =
+            within.unwrap_or_else(|| asked.map_or(self.limits.turn, |asked| self.limits.for_method(&asked.method)));
+        asked.map_or_else(Instant::now, |asked| asked.at) + limit
+    }
+
+    /// What to say when a line did not come: the stream ended, or the limit was met.
+    async fn never_came(&mut self, line: &Incoming, kind: StepKind) -> Report {
+        let expected = expect::describe(self, line);
+        let events = expect::request_event(self, line).into_iter().collect();
+        if self.driver.life.output_ended {
+            let seen = self.how_it_ended().await;
+            return Report { events, expected, seen, ..Report::new(kind, Outcome::Ended) };
+        }
+        let report = Report {
+            events,
+            expected,
+            seen: "nothing of the kind came before the time limit".to_owned(),
+            ..Report::new(kind, Outcome::TimedOut)
+        };
+        // Before the handshake there is nobody to ask.
+        let greeted = self.driver.inbox.iter().any(|seen| seen.value.get("result").is_some());
+        if greeted {
+            self.fence_after_timeout().await;
+        }
+        report
+    }
+
+    async fn fence_after_timeout(&mut self) {
+        let fence = self.fence(FENCE_AFTER_TIMEOUT).await;
+        if fence.outcome == Outcome::Done {
+            let event = StepEvent {
+                kind: StepKind::Fence,
+                line: 0,
+                text: "a fence after the time limit".to_owned(),
+                outcome: Outcome::Done,
+                decides: Vec::new(),
+                events: fence.events,
+                expected: String::new(),
+                seen: String::new(),
+            };
+            self.driver.recorder.record(What::Step(event));
+        }
+    }
+
+    /// Waits for a line that need not come; gives up when the conversation has passed it.
+    pub(super) async fn hope(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> Report {
+        let deadline = self.deadline(line, within);
+        loop {
+            match expect::look_for(self, line) {
+                Found::Matched(report) => return Report { kind: StepKind::Hope, ..report },
+                Found::Contradicted(report) => {
+                    let login = report.outcome == Outcome::LoginNeeded;
+                    let outcome = if login { Outcome::LoginNeeded } else { Outcome::Missed };
+                    return Report { kind: StepKind::Hope, outcome, ..report };
+                }
+                Found::NotYet => {}
+            }
+            let passed = expect::passed(self, index);
+            if passed || self.driver.life.output_ended || !self.driver.step(deadline).await {
+                let why = if passed { "the turn went on without it" } else { "nothing of the kind came" };
+                let expected = expect::describe(self, line);
+                return Report { expected, seen: why.to_owned(), ..Report::new(StepKind::Hope, Outcome::Missed) };
+            }
+        }
+    }
+
+    pub(super) fn any(&mut self, line: &Incoming) -> Report {
+        while let Found::Matched(_) = expect::look_for(self, line) {}
+        Report::new(StepKind::Hope, Outcome::Done)
+    }
+
+    pub(super) async fn any_order(&mut self, lines: &[Incoming], within: Option<Duration>) -> Report {
+        let start = self.cursor;
+        let mut end = start;
+        let mut events = Vec::new();
+        for line in lines {
+            self.cursor = start;
+            let report = self.must(line, within).await;
+            if report.outcome != Outcome::Done {
+                return report;
+            }
+            events.extend(report.events);
+            end = end.max(self.cursor);
+        }
+        self.cursor = end;
+        Report { events, ..Report::new(StepKind::Must, Outcome::Done) }
+    }
+
+    pub(super) async fn fence(&mut self, limit: Duration) -> Report {
+        let id = self.driver.fresh_id();
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": FENCE, "params": {} });
+        let from = self.driver.inbox.len();
+        let written = Written { bytes: message.to_string().into_bytes(), deliberate: false };
+        let events = self.driver.write(vec![written], LineEnd::Lf, None);
+        let answered = |driver: &Driver| {
+            driver.life.output_ended
+                || driver.inbox[from..].iter().any(|seen| expect::answers(&seen.value, &RpcId::new(&id)))
+        };
+        let came = self.driver.until(Instant::now() + limit, answered).await;
+        let (outcome, seen) = match (came, self.driver.life.output_ended) {
+            (true, false) => (Outcome::Done, String::new()),
+            (_, true) => (Outcome::Ended, self.how_it_ended().await),
+            (false, false) => (Outcome::TimedOut, "a request that every agent owes an answer to had none".to_owned()),
+        };
+        let expected = "an answer, as proof that the agent has read everything before".to_owned();
+        Report { events, expected, seen, ..Report::new(StepKind::Fence, outcome) }
+    }
+
+    /// The words for the end of the subject's output; whether it was asked to end makes the difference.
+    async fn how_it_ended(&mut self) -> String {
+        let exited = |driver: &Driver| driver.life.exit.is_some();
+        self.driver.until(Instant::now() + self.limits.exit, exited).await;
+        let how =
+            self.driver.life.exit.as_ref().map_or("closed its output".to_owned(), |exit| format!("ended ({exit})"));
+        let why = if self.input_closed { "after its input was closed" } else { "without being asked to" };
+        format!("the agent {how} {why}")
+    }
+
+    pub(super) async fn exit(&mut self, code: Option<i32>, limit: Duration) -> Report {
+        let gone = self.driver.until(Instant::now() + limit, |driver| driver.life.exit.is_some()).await;
+        let expected = code.map_or("the process ends".to_owned(), |code| format!("the process ends with code {code}"));
+        let (outcome, seen) = match (&self.driver.life.exit, gone) {
+            (Some(crate::peer::process::Exit::Code(found)), _) if code.is_none_or(|code| code == *found) => {
+                (Outcome::Done, String::new())
+            }
+            (Some(exit), _) => (Outcome::Contradicted, format!("it ended with {exit}")),
+            (None, _) => (Outcome::TimedOut, "it was still running at the time limit".to_owned()),
+        };
+        Report { expected, seen, ..Report::new(StepKind::Exit, outcome) }
+    }
+}
