@@ -174,12 +174,22 @@ impl Catalogue {
     ///
     /// # Panics
     ///
-    /// When the embedded file is broken, which a test of this package excludes.
+    /// When the embedded file is broken, which [`Catalogue::try_v1`] tells without a panic.
     #[must_use]
     pub fn v1() -> &'static Self {
-        static V1: LazyLock<Catalogue> =
-            LazyLock::new(|| Catalogue::parse(V1_SOURCE).unwrap_or_else(|e| panic!("cases/requirements/v1.yaml: {e}")));
-        &V1
+        Self::try_v1().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The embedded catalogue of protocol version 1, unless the file is broken.
+    ///
+    /// # Errors
+    ///
+    /// The first problem of the file, with its place.
+    pub fn try_v1() -> Result<&'static Self, &'static str> {
+        static V1: LazyLock<Result<Catalogue, String>> = LazyLock::new(|| {
+            Catalogue::parse(V1_SOURCE).map_err(|error| format!("cases/requirements/v1.yaml: {error}"))
+        });
+        V1.as_ref().map_err(String::as_str)
     }
 
     /// Reads a catalogue.

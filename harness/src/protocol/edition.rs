@@ -40,23 +40,60 @@ pub struct Edition {
 
 impl Edition {
     /// Protocol version 1, stable.
+    ///
+    /// # Panics
+    ///
+    /// When a vendored schema file is broken, which [`Edition::try_v1`] tells without a panic.
     #[must_use]
     pub fn v1() -> &'static Self {
-        static EDITION: LazyLock<Edition> =
-            LazyLock::new(|| Edition::load("v1@2026-11", 1, V1_STABLE, V1_UNSTABLE, &V1));
-        &EDITION
+        Self::try_v1().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn load(name: &'static str, major: u16, stable: &str, unstable: &str, adapter: &'static dyn Adapter) -> Self {
-        let schema_sha256 = hex(&Sha256::digest(stable));
-        let parse = |text: &str| -> Value {
-            serde_json::from_str(text).expect("the vendored schema is valid JSON; a test holds its hash")
-        };
-        let (stable, unstable) = (Schema::new(parse(stable)), Schema::new(parse(unstable)));
-        let (methods, draft_methods) = (MethodTable::derive(&stable), MethodTable::derive(&unstable));
-        let draft_names = unstable.member_names().difference(&stable.member_names()).copied().collect();
-        Self { name, major, schema_sha256, stable, unstable, methods, draft_methods, draft_names, adapter }
+    /// Protocol version 1, stable, unless a vendored schema file is broken.
+    ///
+    /// # Errors
+    ///
+    /// The file, and the first thing that is wrong with it.
+    pub fn try_v1() -> Result<&'static Self, &'static SchemaError> {
+        static EDITION: LazyLock<Result<Edition, SchemaError>> =
+            LazyLock::new(|| Edition::load("v1@2026-11", 1, V1_STABLE, V1_UNSTABLE, &V1));
+        EDITION.as_ref()
     }
+
+    fn load(
+        name: &'static str,
+        major: u16,
+        stable: &str,
+        unstable: &str,
+        adapter: &'static dyn Adapter,
+    ) -> Result<Self, SchemaError> {
+        let schema_sha256 = hex(&Sha256::digest(stable));
+        let read = |file: &str, text: &str| -> Result<(Schema, MethodTable), SchemaError> {
+            let broken = |message: String| SchemaError { file: format!("schemas/acp/v{major}/{file}"), message };
+            let root: Value = serde_json::from_str(text).map_err(|error| broken(error.to_string()))?;
+            let schema = Schema::new(root);
+            if let Some(reference) = schema.dangling_reference() {
+                return Err(broken(format!("{reference} refers to nothing")));
+            }
+            let methods = MethodTable::derive(&schema);
+            if methods.iter().next().is_none() {
+                return Err(broken("no method can be read out of it".to_owned()));
+            }
+            Ok((schema, methods))
+        };
+        let (stable, methods) = read("schema.json", stable)?;
+        let (unstable, draft_methods) = read("schema.unstable.json", unstable)?;
+        let draft_names = unstable.member_names().difference(&stable.member_names()).copied().collect();
+        Ok(Self { name, major, schema_sha256, stable, unstable, methods, draft_methods, draft_names, adapter })
+    }
+}
+
+/// What is wrong with a vendored schema file.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {message}")]
+pub struct SchemaError {
+    file: String,
+    message: String,
 }
 
 /// Lower-case hexadecimal digits of `bytes`.
@@ -72,6 +109,16 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_broken_schema_is_told_with_its_file() {
+        let load = |text: &str| Edition::load("x", 1, text, V1_UNSTABLE, &V1).err().map(|error| error.to_string());
+        let told = |text: &str| load(text).expect("an error");
+        assert!(told("{").starts_with("schemas/acp/v1/schema.json: EOF"));
+        assert_eq!(told("{}"), "schemas/acp/v1/schema.json: no method can be read out of it");
+        let cut = V1_STABLE.replace("\"SessionId\": {", "\"SessionID\": {");
+        assert_eq!(told(&cut), "schemas/acp/v1/schema.json: #/$defs/SessionId refers to nothing");
+    }
 
     #[test]
     fn vendored_schemas_are_the_published_bytes() {

@@ -10,7 +10,7 @@ mod schema;
 mod walk;
 
 pub use adapter::{Adapter, Update};
-pub use edition::Edition;
+pub use edition::{Edition, SchemaError};
 pub use methods::{Kind, Method, MethodTable};
 pub use schema::{Problem, ProblemKind, Schema};
 pub use walk::{Member, Object, Parts, Site};

@@ -107,6 +107,11 @@ impl Schema {
         })
     }
 
+    /// The first reference that leads nowhere.
+    pub(super) fn dangling_reference(&self) -> Option<&'static str> {
+        dangling(self.root, self.root)
+    }
+
     /// Every name that some definition of the file gives to a member.
     pub(super) fn member_names(&self) -> BTreeSet<&'static str> {
         let mut names = BTreeSet::new();
@@ -125,6 +130,18 @@ impl Schema {
                 Some((method.to_owned(), definition.to_owned()))
             })
             .collect()
+    }
+}
+
+fn dangling(node: &'static Value, root: &'static Value) -> Option<&'static str> {
+    match node {
+        Value::Object(members) => {
+            let reference = members.get("$ref").and_then(Value::as_str);
+            let lost = |reference: &&str| reference.strip_prefix('#').and_then(|at| root.pointer(at)).is_none();
+            reference.filter(lost).or_else(|| members.values().find_map(|member| dangling(member, root)))
+        }
+        Value::Array(items) => items.iter().find_map(|item| dangling(item, root)),
+        _ => None,
     }
 }
 
