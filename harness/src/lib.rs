@@ -1,18 +1,57 @@
-//! The acp-conformance harness.
-pub mod cargo_test;
-pub mod case;
-pub mod cli;
+//! A conformance harness for the [Agent Client Protocol](https://agentclientprotocol.com): drives an agent through
+//! scripted transcripts, records every byte, and judges the record.
+//!
+//! Data flows one way. A [`case`] is read from a file and [`run`] against a subject, which yields a [`trace`]; the
+//! [`mod@judge`] turns the trace into findings, and [`report`] joins the findings of all cases. Nothing to the right knows
+//! anything to its left, so a trace can be judged again without the subject.
+//!
+//! ```no_run
+//! use acp_conformance::case::{Vocabulary, embedded};
+//! use acp_conformance::judge::judge;
+//! use acp_conformance::protocol::Edition;
+//! use acp_conformance::run::{Subject, run_case};
+//!
+//! let (cases, _) = embedded(&Vocabulary::v1());
+//! let agent = Subject::new(vec!["my-agent".to_owned()], std::env::current_dir()?);
+//! let trace = run_case(&cases[0], &agent);
+//! for (requirement, tally) in judge(&trace, Edition::v1()).tallies {
+//!     println!("{requirement}: {}", tally.verdict());
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! To run all cases as tests of your own crate, see [`cargo_test`]. The modules below stand in groups, in the order in
+//! which they may use each other; ARCHITECTURE.md says what belongs where.
+
+// Files that people write, and the mistakes in them.
 pub mod diagnostic;
 pub mod document;
-pub mod fault;
-pub mod judge;
-pub mod peer;
-pub mod profile;
-pub mod protocol;
-pub mod report;
-pub mod requirement;
-pub mod run;
 pub mod source;
-pub mod trace;
+
+// What is asked of whom, and what may be said about it.
+pub mod requirement;
 pub mod verdict;
+
+// From bytes to messages, and the record of a conversation.
+pub mod trace;
 pub mod wire;
+
+// The protocol as it is published.
+pub mod protocol;
+
+// What is to be done: cases, subjects, deliberate faults.
+pub mod case;
+pub mod fault;
+pub mod profile;
+
+// The judge, which knows nothing of processes.
+pub mod judge;
+
+// The processes, and the script that is played with them.
+pub mod peer;
+pub mod run;
+
+// What comes out, and the two ways in.
+pub mod cargo_test;
+pub mod cli;
+pub mod report;

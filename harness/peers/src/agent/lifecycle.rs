@@ -194,8 +194,11 @@ impl Agent {
         self.open(record, setup).await
     }
 
-    async fn open(&self, record: Record, setup: Setup) -> Result<Arc<Session>, Error> {
+    async fn open(&self, record: Record, mut setup: Setup) -> Result<Arc<Session>, Error> {
         setup.check()?;
+        if !setup.roots.is_empty() && self.options.commits(Fault::RootsReplaceCwd) {
+            setup.cwd = setup.roots.remove(0);
+        }
         let starts = setup.servers.iter().map(|server| start_server(server, &setup.cwd));
         let servers = futures::future::join_all(starts).await.into_iter().flatten().collect();
         let session = Arc::new(Session::open(record, setup.cwd, setup.roots, servers));

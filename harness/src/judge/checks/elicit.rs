@@ -62,7 +62,7 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     let (CREATE, Some(id)) = (call.method, call.text("sessionId")) else { return };
     let being_made = moment.talk.open_of(moment.from.other()).any(|open| open.method == "session/new");
     match (moment.talk.session(id), call.text("toolCallId")) {
-        (None, _) if being_made || moment.talk.initialize.is_none() => {}
+        (None, _) if being_made || moment.talk.initialize.is_none() || moment.talk.invented_sessions.contains(id) => {}
         (None, _) => ruling.fail(format!("the client knows no session `{id}`"), &[]),
         (Some(session), Some(tool)) if !session.tools.contains_key(tool) && !session.was_reopened => {
             ruling.fail(format!("the session `{id}` has no tool call `{tool}`"), &[]);

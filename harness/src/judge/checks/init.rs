@@ -92,9 +92,19 @@ fn version_no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     match answer.outcome.error_code() {
         Some(-32000) => ruling.inconclusive(seen, &[exchange.n]),
         Some(-32602) if other_shape => ruling.inconclusive(seen, &[exchange.n]),
+        // Version 2 answers so, and an agent that speaks both need not guess that the client keeps to version 1.
+        Some(-32022) if supports_later(error, moment.talk.edition.major) => {
+            ruling.inconclusive(format!("{seen}, as version 2 has it"), &[exchange.n]);
+        }
         Some(-32022) => ruling.fail(format!("{seen}, as version 2 has it"), &[exchange.n]),
         _ => ruling.fail(seen, &[exchange.n]),
     }
+}
+
+/// Whether the error lists a supported version above this one.
+fn supports_later(error: &Value, major: u16) -> bool {
+    let supported = error.pointer("/data/supported").and_then(Value::as_array);
+    supported.into_iter().flatten().filter_map(Value::as_u64).any(|version| version > u64::from(major))
 }
 
 /// "If the Agent supports the requested version, it MUST respond with the same version." That it does support it is

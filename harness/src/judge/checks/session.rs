@@ -118,11 +118,14 @@ fn update_after_new(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// Whether the client knows the session by a way that this edition does not describe, or may have before the trace.
-fn may_know(talk: &Conversation) -> bool {
+/// Whether the client knows the session by a way that this edition does not describe, may have before the trace, or
+/// named it itself without having it from anybody.
+fn may_know(talk: &Conversation, id: &str) -> bool {
     let stable = |method: &str| talk.edition.methods.knows(Party::Client, method);
     let mut used = talk.methods_used.iter().filter(|(from, _)| *from == Party::Client);
-    talk.initialized.is_none() || used.any(|(_, method)| !stable(method) && method.starts_with("session/"))
+    talk.initialized.is_none()
+        || talk.invented_sessions.contains(id)
+        || used.any(|(_, method)| !stable(method) && method.starts_with("session/"))
 }
 
 fn is_being_made(talk: &Conversation) -> bool {
@@ -133,17 +136,18 @@ fn is_being_made(talk: &Conversation) -> bool {
 fn update_session_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.session(update.session).is_some() {
         ruling.pass();
-    } else if !may_know(moment.talk) && !is_being_made(moment.talk) {
+    } else if !may_know(moment.talk, update.session) && !is_being_made(moment.talk) {
         ruling.fail(format!("the client knows no session `{}`", update.session), &[]);
     }
 }
 
 /// As above, for an update that came while a session was being made, and was not for that one.
 fn strangers_stayed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if may_know(moment.talk) || is_being_made(moment.talk) {
+    if is_being_made(moment.talk) {
         return;
     }
-    for (id, &n) in moment.talk.course.strangers.iter().filter(|(id, _)| moment.talk.session(id).is_none()) {
+    let unknown = |id: &str| moment.talk.session(id).is_none() && !may_know(moment.talk, id);
+    for (id, &n) in moment.talk.course.strangers.iter().filter(|(id, _)| unknown(id)) {
         ruling.fail(format!("the client knows no session `{id}`"), &[n]);
     }
 }
@@ -158,10 +162,10 @@ fn update_is_notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 
 /// A permission request belongs to a session that the client knows.
 fn permission_session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if call.method != "session/request_permission" || may_know(moment.talk) || is_being_made(moment.talk) {
+    if call.method != "session/request_permission" || is_being_made(moment.talk) {
         return;
     }
-    if let Some(id) = call.text("sessionId") {
+    if let Some(id) = call.text("sessionId").filter(|id| !may_know(moment.talk, id)) {
         ruling.decide(moment.talk.session(id).is_some(), || format!("the client knows no session `{id}`"));
     }
 }

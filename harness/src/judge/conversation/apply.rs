@@ -15,6 +15,9 @@ impl Conversation {
     pub(in crate::judge) fn apply_call(&mut self, n: usize, us: u64, from: Party, call: &Call<'_>, deliberate: bool) {
         self.methods_used.insert((from, call.method.to_owned()));
         let params = call.params.cloned().unwrap_or_default();
+        if from == Party::Client {
+            self.learn_invented_session(&params);
+        }
         if call.method != "session/list" && !call.method.starts_with('_') {
             self.stir();
         }
@@ -49,6 +52,14 @@ impl Conversation {
                 }
             }
             (None, _) => {}
+        }
+    }
+
+    fn learn_invented_session(&mut self, params: &Value) {
+        const MOST: usize = 64;
+        let named = params.get("sessionId").and_then(Value::as_str).filter(|id| !self.sessions.contains_key(*id));
+        if let Some(id) = named.filter(|_| self.invented_sessions.len() < MOST) {
+            self.invented_sessions.insert(id.to_owned());
         }
     }
 

@@ -59,6 +59,8 @@ pub struct Conversation {
     pub fence: Option<usize>,
     /// Answers that were errors: event → method and code.
     pub errors: BTreeMap<usize, (String, i64)>,
+    /// Session ids that the client used and nobody gave it. It named them first, so whoever answers may use them too.
+    pub invented_sessions: BTreeSet<String>,
     /// Cursors that `session/list` handed out.
     pub cursors: BTreeSet<String>,
     /// The finer course of things.
@@ -96,6 +98,7 @@ impl Conversation {
             timed_out: BTreeMap::new(),
             fence: None,
             errors: BTreeMap::new(),
+            invented_sessions: BTreeSet::new(),
             cursors: BTreeSet::new(),
             course: Course::default(),
             deleted: BTreeMap::new(),

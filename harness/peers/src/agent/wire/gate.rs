@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::Wire;
 use crate::agent::{Fault, Options};
 
-const GATED: [Fault; 12] = [
+const GATED: [Fault; 13] = [
     Fault::CancelAnswered,
     Fault::AnswerNotifications,
     Fault::DropUnknownRequests,
@@ -27,6 +27,7 @@ const GATED: [Fault; 12] = [
     Fault::RejectMeta,
     Fault::FifoResponses,
     Fault::Blocking,
+    Fault::EndOnBadInput,
 ];
 
 const METHODS: [&str; 14] = [
@@ -89,6 +90,10 @@ impl Gate {
             let line: Vec<u8> = self.partial.drain(..=end).collect();
             match serde_json::from_slice(&line) {
                 Ok(message @ Value::Object(_)) => self.admit(message),
+                _ if self.commits(Fault::EndOnBadInput) => {
+                    self.close();
+                    return false;
+                }
                 _ => self.pass(line),
             }
         }
