@@ -167,8 +167,11 @@ impl Fold {
     fn response(&mut self, from: Party, id: Option<&RpcId>, outcome: Outcome<'_>) {
         let exchange = id.and_then(|id| self.talk.open.get(&(from.other(), id.clone()))).cloned();
         let answer = Answer { id, exchange: exchange.as_ref(), outcome };
+        let unannounced = exchange.as_ref().and_then(|exchange| self.talk.unannounced_area(&exchange.method));
         self.each(from, |on, moment, ruling| {
-            if let On::Response(check) = on {
+            if let On::Response(check) = on
+                && unannounced.is_none_or(|area| !ruling.is_of(area))
+            {
                 check(moment, &answer, ruling);
             }
         });
@@ -182,7 +185,7 @@ impl Fold {
             let method = methods.find(from.other(), Kind::Request, &exchange.method);
             if let Some(definition) = method.and_then(|method| method.result.clone()) {
                 // A null in place of an empty object is judged by the rules of the single methods.
-                if !result.is_null() {
+                if !result.is_null() && unannounced.is_none() {
                     self.payload(from, &definition, &exchange.method, true, result);
                 }
             }

@@ -91,6 +91,12 @@ pub struct Ruling<'j> {
 }
 
 impl Ruling<'_> {
+    /// Whether the requirement belongs to this area of the protocol.
+    #[must_use]
+    pub fn is_of(&self, area: &str) -> bool {
+        self.requirement.strip_prefix(area).is_some_and(|rest| rest.starts_with('.'))
+    }
+
     /// The requirement was observed and satisfied.
     pub fn pass(&mut self) {
         self.tally().passes += 1;

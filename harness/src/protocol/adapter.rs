@@ -24,6 +24,10 @@ pub trait Adapter: Send + Sync {
     /// Whether the capability at `path` is advertised: for a boolean `true`, for an object its presence.
     fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool;
 
+    /// The path, in the agent's capabilities, of the one that announces an optional method; none for a method that every
+    /// agent has.
+    fn capability_of(&self, method: &str) -> Option<&'static [&'static str]>;
+
     /// The stop reason, when the result of this method ends a turn.
     fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str>;
 
@@ -49,6 +53,18 @@ impl Adapter for V1 {
     fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool {
         let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.get(key)));
         matches!(found, Some(Value::Bool(true) | Value::Object(_)))
+    }
+
+    fn capability_of(&self, method: &str) -> Option<&'static [&'static str]> {
+        Some(match method {
+            "session/load" => &["loadSession"],
+            "session/resume" => &["sessionCapabilities", "resume"],
+            "session/list" => &["sessionCapabilities", "list"],
+            "session/delete" => &["sessionCapabilities", "delete"],
+            "session/close" => &["sessionCapabilities", "close"],
+            "logout" => &["auth", "logout"],
+            _ => return None,
+        })
     }
 
     fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str> {

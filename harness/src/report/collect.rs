@@ -82,7 +82,8 @@ impl Collector {
 
     fn keep(&mut self, case: &str, trace: &Trace, judgement: Judgement) {
         for (requirement, tally) in judgement.tallies {
-            let lines = tally.findings.iter().map(|finding| quote(trace, &finding.events)).collect();
+            let lines =
+                tally.findings.iter().map(|finding| quote(trace, &finding.events, focus(&finding.message))).collect();
             let seen = SeenIn { case: case.to_owned(), tally, lines };
             self.by_requirement.entry(requirement).or_default().push(seen);
         }
@@ -200,38 +201,48 @@ fn conformance(requirements: &[RequirementReport], cases: &[CaseReport], strict:
     }
 }
 
+/// What a message names in backticks, and a long line is shown around.
+fn focus(message: &str) -> &str {
+    message.split('`').nth(1).map_or("", |named| named.rsplit('/').next().unwrap_or(named))
+}
+
 /// The lines of the events that prove something, in the order in which they were seen.
-fn quote(trace: &Trace, events: &[usize]) -> Vec<String> {
+fn quote(trace: &Trace, events: &[usize], focus: &str) -> Vec<String> {
     let mut events: Vec<usize> = events.to_vec();
     events.sort_unstable();
     events.dedup();
-    events
-        .into_iter()
-        .filter_map(|n| trace.events.get(n))
-        .map(|event| format!("#{} {}", event.n, describe(&event.what)))
-        .collect()
+    let seen = events.into_iter().filter_map(|n| trace.events.get(n));
+    seen.map(|event| format!("#{} {}", event.n, describe(&event.what, focus))).collect()
 }
 
-fn describe(what: &What) -> String {
+fn describe(what: &What, focus: &str) -> String {
     match what {
         What::Line { from, bytes, .. } => {
             let arrow = if *from == Party::Agent { "agent → client" } else { "client → agent" };
-            format!("{arrow}  {}", cut(&String::from_utf8_lossy(bytes)))
+            format!("{arrow}  {}", cut(&String::from_utf8_lossy(bytes), focus))
         }
-        What::Stderr(bytes) => format!("agent stderr  {}", cut(&String::from_utf8_lossy(bytes))),
+        What::Stderr(bytes) => format!("agent stderr  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Process(process) => format!("process  {}", serde_json::to_string(process).unwrap_or_default()),
         What::Step(step) => format!(
             "case line {}  {} ({})",
             step.line,
-            cut(&step.text),
+            cut(&step.text, focus),
             serde_json::to_value(step.outcome).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
         ),
     }
 }
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_QUOTE) {
-        Some((at, _)) => format!("{}… ({} bytes)", &text[..at], text.len()),
-        None => text.to_owned(),
+/// A long text is cut; what the finding is about stays in sight.
+fn cut(text: &str, focus: &str) -> String {
+    let characters = text.chars().count();
+    if characters <= LONGEST_QUOTE {
+        return text.to_owned();
     }
+    let found = Some(focus).filter(|focus| !focus.is_empty()).and_then(|focus| text.find(focus));
+    let at = found.map_or(0, |byte| text[..byte].chars().count());
+    let start = if at < LONGEST_QUOTE / 2 { 0 } else { at - LONGEST_QUOTE / 2 };
+    let shown: String = text.chars().skip(start).take(LONGEST_QUOTE).collect();
+    let before = if start > 0 { "… " } else { "" };
+    let after = if start + LONGEST_QUOTE < characters { " …" } else { "" };
+    format!("{before}{shown}{after} ({} bytes)", text.len())
 }

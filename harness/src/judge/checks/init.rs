@@ -6,7 +6,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::moment::{Answer, Moment, Outcome};
 use crate::judge::ruling::Ruling;
-use crate::protocol::Site;
+use crate::protocol::{Kind, Site};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -154,30 +154,28 @@ fn agent_info(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     }
 }
 
-/// Optional methods, each with the capability that announces it.
-const OPTIONAL: &[(&str, &[&str])] = &[
-    ("session/load", &["loadSession"]),
-    ("session/resume", &["sessionCapabilities", "resume"]),
-    ("session/list", &["sessionCapabilities", "list"]),
-    ("session/delete", &["sessionCapabilities", "delete"]),
-    ("session/close", &["sessionCapabilities", "close"]),
-    ("logout", &["auth", "logout"]),
-];
-
 /// "The Agent SHOULD specify whether it supports the following capabilities": what works has been announced.
 fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
-    let optional = OPTIONAL.iter().find(|(method, _)| *method == exchange.method);
-    let Some((method, path)) = optional.filter(|_| moment.talk.initialized.is_some()) else { return };
+    let edition = moment.talk.edition;
+    let Some(path) = edition.adapter.capability_of(&exchange.method).filter(|_| moment.talk.initialized.is_some())
+    else {
+        return;
+    };
+    let method = edition.methods.find(Party::Client, Kind::Request, &exchange.method);
+    let definition = method.and_then(|method| method.result.as_deref()).unwrap_or_default();
+    // Some agents answer anything with null; only an answer that fits the method shows that it works.
+    let fits = |result: &Value| result.is_object() && edition.stable.problems(definition, result).is_empty();
     match answer.outcome {
         Outcome::Result(_) if moment.talk.agent_has(path) => ruling.pass(),
-        Outcome::Result(_) => {
-            ruling.fail(format!("{method} works, and `{}` was not advertised", path.join(".")), &[exchange.n]);
+        Outcome::Result(result) if fits(result) => {
+            ruling
+                .fail(format!("{} works, and `{}` was not advertised", exchange.method, path.join(".")), &[exchange.n]);
         }
         Outcome::Error(_) if !moment.talk.agent_has(path) && answer.outcome.error_code() == Some(-32601) => {
             ruling.pass()
         }
-        Outcome::Error(_) => {}
+        _ => {}
     }
 }
 

@@ -125,6 +125,15 @@ impl Conversation {
         adapter.advertises(result.and_then(|result| adapter.agent_capabilities(result)), path)
     }
 
+    /// The area of an optional method that the agent did not announce. Its rules bind only who announces the method,
+    /// so what an agent answers to it all the same breaks none of them.
+    #[must_use]
+    pub fn unannounced_area<'m>(&self, method: &'m str) -> Option<&'m str> {
+        let path = self.edition.adapter.capability_of(method)?;
+        let area = method.strip_prefix("session/")?;
+        (self.initialized.is_some() && !self.agent_has(path)).then_some(area)
+    }
+
     /// The open requests of one party, in the order in which they were sent.
     pub fn open_of(&self, sender: Party) -> impl Iterator<Item = &Exchange> {
         let mut open: Vec<&Exchange> = self.open.values().filter(|exchange| exchange.from == sender).collect();
