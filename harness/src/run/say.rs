@@ -26,8 +26,8 @@ impl Script<'_> {
             let message = match self.message(written.len(), line, &mut asked, &mut cancelled) {
                 Ok(message) => message,
                 Err(fault) => {
-                    // A request that was hoped for in vain cannot be answered.
-                    let outcome = if self.missed { Outcome::Missed } else { Outcome::HarnessError };
+                    // What was hoped for in vain has left names without a value.
+                    let outcome = if self.missed.is_some() { Outcome::Missed } else { Outcome::HarnessError };
                     return Report { seen: fault, ..Report::new(StepKind::Send, outcome) };
                 }
             };

@@ -84,7 +84,7 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
         cursor: 0,
         met: vec![false; case.needs.len()],
         input_closed: false,
-        missed: false,
+        missed: None,
     };
     script.transcript().await;
     let Script { mut driver, input_closed, .. } = script;
@@ -112,8 +112,8 @@ pub(super) struct Script<'c> {
     /// Which needs of the case were found to be met.
     pub(super) met: Vec<bool>,
     pub(super) input_closed: bool,
-    /// Whether something that was hoped for did not come; what follows then has lost its ground, and accuses nobody.
-    pub(super) missed: bool,
+    /// The first step that was hoped for in vain; what stands behind it has lost its ground, and accuses nobody.
+    pub(super) missed: Option<usize>,
 }
 
 /// How a step went, before it becomes an event.
@@ -134,18 +134,20 @@ impl Report {
 impl Script<'_> {
     async fn transcript(&mut self) {
         let case = self.case;
+        let mut whole = true;
         for (index, step) in case.steps.iter().enumerate() {
             let report = self.step(index, step).await;
-            let next = self.note(step, report);
+            let next = self.note(index, step, report);
             if let Some(fault) = self.driver.own_fault.take() {
                 self.driver.recorder.record(What::Step(own_fault(fault)));
                 return;
             }
             if self.needs_unmet() || next == Next::Stop {
+                whole = false;
                 break;
             }
         }
-        self.judge_nevers();
+        self.judge_nevers(whole);
     }
 
     async fn step(&mut self, index: usize, step: &Step) -> Report {
@@ -171,7 +173,7 @@ impl Script<'_> {
 
     /// Records how a step went. What was sent as written leaves no event behind, since its lines are in the trace, nor does
     /// a look that found everything as it should be and decides nothing.
-    fn note(&mut self, step: &Step, report: Report) -> Next {
+    fn note(&mut self, index: usize, step: &Step, report: Report) -> Next {
         let stop = match report.outcome {
             Outcome::Missed if report.kind == StepKind::Send => Next::Stop,
             Outcome::Done | Outcome::Missed => Next::GoOn,
@@ -186,20 +188,20 @@ impl Script<'_> {
         let undecided = report.outcome == Outcome::Contradicted && step.decides.is_empty();
         let missed = report.outcome == Outcome::Missed || undecided;
         if !silent && report.kind != StepKind::Never {
-            self.record(step, report);
+            self.record(step, report, self.missed.is_none());
         }
-        self.missed |= missed;
+        self.missed = self.missed.or(missed.then_some(index));
         stop
     }
 
-    fn record(&mut self, step: &Step, report: Report) {
+    fn record(&mut self, step: &Step, report: Report, decides: bool) {
         let Report { kind, outcome, events, expected, seen } = report;
         let event = StepEvent {
             kind,
             line: step.place.line,
             text: step.text.clone(),
             outcome,
-            decides: if self.missed { Vec::new() } else { step.decides.clone() },
+            decides: if decides { step.decides.clone() } else { Vec::new() },
             events,
             expected,
             seen,
@@ -207,16 +209,20 @@ impl Script<'_> {
         self.driver.recorder.record(What::Step(event));
     }
 
-    /// Notes for every line that must not come whether it came.
-    fn judge_nevers(&mut self) {
+    /// Notes for every line that must not come whether it came. That it did not shows something only when the transcript
+    /// was played to its end, with all that it hoped for.
+    fn judge_nevers(&mut self, whole: bool) {
         let case = self.case;
-        for step in &case.steps {
+        for (index, step) in case.steps.iter().enumerate() {
             let Action::Never(line) = &step.action else { continue };
             let came = expect::came(self, line);
-            let outcome = if came.is_empty() { Outcome::Done } else { Outcome::Contradicted };
             let expected = format!("no {}", expect::describe(self, line));
-            let seen = if came.is_empty() { String::new() } else { "it came".to_owned() };
-            self.record(step, Report { kind: StepKind::Never, outcome, events: came, expected, seen });
+            let (outcome, seen, decides) = if came.is_empty() {
+                (Outcome::Done, String::new(), whole && self.missed.is_none())
+            } else {
+                (Outcome::Contradicted, "it came".to_owned(), self.missed.is_none_or(|missed| index < missed))
+            };
+            self.record(step, Report { kind: StepKind::Never, outcome, events: came, expected, seen }, decides);
         }
     }
 }
