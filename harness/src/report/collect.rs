@@ -240,7 +240,7 @@ fn cut(text: &str, focus: &str) -> String {
     }
     let found = Some(focus).filter(|focus| !focus.is_empty()).and_then(|focus| text.find(focus));
     let at = found.map_or(0, |byte| text[..byte].chars().count());
-    let start = if at < LONGEST_QUOTE / 2 { 0 } else { at - LONGEST_QUOTE / 2 };
+    let start = at.saturating_sub(LONGEST_QUOTE / 2);
     let shown: String = text.chars().skip(start).take(LONGEST_QUOTE).collect();
     let before = if start > 0 { "… " } else { "" };
     let after = if start + LONGEST_QUOTE < characters { " …" } else { "" };
