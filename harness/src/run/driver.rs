@@ -85,6 +85,8 @@ pub struct Driver {
     next_id: u64,
     /// Something that the tester did wrong by itself.
     pub own_fault: Option<String>,
+    /// Until when output is waited for after the subject's end.
+    last_output: Option<Instant>,
     /// The fault that the subject was given, which changes what it says.
     pub injector: Option<Injector>,
 }
@@ -106,6 +108,7 @@ impl Driver {
             answers: mpsc::unbounded_channel(),
             next_id: 0,
             own_fault: None,
+            last_output: None,
             injector: None,
         }
     }
@@ -136,11 +139,15 @@ impl Driver {
 
     /// Waits for the next thing to happen and takes it in; false when the deadline came first or nothing can come.
     pub async fn step(&mut self, deadline: Instant) -> bool {
+        // A process that left the subject's group may hold its output open for ever; the subject itself says no more.
+        let last = self.last_output.filter(|_| !self.life.output_ended);
+        let deadline = last.map_or(deadline, |last| last.min(deadline));
         tokio::select! {
             biased;
             Some((id, method, answer)) = self.answers.1.recv() => { self.answer(&id, &method, answer); true }
             event = self.link.next(deadline) => match event {
                 Some(event) => { self.take_in(event); true }
+                None if last.is_some_and(|last| Instant::now() >= last) => { self.life.output_ended = true; true }
                 None => false,
             }
         }
@@ -184,6 +191,7 @@ impl Driver {
                 self.life.exit = Some(exit);
                 // What the subject leaves behind would hold its pipes open; nothing of it is part of the conversation.
                 self.link.kill();
+                self.last_output = Some(Link::last_output_deadline());
             }
         }
     }
