@@ -13,7 +13,7 @@ use super::plan::{self, Plan};
 use crate::case::model::Case;
 use crate::report::{Collector, SuiteEvent, TextReport, diagnose};
 use crate::requirement::Party;
-use crate::run::{Progress, Subject, run_all};
+use crate::run::{Progress, Subject, interrupted, run_all};
 use crate::trace::{ProcessEvent, Trace, What};
 
 /// The case that shows whether there is anybody to talk to; it runs first and alone.
@@ -51,6 +51,10 @@ pub(super) fn run(args: &AgentArgs) -> anyhow::Result<Exit> {
     }
     if contact.obstacle.is_none() {
         run_rest(&plan, &mut take)?;
+    }
+    if interrupted() {
+        say("interrupted; nothing is reported");
+        return Ok(Exit::Interrupted);
     }
     let report = collector.finish(started.elapsed(), args.strict);
     match text.as_mut() {

@@ -19,7 +19,8 @@ const EXIT_CODES: &str = "Exit codes:
   1  not conformant: a MUST was broken
   2  wrong usage, a subject that cannot be started, or a bad case, profile or trace file
   3  incomplete: nothing was broken, and some MUSTs were not exercised (--allow-incomplete turns it into 0)
-  4  the harness itself failed";
+  4  the harness itself failed
+  130  interrupted; every process was ended, and nothing is reported";
 
 /// The commands.
 #[derive(Debug, Subcommand)]

@@ -18,6 +18,8 @@ pub enum Exit {
     Incomplete = 3,
     /// 4: the harness itself failed.
     HarnessError = 4,
+    /// 130: interrupted by Ctrl-C or SIGTERM; nothing is reported.
+    Interrupted = 130,
 }
 
 impl Exit {

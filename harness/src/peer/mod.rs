@@ -5,4 +5,5 @@
 pub mod link;
 mod pipe;
 pub mod process;
+pub mod signal;
 mod unix;

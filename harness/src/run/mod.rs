@@ -3,6 +3,7 @@
 mod driver;
 mod expect;
 mod intent;
+mod interrupt;
 mod limits;
 mod look;
 mod needs;
@@ -16,6 +17,7 @@ pub mod tester;
 mod wait;
 
 pub use intent::MARKER;
+pub use interrupt::interrupted;
 pub use limits::Limits;
 pub use script::run_case;
 pub use subject::Subject;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::driver::Driver;
 use super::expect;
+use super::interrupt::interruption;
 use super::limits::Limits;
 use super::look;
 use super::record::Recorder;
@@ -86,8 +87,15 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
         input_closed: false,
         missed: None,
     };
-    script.transcript().await;
+    let stopped = tokio::select! {
+        biased;
+        () = interruption() => true,
+        () = script.transcript() => false,
+    };
     let Script { mut driver, input_closed, .. } = script;
+    if stopped {
+        driver.recorder.record(What::Step(own_fault("the run was interrupted".to_owned())));
+    }
     driver.shut_down(limits.exit, input_closed).await;
     reap_marked(&sandbox.marker());
     driver.recorder.finish()

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use super::interrupt::interrupted;
 use super::script::run_case;
 use super::subject::Subject;
 use crate::case::model::Case;
@@ -38,7 +39,7 @@ pub fn run_all(cases: &[Case], subject: &Subject, jobs: usize, mut report: impl 
         for _ in 0..jobs.clamp(1, cases.len().max(1)) {
             let (next, stopped, sender) = (&next, &stopped, sender.clone());
             scope.spawn(move || {
-                while !*stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+                while !interrupted() && !*stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(case) = cases.get(index) else { return };
                     let _ = sender.send(Progress::Started(case));

@@ -1,0 +1,35 @@
+//! Ctrl-C: the cases that run are ended like any other, so that no process and no folder stays behind, and no case is begun.
+
+use std::sync::LazyLock;
+
+use tokio::runtime::Builder;
+use tokio::sync::watch;
+
+use crate::peer::signal::asked_to_stop;
+
+/// Says whether somebody asked this program to stop. One thread listens from the first case on, since a signal that
+/// comes while a case is being ended must not be lost.
+static STOP: LazyLock<watch::Receiver<bool>> = LazyLock::new(|| {
+    let (asked, stop) = watch::channel(false);
+    std::thread::spawn(move || {
+        if let Ok(runtime) = Builder::new_current_thread().enable_all().build() {
+            runtime.block_on(asked_to_stop());
+            let _ = asked.send(true);
+        }
+    });
+    stop
+});
+
+/// Whether somebody asked this program to stop since the first case began.
+#[must_use]
+pub fn interrupted() -> bool {
+    *STOP.borrow()
+}
+
+/// Returns when somebody asks this program to stop, or has asked before.
+pub(super) async fn interruption() {
+    if STOP.clone().wait_for(|asked| *asked).await.is_err() {
+        // Nobody listens, so nobody will ever say so.
+        std::future::pending::<()>().await;
+    }
+}
