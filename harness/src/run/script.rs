@@ -66,6 +66,7 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
         PermissionPolicy::Cancel => Policy::Cancel,
     };
     let services = Services::new(sandbox.workspace().to_owned(), &case.tester.capabilities, policy);
+    services.set_environment(subject.surroundings(&sandbox));
     let mut driver = Driver::new(link, recorder, services, case.tester.clone());
     let mut limits = subject.limits.with(&case.limits);
     if let Some(planted) = &subject.fault {

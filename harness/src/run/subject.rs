@@ -49,14 +49,21 @@ impl Subject {
         }
     }
 
+    /// What every process of a case sees, also the commands that the tester runs for the subject: the HOME of the case,
+    /// and the mark by which a process is found that left its group.
+    #[must_use]
+    pub fn surroundings(&self, sandbox: &Sandbox) -> Environment {
+        let environment = Environment::default().with(CASE_MARKER, sandbox.marker());
+        if self.keep_home {
+            return environment;
+        }
+        OUTSIDE_HOME.iter().fold(environment.with("HOME", sandbox.home()), |all, name| all.without(*name))
+    }
+
     /// The launch for one case.
     #[must_use]
     pub fn launch(&self, sandbox: &Sandbox) -> Launch {
-        let mut environment = Environment::default().with(CASE_MARKER, sandbox.marker());
-        if !self.keep_home {
-            environment = environment.with("HOME", sandbox.home());
-            environment = OUTSIDE_HOME.iter().fold(environment, |all, name| all.without(*name));
-        }
+        let mut environment = self.surroundings(sandbox);
         let home = sandbox.home().display().to_string();
         for (name, value) in &self.env {
             environment = environment.with(name, value.replace("{home}", &home));
