@@ -1,9 +1,10 @@
 //! Trace → findings: each file under `harness/tests/traces/` is a short conversation and the verdicts it must lead to.
 //!
-//! First the wanted verdicts, `requirement: verdict` a line, `#` for comments; then a line `---`; then the conversation, a
-//! letter and a message a line: `A` the agent's, `C` the client's, `!` the client's, wrong on purpose, `E` the agent's
-//! standard error, `P` a process event and `S` a step event, both as JSON, `B` a line of the agent and `D` its standard error in base64, and `T` the
-//! milliseconds that pass before the next line. Every requirement that fails must be listed.
+//! First the wanted verdicts, `requirement: verdict` a line, `#` for comments, `subject: client` where it is the client that
+//! is judged; then a line `---`; then the conversation, a letter and a message a line: `A` the agent's, `C` the client's,
+//! `!` the tester's, wrong on purpose, `E` the subject's standard error, `P` a process event and `S` a step event, both as
+//! JSON, `B` a line of the subject and `D` its standard error in base64, and `T` the milliseconds that pass before the next
+//! line. Every requirement that fails must be listed.
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +18,9 @@ use acp_conformance::wire::LineEnd;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use libtest_mimic::{Arguments, Failed, Trial};
+
+/// The line that says that the client is judged.
+const CLIENT: &str = "subject: client";
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/traces");
@@ -34,11 +38,12 @@ fn main() {
 fn check(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
-    let trace = read(conversation)?;
+    let subject = if wanted.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
+    let trace = read(conversation, subject)?;
     let judgement = judge(&trace, Edition::v1());
     let mut wrong = Vec::new();
     let mut listed = Vec::new();
-    for line in wanted.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
+    for line in wanted.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty() && *line != CLIENT) {
         let (requirement, verdict) =
             line.split_once(": ").ok_or_else(|| format!("`{line}` is no `requirement: verdict`"))?;
         let found = judgement.verdict(requirement);
@@ -58,7 +63,7 @@ fn check(path: &Path) -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-fn read(conversation: &str) -> Result<Trace, Failed> {
+fn read(conversation: &str, subject: Party) -> Result<Trace, Failed> {
     let mut events: Vec<Event> = Vec::new();
     let mut passed = 0;
     for line in conversation.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -68,10 +73,8 @@ fn read(conversation: &str) -> Result<Trace, Failed> {
         let what = match kind {
             "A" => said(Party::Agent, false),
             "C" => said(Party::Client, false),
-            "!" => said(Party::Client, true),
-            "B" => {
-                What::Line { from: Party::Agent, bytes: STANDARD.decode(rest)?, end: LineEnd::Lf, deliberate: false }
-            }
+            "!" => said(subject.other(), true),
+            "B" => What::Line { from: subject, bytes: STANDARD.decode(rest)?, end: LineEnd::Lf, deliberate: false },
             "D" => What::Stderr(STANDARD.decode(rest)?),
             "T" => {
                 passed += 1000 * rest.parse::<u64>()?;
@@ -89,7 +92,7 @@ fn read(conversation: &str) -> Result<Trace, Failed> {
         suite: String::new(),
         edition: Edition::v1().name.to_owned(),
         case: None,
-        subject: Some(Party::Agent),
+        subject: Some(subject),
         command: Vec::new(),
         requirements: Vec::new(),
     };

@@ -53,6 +53,12 @@ impl Check {
     pub const fn agent(requirement: &'static str, on: On) -> Self {
         Self { requirement, party: Party::Agent, on }
     }
+
+    /// A check of the client.
+    #[must_use]
+    pub const fn client(requirement: &'static str, on: On) -> Self {
+        Self { requirement, party: Party::Client, on }
+    }
 }
 
 /// All checks.
