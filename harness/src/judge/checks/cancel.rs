@@ -1,10 +1,13 @@
-//! Area `cancel`: what `session/cancel` does to the running turn, and to nothing else.
+//! Area `cancel`: what `session/cancel` does to the running turn, and to nothing else; and how the client sends it.
+
+use serde_json::Value;
 
 use super::support::{CROSSING_US, Finish, died_after, late_for, says_abort};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, AtCancel};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
+use crate::protocol::Kind;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 use crate::wire::RpcId;
@@ -27,6 +30,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.unknown-session", On::Process(died_of_unknown_session)),
     Check::agent("cancel.scope", On::Response(scope)),
     Check::agent("cancel.releases-terminals", On::End(releases_terminals)),
+    Check::client("cancel.notification", On::Call(notification)),
+    Check::client("cancel.known-session", On::Call(known_session)),
 ];
 
 /// How soon a cancelled turn should have its answer; long for a program, and short for a person who waits.
@@ -272,5 +277,26 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
                 ),
             }
         }
+    }
+}
+
+/// "By sending a `session/cancel` notification."
+fn notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if call.method == "session/cancel" {
+        let id = call.id.unwrap_or(&Value::Null);
+        ruling.decide(call.kind == Kind::Notification, || format!("session/cancel has the id {id}, as a request"));
+    }
+}
+
+/// The session is one of this connection: it was created, loaded or resumed on it.
+fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let Some(id) = call.text("sessionId").filter(|_| call.method == "session/cancel") else { return };
+    // Methods that only drafts know open sessions as well.
+    let forked = talk.methods_used.contains(&(moment.from, "session/fork".to_owned()));
+    if talk.session(id).is_some() {
+        ruling.pass();
+    } else if talk.initialized.is_some() && !forked {
+        ruling.fail(format!("session/cancel names `{id}`, and this connection has no such session"), &[]);
     }
 }

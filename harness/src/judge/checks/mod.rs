@@ -7,12 +7,14 @@ mod close;
 mod commands;
 mod common;
 mod config;
+mod consent;
 mod content;
 mod delete;
 mod dialogue;
 mod dirs;
 mod elicit;
 mod ext;
+mod form;
 mod fs;
 mod garbage;
 mod gates;
@@ -28,6 +30,7 @@ mod resume;
 mod schema;
 pub(super) mod script;
 mod session;
+mod shell;
 mod support;
 mod terminal;
 mod tool;
@@ -52,6 +55,7 @@ pub(super) fn all() -> Vec<Check> {
         cancel::CHECKS,
         cancelreq::CHECKS,
         permission::CHECKS,
+        consent::CHECKS,
         plan::CHECKS,
         load::CHECKS,
         resume::CHECKS,
@@ -62,11 +66,13 @@ pub(super) fn all() -> Vec<Check> {
         tool::CHECKS,
         fs::CHECKS,
         terminal::CHECKS,
+        shell::CHECKS,
         modes::CHECKS,
         config::CHECKS,
         commands::CHECKS,
         ext::CHECKS,
         elicit::CHECKS,
+        form::CHECKS,
     ]
     .concat()
 }

@@ -19,7 +19,7 @@ pub use self::exchange::Exchange;
 pub use self::listing::{Listing, entries};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
-pub use self::terminal::Terminal;
+pub use self::terminal::{Exit, Terminal};
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::wire::RpcId;

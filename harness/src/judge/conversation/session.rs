@@ -242,7 +242,7 @@ pub enum Decision {
 
 impl Decision {
     /// Reads the answer to a permission request.
-    pub(super) fn of(request: &Value, outcome: Outcome<'_>) -> Self {
+    pub(in crate::judge) fn of(request: &Value, outcome: Outcome<'_>) -> Self {
         let Outcome::Result(result) = outcome else { return Self::Other };
         let chosen = match result.pointer("/outcome/outcome").and_then(Value::as_str) {
             Some("cancelled") => return Self::Cancelled,
