@@ -39,10 +39,9 @@ const RELEASE: &str = "terminal/release";
 const ALL: [&str; 5] = [CREATE, OUTPUT, WAIT, KILL, RELEASE];
 const CAPABILITY: [&str; 1] = ["terminal"];
 
-/// The terminal that a request is about, when the client made it for the session that the request names.
+/// The terminal that a request is about.
 fn named<'m>(moment: &Moment<'m>, request: &Exchange) -> Option<&'m Terminal> {
-    let terminal = moment.talk.terminals.get(request.text("terminalId")?)?;
-    (request.session() == Some(terminal.session.as_str())).then_some(terminal)
+    moment.talk.terminals.get(request.text("terminalId")?).filter(|terminal| terminal.is_meant(request))
 }
 
 /// A request to one of the methods, with its terminal.

@@ -268,6 +268,7 @@ impl Conversation {
         };
         let turn = self.session(session).and_then(|session| Some(session.turn.as_ref()?.n));
         let mut terminal = Terminal::new(session, n);
+        terminal.shares_id = self.terminals.get(id).is_some_and(|other| other.session != session || other.shares_id);
         terminal.turn = turn;
         terminal.limit = exchange.params.get("outputByteLimit").and_then(Value::as_u64);
         self.terminals.insert(id.to_owned(), terminal);

@@ -12,6 +12,8 @@ pub struct Terminal {
     pub session: String,
     /// The event of the client's answer with the id.
     pub created: usize,
+    /// Whether a terminal of another session had the id before, so that it does not tell which one is meant.
+    pub shares_id: bool,
     /// The `outputByteLimit` that the agent gave.
     pub limit: Option<u64>,
     /// The event of the first `terminal/kill`.
@@ -75,6 +77,7 @@ impl Terminal {
         Self {
             session: session.to_owned(),
             created,
+            shares_id: false,
             limit: None,
             killed: None,
             kill_done: None,
@@ -90,33 +93,53 @@ impl Terminal {
         }
     }
 
-    /// Takes in the client's answer to a request about this terminal.
+    /// Takes in the client's answer to a request that names the id of this terminal.
     pub(super) fn learn(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        if self.is_meant(exchange) {
+            self.learn_end(n, exchange, outcome);
+        }
         match (exchange.method.as_str(), outcome) {
-            ("terminal/wait_for_exit", Outcome::Result(result)) => {
-                self.exited = self.exited.or(Some(n));
-                self.learn_exit(n, Some(result));
-            }
+            ("terminal/wait_for_exit", Outcome::Result(_)) => self.exited = self.exited.or(Some(n)),
             ("terminal/output", Outcome::Result(result)) => {
-                let printed = result.get("output").and_then(Value::as_str).is_some_and(|output| !output.is_empty());
-                if printed && self.ended_before(exchange) {
-                    self.last_words = self.last_words.or(Some(n));
-                }
-                let status = result.get("exitStatus").filter(|status| status.is_object());
-                self.exited = self.exited.or(status.map(|_| n));
-                self.learn_exit(n, status);
+                let ended = result.get("exitStatus").is_some_and(Value::is_object);
+                self.exited = self.exited.or(ended.then_some(n));
                 self.read = Some(n);
             }
-            ("terminal/kill", Outcome::Result(_)) => self.kill_done = self.kill_done.or(Some(n)),
-            ("terminal/release", Outcome::Result(_)) => self.release_done = self.release_done.or(Some(n)),
             ("terminal/release", Outcome::Error(_)) => self.release_refused = true,
             _ => {}
         }
     }
 
-    fn learn_exit(&mut self, n: usize, status: Option<&Value>) {
+    /// Takes in what the client says about the end of the command and of the terminal.
+    fn learn_end(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        let Outcome::Result(result) = outcome else { return };
+        let status = match exchange.method.as_str() {
+            "terminal/wait_for_exit" => Some(result),
+            "terminal/output" => {
+                let printed = result.get("output").and_then(Value::as_str).is_some_and(|output| !output.is_empty());
+                let last = (printed && self.ended_before(exchange)).then_some(n);
+                self.last_words = self.last_words.or(last);
+                result.get("exitStatus")
+            }
+            "terminal/kill" => {
+                self.kill_done = self.kill_done.or(Some(n));
+                None
+            }
+            "terminal/release" => {
+                self.release_done = self.release_done.or(Some(n));
+                None
+            }
+            _ => None,
+        };
         let exit = status.and_then(Exit::of).map(|exit| (n, exit));
         self.exit = self.exit.take().or(exit);
+    }
+
+    /// Whether a request that names the id is about this terminal: not about one of another session, and not about one
+    /// that had the id before.
+    #[must_use]
+    pub fn is_meant(&self, exchange: &Exchange) -> bool {
+        !self.shares_id && exchange.session() == Some(self.session.as_str()) && exchange.n > self.created
     }
 
     /// Whether the client had said how the command ended when this request was sent.
