@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::support::{CROSSING_US, Finish, died_after, late_for, says_abort};
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{After, AtCancel};
+use crate::judge::conversation::{After, AtCancel, Opening, Session};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
 use crate::protocol::Kind;
@@ -292,11 +292,21 @@ fn notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let Some(id) = call.text("sessionId").filter(|_| call.method == "session/cancel") else { return };
-    // Methods that only drafts know open sessions as well.
-    let forked = talk.methods_used.contains(&(moment.from, "session/fork".to_owned()));
-    if talk.session(id).is_some() {
-        ruling.pass();
-    } else if talk.initialized.is_some() && !forked {
-        ruling.fail(format!("session/cancel names `{id}`, and this connection has no such session"), &[]);
+    let opening = |session: &Session| session.loading.or(session.resuming).is_some();
+    match talk.session(id) {
+        Some(session) if session.opening == Opening::New || session.was_reopened || opening(session) => ruling.pass(),
+        // Giving up a session may cross with the answer that there is none.
+        Some(_) => {}
+        None if talk.initialized.is_none() => {}
+        None if talk.course.strangers.contains_key(id) || has_other_ways(moment) => {
+            ruling.inconclusive(format!("session/cancel names `{id}`, which no method of this edition opened"), &[]);
+        }
+        None => ruling.fail(format!("session/cancel names `{id}`, and this connection has no such session"), &[]),
     }
+}
+
+/// Whether the client called a method that this edition does not know, and that may open sessions, as drafts have them.
+fn has_other_ways(moment: &Moment<'_>) -> bool {
+    let mut used = moment.talk.methods_used.iter().filter(|(from, _)| *from == moment.from);
+    used.any(|(_, method)| !moment.talk.edition.methods.knows(moment.from, method))
 }

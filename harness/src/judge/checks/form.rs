@@ -51,7 +51,7 @@ fn unadvertised_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let other = MODES.iter().any(|mode| moment.talk.client_has(&["elicitation", mode]));
     let seen = format!("a {mode} was asked for, which is not advertised, and got {}", answer.outcome.describe());
     match (answer.outcome, answer.outcome.error_code()) {
-        (Outcome::Result(_), _) => ruling.fail(seen, &[request.n]),
+        (Outcome::Result(result), _) if other || is_accepted(result) => ruling.fail(seen, &[request.n]),
         (_, Some(BAD_PARAMS)) => ruling.pass(),
         (_, Some(NO_METHOD)) if !other => {
             ruling.pass();
@@ -71,27 +71,29 @@ fn has_place(moment: &Moment<'_>, request: &Exchange) -> bool {
     open && request.session().is_none_or(|id| moment.talk.session(id).is_some())
 }
 
-/// A mode that nobody knows is not shown as one of those that are known.
-fn unknown_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// A mode that nobody knows is not shown as one of those that are known. Names that begin with `_` are free, and a client
+/// may well know one.
+fn unknown_mode(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(_, mode)| !MODES.contains(mode)) else { return };
-    if moment.talk.client_has(&["elicitation", mode]) {
-        return;
-    }
     let Outcome::Result(result) = answer.outcome else { return ruling.pass() };
-    let accepted = result.get("action").and_then(Value::as_str) == Some("accept");
+    let filled = result.get("content").and_then(Value::as_object).is_some_and(|content| !content.is_empty());
     let seen = format!("the unknown mode `{mode}` was answered with {}", result.get("action").unwrap_or(&Value::Null));
-    if accepted && result.get("content").and_then(Value::as_object).is_some_and(|content| !content.is_empty()) {
+    if is_accepted(result) && filled && !mode.starts_with('_') {
         ruling.fail(format!("{seen} and the content of a form"), &[request.n]);
     } else {
         ruling.inconclusive(seen, &[request.n]);
     }
 }
 
+fn is_accepted(result: &Value) -> bool {
+    result.get("action").and_then(Value::as_str) == Some("accept")
+}
+
 /// "For an accepted form elicitation, `content` SHOULD conform to the requested schema."
 fn content_conforms(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, result)) = proper(answer, CREATE).and_then(|_| answer.result_of(CREATE)) else { return };
-    let accepted = result.get("action").and_then(Value::as_str) == Some("accept");
-    let schema = request.params.get("requestedSchema").filter(|_| accepted && request.text("mode") == Some("form"));
+    let shown = is_accepted(result) && request.text("mode") == Some("form");
+    let schema = request.params.get("requestedSchema").filter(|_| shown);
     let Some(schema) = schema else { return };
     match result.get("content") {
         Some(Value::Object(content)) => match departure(schema, content) {

@@ -148,8 +148,7 @@ fn decide_same(before: &Exit, n: usize, status: &Value, ruling: &mut Ruling<'_>)
     let Some(now) = Exit::of(status) else {
         return ruling.fail(format!("the command had ended with {before}, and now nothing is said about that"), &[n]);
     };
-    // Codes of 32 bits are written with and without a sign.
-    let codes = before.code.zip(now.code).map(|(before, now)| before.wrapping_sub(now) % (1 << 32) == 0);
+    let codes = before.code.zip(now.code).map(|(before, now)| before == now);
     let signals = before.signal.as_deref().zip(now.signal.as_deref()).map(|(before, now)| bare(before) == bare(now));
     match (codes, signals) {
         (Some(false), _) => ruling.fail(format!("the command had ended with {before}, and now with {now}"), &[n]),

@@ -66,8 +66,9 @@ impl Conversation {
     /// else to that session meanwhile.
     pub(super) fn cancel_of(&self, params: &Value) -> Option<usize> {
         let id = params.get("sessionId").and_then(Value::as_str)?;
-        let disturbed = self.course.session(id).and_then(|course| course.turn.as_ref()?.disturbed);
-        self.session(id)?.turn.as_ref()?.cancelled.filter(|_| disturbed.is_none())
+        let turn = self.session(id)?.turn.as_ref()?;
+        let course = self.course.session(id)?.turn.as_ref()?;
+        turn.cancelled.filter(|_| course.n == turn.n && course.disturbed.is_none())
     }
 
     /// Takes in that a session was closed, as far as the turns of the others are concerned.
