@@ -77,6 +77,54 @@ pub struct Profile {
     pub prompts: BTreeMap<String, String>,
     /// What is known to fail: requirement or case, and why.
     pub expected: BTreeMap<String, String>,
+    /// How the user of a client acts on it; as usual for an agent.
+    pub controls: Controls,
+}
+
+/// How the user of a client acts on it, and what else differs between clients.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Controls {
+    /// How each act is done, by its name; see [`ACTS`](crate::case::ACTS).
+    pub acts: BTreeMap<String, Means>,
+    /// What takes the place of `{args}` in the command for a setting that a case asks for.
+    pub settings: BTreeMap<Setting, Vec<String>>,
+    /// The file name of the program that the client takes for its agent, where the client starts a fixed one.
+    pub agent_name: Option<String>,
+    /// Whether the client runs on a terminal.
+    pub terminal: bool,
+    /// What exit codes of the client mean, for people.
+    pub exit_codes: BTreeMap<i32, String>,
+}
+
+/// How an act reaches the client. The texts may hold arguments of the act, such as `{text}`, or `{text_json}` as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Means {
+    /// It is a line on the client's standard input.
+    Line(String),
+    /// It is typed on the client's terminal.
+    Keys(String),
+    /// It is done by another program.
+    Hook(Vec<String>),
+    /// The client gets a signal, such as `SIGINT`.
+    Signal(String),
+    /// A person is asked to do it.
+    Person(String),
+}
+
+/// Something that has to be said when the client is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Setting {
+    /// The user allows whatever is asked.
+    PermissionAllow,
+    /// The user rejects whatever is asked.
+    PermissionReject,
+    /// The user does not answer.
+    PermissionHold,
+    /// The user has MCP servers: `{mcp_servers}` is a JSON list as in session/new.
+    McpServers,
+    /// The user has additional directories: `{directories}` is a JSON list of paths.
+    Directories,
 }
 
 /// How to start and drive one subject of the harness.
@@ -178,6 +226,7 @@ fn check(file: ProfileFile, document: &Document) -> (Option<Profile>, Vec<Diagno
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         prompts: file.prompts,
         expected: file.expected,
+        controls: Controls::default(),
     };
     diagnostic::sort(&mut problems);
     let sound = !problems.iter().any(Diagnostic::is_error);

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use crate::case::file::{CaseFile, DurationText, LimitsFile, OneOrMany, PermissionFile, SetupFile};
 use crate::case::load::Includes;
-use crate::case::model::{Case, FixedAnswer, LimitOverrides, Need, NeedRoot, PermissionPolicy, Step, TesterSetup};
+use crate::case::model::{
+    Case, FixedAnswer, LimitOverrides, Need, NeedRoot, PermissionPolicy, Step, TesterSetup, UserSetup,
+};
 use crate::case::scope::{Mark, Refusal, Scope};
 use crate::case::vocabulary::{Payload, Vocabulary};
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
@@ -76,6 +78,7 @@ pub(crate) fn lower(
         requirements: file.requirements,
         needs,
         tester,
+        user: UserSetup::default(),
         workspace: file.workspace.into_iter().collect(),
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         steps: checker.steps,
@@ -199,6 +202,8 @@ impl Checker<'_> {
             permission: own.permission.map_or_else(PermissionPolicy::default, policy),
             answers: self.answers(&spot.down("answers"), own.answers),
             by_hand: BTreeSet::new(),
+            auth_methods: Vec::new(),
+            session: serde_json::Map::new(),
         }
     }
 

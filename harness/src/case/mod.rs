@@ -20,9 +20,10 @@ pub(crate) use check::limits;
 pub use load::{Includes, embedded, embedded_and, load_bytes, load_dir, load_text};
 pub use matching::Mismatch;
 pub use model::{
-    Action, Body, Case, FileLook, FileWant, FixedAnswer, Incoming, IncomingBody, LimitOverrides, Need, NeedRoot,
-    Outgoing, PermissionPolicy, Place, Presence, RawBytes, ReplyText, Step, TesterSetup,
+    Act, Action, AgentProcess, Body, Case, FileLook, FileWant, FixedAnswer, Incoming, IncomingBody, LimitOverrides,
+    Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessLook, RawBytes, ReplyText, Step, TesterSetup,
+    UserPermission, UserSetup,
 };
 pub use pattern::{Pattern, PatternError};
 pub use template::{Bindings, Template};
-pub use vocabulary::{INTENTS, MethodKind, Misfit, Payload, Vocabulary};
+pub use vocabulary::{ACTS, INTENTS, MethodKind, Misfit, Payload, Vocabulary};

@@ -171,6 +171,10 @@ impl Script<'_> {
             Action::Fence => self.fence(step.within.unwrap_or(self.limits.answer)).await,
             Action::Reply(reply) => look::reply(self, reply),
             Action::File(file) => look::file(self, file),
+            Action::Process(_) | Action::Act(_) | Action::AgentProcess(_) => Report {
+                seen: "no client can be run yet".to_owned(),
+                ..Report::new(StepKind::Send, Outcome::HarnessError)
+            },
             Action::CloseStdin => {
                 self.driver.close_input();
                 self.input_closed = true;
