@@ -1,5 +1,7 @@
 //! Walks the trace once: shows each event to the checks, then takes it into the conversation.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::check::{On, Registry};
@@ -28,6 +30,8 @@ use crate::wire::{Call, Content, Envelope, RpcId, read_line};
 pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
     let mut fold = Fold {
         talk: Conversation::new(edition),
+        parked: BTreeMap::new(),
+        connection: 0,
         judgement: Judgement::default(),
         parties: trace.header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]),
         case_requirements: trace.header.requirements.clone(),
@@ -40,7 +44,11 @@ pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
 }
 
 struct Fold {
+    /// The conversation on the connection at hand.
     talk: Conversation,
+    /// Those on the other connections.
+    parked: BTreeMap<usize, Conversation>,
+    connection: usize,
     judgement: Judgement,
     parties: Vec<Party>,
     case_requirements: Vec<String>,
@@ -51,6 +59,7 @@ struct Fold {
 impl Fold {
     fn event(&mut self, event: &Event) {
         self.now = (event.n, event.us);
+        self.turn_to(event.connection);
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
                 let content = read_line(bytes);
@@ -64,11 +73,12 @@ impl Fold {
                 self.content(*from, &content, *deliberate);
                 self.talk.course.last_line.insert(*from, self.now);
             }
-            What::Stderr(bytes) => self.each(Party::Agent, |on, moment, ruling| {
+            What::Stderr(bytes) => self.each_party(|on, moment, ruling| {
                 if let On::Stderr(check) = on {
                     check(moment, bytes, ruling);
                 }
             }),
+            What::Stdout(_) => {}
             What::Process(process) => {
                 self.each_party(|on, moment, ruling| {
                     if let On::Process(check) = on {
@@ -77,9 +87,10 @@ impl Fold {
                 });
                 match process {
                     ProcessEvent::StdoutEnded => self.talk.stdout_ended = self.talk.stdout_ended.or(Some(event.n)),
-                    ProcessEvent::StdinClosed | ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
-                        self.talk.shutting_down = self.talk.shutting_down.or(Some(event.n));
-                        self.talk.course.closed_us.get_or_insert(event.us);
+                    ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) => self.talk.shut_down(event.n, event.us),
+                    ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
+                        self.talk.shut_down(event.n, event.us);
+                        self.parked.values_mut().for_each(|talk| talk.shut_down(event.n, event.us));
                     }
                     _ => {}
                 }
@@ -88,6 +99,15 @@ impl Fold {
                 checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.judgement);
                 self.talk.apply_step(event.n, step);
             }
+        }
+    }
+
+    /// Each connection is a conversation of its own.
+    fn turn_to(&mut self, connection: usize) {
+        if connection != self.connection {
+            let talk = self.parked.remove(&connection).unwrap_or_else(|| Conversation::new(self.talk.edition));
+            let before = std::mem::replace(&mut self.talk, talk);
+            self.parked.insert(std::mem::replace(&mut self.connection, connection), before);
         }
     }
 
@@ -230,11 +250,15 @@ impl Fold {
     }
 
     fn finish(mut self) -> Judgement {
-        self.each_party(|on, moment, ruling| {
-            if let On::End(check) = on {
-                check(moment, ruling);
-            }
-        });
+        let connections: Vec<usize> = self.parked.keys().copied().chain([self.connection]).collect();
+        for connection in connections {
+            self.turn_to(connection);
+            self.each_party(|on, moment, ruling| {
+                if let On::End(check) = on {
+                    check(moment, ruling);
+                }
+            });
+        }
         self.judgement
     }
 

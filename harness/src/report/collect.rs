@@ -221,7 +221,8 @@ fn describe(what: &What, focus: &str) -> String {
             let arrow = if *from == Party::Agent { "agent → client" } else { "client → agent" };
             format!("{arrow}  {}", cut(&String::from_utf8_lossy(bytes), focus))
         }
-        What::Stderr(bytes) => format!("agent stderr  {}", cut(&String::from_utf8_lossy(bytes), focus)),
+        What::Stderr(bytes) => format!("standard error  {}", cut(&String::from_utf8_lossy(bytes), focus)),
+        What::Stdout(bytes) => format!("standard output  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Process(process) => format!("process  {}", serde_json::to_string(process).unwrap_or_default()),
         What::Step(step) => format!(
             "case line {}  {} ({})",

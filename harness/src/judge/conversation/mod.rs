@@ -109,6 +109,12 @@ impl Conversation {
         }
     }
 
+    /// Notes that the tester stopped the subject, or ended its input.
+    pub(in crate::judge) fn shut_down(&mut self, n: usize, us: u64) {
+        self.shutting_down = self.shutting_down.or(Some(n));
+        self.course.closed_us.get_or_insert(us);
+    }
+
     /// Whether the client advertised the capability; false as long as it has not said anything.
     #[must_use]
     pub fn client_has(&self, path: &[&str]) -> bool {
