@@ -127,6 +127,49 @@ pub enum Setting {
     Directories,
 }
 
+impl Setting {
+    /// The name in a profile.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PermissionAllow => "permission-allow",
+            Self::PermissionReject => "permission-reject",
+            Self::PermissionHold => "permission-hold",
+            Self::McpServers => "mcp-servers",
+            Self::Directories => "directories",
+        }
+    }
+}
+
+/// Names in braces, and what takes their place.
+pub mod places {
+    use std::collections::BTreeMap;
+
+    /// Puts each value in its place; everything else stays as it is.
+    #[must_use]
+    pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('{') {
+            filled.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let name = rest[1..].split_once('}').map(|(name, _)| name);
+            match name.and_then(|name| Some((name, values.get(name)?))) {
+                Some((name, value)) => {
+                    filled.push_str(value);
+                    rest = &rest[name.len() + 2..];
+                }
+                None => {
+                    filled.push('{');
+                    rest = &rest[1..];
+                }
+            }
+        }
+        filled.push_str(rest);
+        filled
+    }
+}
+
 /// How to start and drive one subject of the harness.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -117,7 +117,7 @@ fn subject(args: &AgentArgs, profile: Option<Profile>) -> anyhow::Result<Subject
         *program = here.join(&*program).display().to_string();
     }
     let cwd: PathBuf = args.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd));
-    let mut subject = Subject::new(command, cwd);
+    let mut subject = Subject::agent(command, cwd);
     subject.keep_home = args.keep_home;
     subject.limits = Limits::default();
     if let Some(profile) = profile {

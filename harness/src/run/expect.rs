@@ -45,7 +45,11 @@ fn look_for_call(script: &mut Script<'_>, line: &Incoming) -> Found {
             script.bindings.set(request_name(label), id.clone());
             script.bindings.set(format!("{label}-id"), id.clone());
         }
-        let n = seen.n;
+        let (n, connection) = (seen.n, seen.connection);
+        if let IncomingBody::Call { label: Some(label), .. } = &line.body {
+            script.callers.insert(label.clone(), connection);
+        }
+        script.connection = connection;
         script.driver.inbox[index].taken = true;
         script.cursor = index + 1;
         return Found::Matched(Report { events: vec![n], ..Report::new(StepKind::Must, Outcome::Done) });
@@ -64,8 +68,9 @@ fn call_matches(value: &Value, line: &Incoming, bindings: &mut crate::case::temp
 
 fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Found {
     let Some(asked) = script.driver.asked.get(label) else { return Found::NotYet };
-    let (id, request) = (asked.id.clone(), asked.n);
-    let position = script.driver.inbox[asked.from..].iter().position(|seen| answers(&seen.value, &id));
+    let (id, request, connection) = (asked.id.clone(), asked.n, asked.connection);
+    let mut later = script.driver.inbox[asked.from..].iter();
+    let position = later.position(|seen| seen.connection == connection && answers(&seen.value, &id));
     let Some(index) = position.map(|position| position + asked.from) else { return Found::NotYet };
     let (n, value) = (script.driver.inbox[index].n, script.driver.inbox[index].value.clone());
     script.cursor = script.cursor.max(index + 1);

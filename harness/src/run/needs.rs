@@ -29,7 +29,7 @@ impl Script<'_> {
                     decides: Vec::new(),
                     events: vec![event],
                     expected: String::new(),
-                    seen: format!("the agent does not advertise {}", need.text),
+                    seen: format!("the {} does not advertise {}", self.case.subject, need.text),
                 };
                 self.driver.recorder.record(What::Step(event));
                 return true;
@@ -40,11 +40,13 @@ impl Script<'_> {
     }
 
     fn need_root(&self, root: NeedRoot) -> Option<(usize, Value)> {
+        if root == NeedRoot::Client {
+            let initialize = self.driver.inbox.iter().rev().find(|seen| seen.value["method"] == "initialize")?;
+            let capabilities = initialize.value.pointer("/params/clientCapabilities").cloned().unwrap_or_default();
+            return Some((initialize.n, capabilities));
+        }
         let method = if root == NeedRoot::Session { "session/new" } else { "initialize" };
         let asked = self.driver.asked.values().find(|asked| asked.method == method)?;
-        if root == NeedRoot::Client {
-            return Some((asked.n, asked.params.get("clientCapabilities").cloned().unwrap_or_default()));
-        }
         let seen = self.driver.inbox[asked.from..].iter().find(|seen| expect::answers(&seen.value, &asked.id))?;
         let result = seen.value.get("result")?;
         let value = if root == NeedRoot::Agent {

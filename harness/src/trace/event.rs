@@ -71,6 +71,8 @@ pub enum ProcessEvent {
         args: Vec<String>,
         /// The directory that it was started in.
         cwd: String,
+        /// The names of its environment variables; their values are nobody's business.
+        environment: Vec<String>,
     },
     /// A client sent its agent a signal.
     AgentSignalled(String),

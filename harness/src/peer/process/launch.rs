@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
 
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
@@ -137,7 +138,7 @@ impl Launch {
             return Err(SpawnError::CwdMissing { cwd: self.cwd.clone() });
         }
         platform::lead_group(command);
-        let child = command.spawn().map_err(|error| self.error(error))?;
+        let child = exclusively(|| command.spawn()).map_err(|error| self.error(error))?;
         let id = child.id().ok_or_else(|| self.error(io::Error::other("the child has no process id")))?;
         Ok(group::adopt(child, id))
     }
@@ -157,6 +158,13 @@ impl Launch {
             _ => SpawnError::Other { program: program.to_owned(), source },
         }
     }
+}
+
+/// Runs `work` while no process is being started, for a moment in which every child inherits whatever is open.
+pub(in crate::peer) fn exclusively<T>(work: impl FnOnce() -> T) -> T {
+    static STARTING: Mutex<()> = Mutex::new(());
+    let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    work()
 }
 
 /// Why a program could not be started.
