@@ -9,7 +9,7 @@ use crate::case::file::{AnswerFile, PermissionFile, SetupFile, UserFile, UserPer
 use crate::case::model::{FixedAnswer, PermissionPolicy, TesterSetup, UserPermission, UserSetup};
 use crate::case::template::Template;
 use crate::case::vocabulary::Payload;
-use crate::document::Spot;
+use crate::document::{Spot, child};
 use crate::requirement::Party;
 
 /// What to do about an invalid value in the setup, unless it is a slip.
@@ -75,7 +75,7 @@ impl Checker<'_> {
             let here = spot.down(key);
             self.names_in(&here, &value);
             let sample = json!({ "protocolVersion": 1, member: value });
-            self.part_misfits(&here, Party::Agent, Payload::Result("initialize"), &sample, member);
+            self.part_misfits(&here, Party::Agent, Payload::Result("initialize"), &sample, &child("", member));
         }
         if let Some(session) = &own.session {
             self.session_members(&spot.down("session"), session);
@@ -93,15 +93,14 @@ impl Checker<'_> {
             }
             self.names_in(&here, value);
             let sample = json!({ "sessionId": "sample", key.as_str(): value });
-            self.part_misfits(&here, Party::Agent, Payload::Result("session/new"), &sample, key);
+            self.part_misfits(&here, Party::Agent, Payload::Result("session/new"), &sample, &child("", key));
         }
     }
 
-    /// Compares a member of a sample with the schema; what is wrong elsewhere in the sample is not the file's mistake.
-    fn part_misfits(&mut self, spot: &Spot<'_>, sender: Party, payload: Payload<'_>, sample: &Value, member: &str) {
-        let whole = crate::document::child("", member);
+    /// Compares the part of a sample at a JSON pointer with the schema; the rest of the sample is not the file's.
+    fn part_misfits(&mut self, spot: &Spot<'_>, sender: Party, payload: Payload<'_>, sample: &Value, part: &str) {
         for misfit in self.misfits_of(sender, payload, sample) {
-            let Some(at) = misfit.at.strip_prefix(&whole) else { continue };
+            let Some(at) = misfit.at.strip_prefix(part) else { continue };
             let problem = spot.deep(at).error("case::invalid-message", misfit.message);
             self.problems.push(if sender == self.subject { problem } else { problem.help(ON_PURPOSE) });
         }
@@ -151,7 +150,7 @@ impl Checker<'_> {
             self.names_in(&here, server);
             let sample = json!({ "cwd": "/sample", "mcpServers": [server] });
             let payload = Payload::Params("session/new");
-            self.part_misfits(&here, Party::Client, payload, &sample, "mcpServers/0");
+            self.part_misfits(&here, Party::Client, payload, &sample, "/mcpServers/0");
         }
         let directories = spot.down("directories");
         for (i, directory) in user.directories.iter().enumerate() {

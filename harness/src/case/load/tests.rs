@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::case::model::{Action, AgentProcess, Body, IncomingBody, NeedRoot, Presence, UserPermission};
+use crate::requirement::Party;
 
 const CLIENT: &str = include_str!("../../../tests/good-client-case.yaml");
 const EVERYTHING: &str = include_str!("../../../tests/good-case.yaml");
@@ -82,9 +83,9 @@ fn a_case_of_a_client_is_lowered() {
 
 #[test]
 fn no_broken_file_makes_it_panic() {
-    let text = EVERYTHING.as_bytes();
     let junk = [b'{', b'-', b'\n', b'"', 0xC3, 0, b':', b'<'];
-    for at in (0..text.len()).step_by(3) {
+    let places = |text: &'static str| (0..text.len()).step_by(5).map(move |at| (text.as_bytes(), at));
+    for (text, at) in places(EVERYTHING).chain(places(CLIENT)) {
         let mut changed = text.to_vec();
         changed[at] = junk[at % junk.len()];
         for bytes in [&text[..at], &changed] {
@@ -95,17 +96,28 @@ fn no_broken_file_makes_it_panic() {
 }
 
 #[test]
-fn the_samples_of_the_manual_are_yaml_and_its_case_is_sound() {
+fn the_samples_of_the_manual_are_yaml_and_its_cases_are_sound() {
     let manual = include_str!("../../../../cases/README.md");
     let samples: Vec<_> = manual.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    let (case, problems) = read(samples.first().expect("a sample"));
-    assert!(case.is_some() && problems.is_empty(), "{problems:?}");
+    let cases = samples.iter().filter(|sample| sample.contains("\nsubject: "));
+    let sides = cases.map(|sample| {
+        let (case, problems) = load_text("x.yaml", sample, &Vocabulary::v1(), &Includes::embedded());
+        assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+        case.expect("a sound case").subject
+    });
+    assert_eq!(sides.collect::<Vec<_>>(), [Party::Agent, Party::Client]);
     for sample in samples {
         let (document, problems) = yaml::read(&Arc::new(SourceFile::new("cases/README.md", sample)));
         assert!(document.is_some() && problems.is_empty(), "{sample}\n{problems:?}");
     }
     for intent in crate::case::INTENTS {
         assert!(manual.contains(&format!("`{intent}`")), "{intent}");
+    }
+    for (act, arguments) in crate::case::ACTS {
+        let named =
+            |row: &str| arguments.iter().all(|name| row.contains(&format!("`{}`", name.trim_start_matches('?'))));
+        let mut rows = manual.lines().filter(|line| line.starts_with(&format!("| `{act}` |")));
+        assert!(rows.any(named), "{act}");
     }
 }
 
