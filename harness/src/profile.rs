@@ -127,6 +127,49 @@ pub enum Setting {
     Directories,
 }
 
+/// Stub.
+pub fn parse_act(text: &str) -> Result<(String, Means), String> {
+    let (name, means) = text.split_once('=').ok_or("NAME=MEANS")?;
+    let (kind, text) = means.split_once(':').ok_or("MEANS")?;
+    Ok((
+        name.to_owned(),
+        match kind {
+            "line" => Means::Line(text.to_owned()),
+            "signal" => Means::Signal(text.to_owned()),
+            "hook" => Means::Hook(shell_words::split(text).map_err(|e| e.to_string())?),
+            "keys" => Means::Keys(text.to_owned()),
+            _ => Means::Person(text.to_owned()),
+        },
+    ))
+}
+
+/// Stub.
+pub fn parse_setting(text: &str) -> Result<(Setting, Vec<String>), String> {
+    let (name, words) = text.split_once('=').ok_or("NAME=WORDS")?;
+    let setting = [
+        Setting::PermissionAllow,
+        Setting::PermissionReject,
+        Setting::PermissionHold,
+        Setting::McpServers,
+        Setting::Directories,
+    ]
+    .into_iter()
+    .find(|s| s.name() == name)
+    .ok_or("setting")?;
+    Ok((setting, shell_words::split(words).map_err(|e| e.to_string())?))
+}
+
+impl Controls {
+    /// Puts what is said in `other` over this.
+    pub fn overlay(&mut self, other: Self) {
+        self.acts.extend(other.acts);
+        self.settings.extend(other.settings);
+        self.agent_name = other.agent_name.or(self.agent_name.take());
+        self.terminal |= other.terminal;
+        self.exit_codes.extend(other.exit_codes);
+    }
+}
+
 impl Setting {
     /// The name in a profile.
     #[must_use]

@@ -238,9 +238,10 @@ impl Script<'_> {
 
     /// Ends the transcript with a sign of life, so that a client that crashed or hangs is told from one that is silent.
     async fn alive(&mut self) -> bool {
-        let fenced =
-            self.case.steps.last().is_some_and(|step| matches!(step.action, Action::Fence | Action::Exit { .. }));
-        if fenced || self.input_closed || self.driver.ended(self.connection) {
+        let last = self.case.steps.last();
+        let fenced = last.is_some_and(|step| matches!(step.action, Action::Fence | Action::Exit { .. }));
+        // A client may leave once its turn is over.
+        if fenced || self.input_closed || !self.driver.in_turn(self.connection) {
             return true;
         }
         let report = self.fence(self.limits.answer).await;

@@ -94,9 +94,34 @@ impl Subject {
     /// Whether the first prompt is a part of the command, the environment or the HOME.
     #[must_use]
     pub fn prompts_at_start(&self) -> bool {
+        self.has_place(&["{prompt}", "{prompt_json}"])
+    }
+
+    fn has_place(&self, places: &[&str]) -> bool {
         let files = self.home_files.iter().map(|(_, text)| text);
         let mut texts = self.command.iter().chain(self.env.values()).chain(files);
-        texts.any(|text| text.contains("{prompt}") || text.contains("{prompt_json}"))
+        texts.any(|text| places.iter().any(|place| text.contains(place)))
+    }
+
+    /// Looks whether a client can be driven at all.
+    ///
+    /// # Errors
+    ///
+    /// That nothing tells the client which agent to start, or that nothing makes it say anything; with the remedy.
+    pub fn check_client(&self) -> Result<(), String> {
+        if !self.has_place(&["{agent}", "{agent_json}", "{agent_dir}"]) {
+            return Err(
+                "nothing tells the client which agent to start: write {agent} where its path goes, such as\n  \
+                acp-conformance client -- my-client --agent {agent} --dir {cwd} {prompt}"
+                    .to_owned(),
+            );
+        }
+        if !self.prompts_at_start() && !self.controls.acts.contains_key("prompt") {
+            return Err("nothing makes the client prompt its agent: write {prompt} where the text goes, or say how it is done, \
+                such as\n  --act prompt='line:{text}'"
+                .to_owned());
+        }
+        Ok(())
     }
 
     /// What stands in the places of this case.

@@ -20,6 +20,9 @@ const FENCE: &str = "_acp-conformance/fence";
 /// How long a subject has for the fence that follows a time limit, to tell a dropped request from a wedged subject.
 const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How the end of a subject is told that nothing in the case gives a reason for; the judge knows it by these words.
+const UNASKED: &str = "without being asked to";
+
 impl Script<'_> {
     pub(super) async fn must(&mut self, line: &Incoming, within: Option<Duration>) -> Report {
         let deadline = self.deadline(line, within);
@@ -42,6 +45,7 @@ impl Script<'_> {
         let limit = within.unwrap_or_else(|| match asked {
             Some(asked) => self.limits.for_method(&asked.method),
             None if self.driver.connections() == 0 => self.limits.start,
+            None if self.case.subject == Party::Client => self.limits.answer,
             None => self.limits.turn,
         });
         asked.map_or_else(Instant::now, |asked| asked.at) + limit
@@ -168,13 +172,25 @@ impl Script<'_> {
             (None, Party::Agent) => "closed its output".to_owned(),
             (None, Party::Client) => "left its agent".to_owned(),
         };
-        let started = subject == Party::Agent || self.driver.connections() > 0;
-        let why = match (self.input_closed, started) {
-            (true, _) => "after its input was closed",
-            (false, true) => "without being asked to",
-            (false, false) => "and never started its agent",
+        let why = match subject {
+            _ if self.input_closed => "after its input was closed",
+            Party::Agent => UNASKED,
+            Party::Client if self.driver.connections() == 0 => "and never started its agent",
+            Party::Client if !self.driver.in_turn(self.connection) => "when no turn was running",
+            // A client may have reasons to leave, and says so by its exit code.
+            Party::Client if self.crashed() => UNASKED,
+            Party::Client => "in the middle of a turn",
         };
         format!("the {subject} {how} {why}")
+    }
+
+    /// Whether the subject ended in a way that nobody has an explanation for.
+    fn crashed(&self) -> bool {
+        match &self.driver.life.exit {
+            Some(Exit::Code(code)) => *code != 0 && !self.subject.controls.exit_codes.contains_key(code),
+            Some(Exit::Signal(_)) => true,
+            None => false,
+        }
     }
 
     /// What the profile says of an exit code.

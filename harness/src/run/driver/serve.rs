@@ -160,6 +160,11 @@ impl Driver {
         }
     }
 
+    /// Whether a client waits for the end of a turn on this connection.
+    pub fn in_turn(&self, connection: usize) -> bool {
+        self.open.iter().any(|open| open.connection == connection && open.method == "session/prompt")
+    }
+
     /// Notes that a turn begins, as far as the services want to know.
     pub fn turn_begins(&self, session: &str) {
         if let Role::Client(services) = &self.role {

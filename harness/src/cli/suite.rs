@@ -1,4 +1,4 @@
-//! `agent`: runs the cases against an agent and reports what they show.
+//! `agent` and `client`: run the cases against a subject and report what they show.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::args::{AgentArgs, Format};
+use super::args::{Format, RunArgs};
 use super::exit::Exit;
 use super::output::{say, stdout};
-use super::plan::{self, Plan};
+use super::plan::Plan;
 use crate::case::model::Case;
 use crate::report::{Collector, SuiteEvent, TextReport, diagnose};
 use crate::requirement::Party;
@@ -17,19 +17,23 @@ use crate::run::{Progress, Subject, interrupted, run_all};
 use crate::trace::{ProcessEvent, Trace, What};
 
 /// The case that shows whether there is anybody to talk to; it runs first and alone.
-const HANDSHAKE: &str = "v1/agent/init/handshake";
+const fn handshake(subject: Party) -> &'static str {
+    match subject {
+        Party::Agent => "v1/agent/init/handshake",
+        Party::Client => "v1/client/init/handshake",
+    }
+}
 
 /// How long nothing may be heard before the user is told what is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs the command.
-pub(super) fn run(args: &AgentArgs) -> anyhow::Result<Exit> {
-    let plan = plan::make(args)?;
+pub(super) fn run(plan: &Plan, args: &RunArgs) -> anyhow::Result<Exit> {
     if let Some(dir) = &args.trace_dir {
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
     }
     let started = Instant::now();
-    let contact = FirstContact::make(&plan)?;
+    let contact = FirstContact::make(plan)?;
     if not_started(&contact.trace) {
         say(&contact.obstacle.unwrap_or_default());
         return Ok(Exit::Usage);
@@ -39,18 +43,18 @@ pub(super) fn run(args: &AgentArgs) -> anyhow::Result<Exit> {
         contact.obstacle.is_some() || !args.cases.is_empty() || !args.requirements.is_empty() || args.fault.is_some();
     let mut text = (args.format == Format::Text)
         .then(|| TextReport::new(&mut out, plan.reproduce.clone(), args.quiet).of_a_selection(selection));
-    let mut collector = Collector::new(Party::Agent, plan.subject.command.clone());
+    let mut collector = Collector::new(plan.subject.party, plan.subject.command.clone());
     let mut take = |trace: &Trace, took: Duration| -> anyhow::Result<()> {
         let file = args.trace_dir.as_deref().map(|dir| write_trace(dir, trace)).transpose()?;
         let report = collector.add(trace, took, file);
         text.as_mut().map_or(Ok(()), |text| text.event(&SuiteEvent::Case(&report)))?;
         Ok(())
     };
-    if contact.is_wanted(&plan) {
+    if contact.is_wanted(plan) {
         take(&contact.trace, contact.took)?;
     }
     if contact.obstacle.is_none() {
-        run_rest(&plan, &mut take)?;
+        run_rest(plan, &mut take)?;
     }
     if interrupted() {
         say("interrupted; nothing is reported");
@@ -72,7 +76,7 @@ pub(super) fn run(args: &AgentArgs) -> anyhow::Result<Exit> {
 
 /// Runs every selected case but the handshake, which was the first contact.
 fn run_rest(plan: &Plan, take: &mut impl FnMut(&Trace, Duration) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let rest: Vec<Case> = plan.cases.iter().filter(|case| case.id != HANDSHAKE).cloned().collect();
+    let rest: Vec<Case> = plan.cases.iter().filter(|case| case.id != handshake(plan.subject.party)).cloned().collect();
     let mut fault = None;
     run_all(&rest, &plan.subject, plan.jobs, |event| match event {
         Progress::Started(_) => true,
@@ -95,7 +99,8 @@ struct FirstContact {
 impl FirstContact {
     fn make(plan: &Plan) -> anyhow::Result<Self> {
         let (cases, _) = crate::case::embedded(&crate::case::Vocabulary::v1());
-        let handshake = cases.iter().find(|case| case.id == HANDSHAKE).context("the built-in handshake is missing")?;
+        let id = handshake(plan.subject.party);
+        let handshake = cases.iter().find(|case| case.id == id).context("the built-in handshake is missing")?;
         let started = Instant::now();
         let trace = run_patiently(handshake, &plan.subject);
         Ok(Self { obstacle: diagnose(&trace), took: started.elapsed(), trace })
@@ -103,7 +108,7 @@ impl FirstContact {
 
     /// Whether the handshake belongs in the report: it was selected, or it is all that there is to report.
     fn is_wanted(&self, plan: &Plan) -> bool {
-        self.obstacle.is_some() || plan.cases.iter().any(|case| case.id == HANDSHAKE)
+        self.obstacle.is_some() || plan.cases.iter().any(|case| case.id == handshake(plan.subject.party))
     }
 }
 
@@ -118,7 +123,11 @@ fn run_patiently(case: &Case, subject: &Subject) -> Trace {
             return trace;
         }
         let limit = subject.limits.start.as_secs();
-        say(&format!("waiting for the answer to initialize (limit {limit} s, see --timeout-start) …"));
+        let awaited = match subject.party {
+            Party::Agent => "the answer to initialize",
+            Party::Client => "the client to start its agent",
+        };
+        say(&format!("waiting for {awaited} (limit {limit} s, see --timeout-start) …"));
         receiver.recv().unwrap_or_else(|_| unreachable!("run_case always returns a trace"))
     })
 }
