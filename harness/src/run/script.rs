@@ -131,6 +131,7 @@ fn open(
     let link = match subject.party {
         Party::Agent => Link::to_agent(launch),
         Party::Client => match Relays::open(sandbox.root(), &subject.agent_path(sandbox)) {
+            Ok(relays) if subject.controls.terminal => Link::to_client_on_terminal(launch, relays),
             Ok(relays) => Link::to_client(launch, relays),
             Err(error) => {
                 recorder.record(What::Step(own_fault(format!("the agent's place could not be made: {error}"))));
