@@ -1,10 +1,14 @@
 //! What the user of a client does, and what the process does that the client takes for its agent.
 
+use std::ffi::OsString;
+
 use serde_json::{Map, Value};
 
 use super::script::{Report, Script};
 use super::subject::Places;
+use crate::case::ACTS;
 use crate::case::model::{Act, AgentProcess};
+use crate::peer::process::{Launch, MergedProcess, ProcessGroup};
 use crate::profile::{Means, places};
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepKind};
@@ -46,13 +50,53 @@ fn attempt(script: &mut Script<'_>, act: &Act) -> Result<(), String> {
         }
         Means::Signal(signal) if script.driver.signal(signal) => Ok(()),
         Means::Signal(signal) => Err(format!("there is no signal {signal}")),
-        Means::Keys(_) | Means::Hook(_) | Means::Person(_) => Err("not yet".to_owned()),
+        Means::Keys(text) => {
+            script.driver.type_in(places::fill(text, &places).into_bytes());
+            Ok(())
+        }
+        Means::Hook(words) => {
+            let words = words.iter().map(|word| places::fill(word, &places)).collect();
+            hook(script, words)
+        }
+        Means::Person(_) => Err("nobody is there to do it".to_owned()),
+    }
+}
+
+/// Starts another program that acts on the client. It may take as long as what it sets off; with the case it is ended.
+fn hook(script: &mut Script<'_>, words: Vec<String>) -> Result<(), String> {
+    let mut words = words.into_iter().map(OsString::from);
+    let program = words.next().unwrap_or_default();
+    let launch = Launch { program, args: words.collect(), ..script.launch.clone() };
+    let started = launch.spawn_merged().map_err(|error| error.to_string())?;
+    script.hooks.push(Hook::of(started));
+    Ok(())
+}
+
+/// A program that acts on the client, and ends with the case.
+pub(super) struct Hook {
+    _group: ProcessGroup,
+}
+
+impl Hook {
+    fn of(process: MergedProcess) -> Self {
+        let MergedProcess { mut output, mut leader, group } = process;
+        tokio::spawn(async move {
+            // Nobody wants what it prints, but it must not wait for a reader.
+            let _ = tokio::io::copy(&mut output, &mut tokio::io::sink()).await;
+            let _ = leader.wait().await;
+        });
+        Self { _group: group }
     }
 }
 
 /// The places of an act: each argument by its name, and as JSON behind `_json`, beside those of the case.
 fn places_of(script: &Script<'_>, act: &Act) -> Places {
     let mut places = script.places.clone();
+    let known = ACTS.into_iter().find(|(known, _)| *known == act.name).map_or(&[][..], |(_, arguments)| arguments);
+    for name in known.iter().filter_map(|name| name.strip_prefix('?')) {
+        places.insert(name.to_owned(), String::new());
+        places.insert(format!("{name}_json"), Value::Null.to_string());
+    }
     for (name, value) in &act.arguments {
         let value = script.bindings.interpolate(value);
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -5,7 +5,7 @@ use std::io;
 
 use serde_json::Value;
 
-use super::act;
+use super::act::{self, Hook};
 use super::driver::Driver;
 use super::expect;
 use super::interrupt::interruption;
@@ -15,7 +15,7 @@ use super::record::Recorder;
 use super::sandbox::Sandbox;
 use super::subject::{Places, Subject};
 use super::tester::{Policy, Services};
-use crate::case::model::{Action, Case, PermissionPolicy, Presence, Step};
+use crate::case::model::{Action, Case, PermissionPolicy, Presence, Step, TesterSetup};
 use crate::case::template::Bindings;
 use crate::peer::link::Link;
 use crate::peer::process::{Launch, reap_marked};
@@ -66,7 +66,8 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
             return recorder.finish();
         }
     };
-    let mut driver = match open(case, subject, &sandbox, &launch, recorder) {
+    let setup = case.tester.filled(&bindings);
+    let mut driver = match open(&setup, subject, &sandbox, &launch, recorder) {
         Ok(driver) => driver,
         Err(recorder) => return recorder.finish(),
     };
@@ -79,6 +80,8 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
         case,
         subject,
         places,
+        launch,
+        hooks: Vec::new(),
         limits,
         driver,
         bindings,
@@ -122,7 +125,7 @@ fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
 
 /// Starts the subject; gives the recorder back, with the reason in it, when that is not possible.
 fn open(
-    case: &Case,
+    setup: &TesterSetup,
     subject: &Subject,
     sandbox: &Sandbox,
     launch: &Launch,
@@ -148,17 +151,17 @@ fn open(
     };
     Ok(match subject.party {
         Party::Agent => {
-            let policy = match case.tester.permission {
+            let policy = match setup.permission {
                 PermissionPolicy::Allow => Policy::Allow,
                 PermissionPolicy::Reject => Policy::Reject,
                 PermissionPolicy::Hold => Policy::Hold,
                 PermissionPolicy::Cancel => Policy::Cancel,
             };
-            let services = Services::new(sandbox.workspace().to_owned(), &case.tester.capabilities, policy);
+            let services = Services::new(sandbox.workspace().to_owned(), &setup.capabilities, policy);
             services.set_environment(subject.surroundings(sandbox));
-            Driver::of_agent(link, recorder, services, case.tester.clone())
+            Driver::of_agent(link, recorder, services, setup.clone())
         }
-        Party::Client => Driver::of_client(link, recorder, case.tester.clone()),
+        Party::Client => Driver::of_client(link, recorder, setup.clone()),
     })
 }
 
@@ -174,6 +177,10 @@ pub(super) struct Script<'c> {
     pub(super) case: &'c Case,
     pub(super) subject: &'c Subject,
     pub(super) places: Places,
+    /// How the subject was started.
+    pub(super) launch: Launch,
+    /// The programs that act on a client.
+    pub(super) hooks: Vec<Hook>,
     pub(super) limits: Limits,
     pub(super) driver: Driver,
     pub(super) bindings: Bindings,
