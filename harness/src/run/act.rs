@@ -13,13 +13,21 @@ use crate::profile::{Means, places};
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepKind};
 
-/// Gives the first prompt to a client that did not get it when it was started.
+/// Begins the part of the user: gives the first prompt to a client that did not get it when it was started.
 ///
 /// # Errors
 ///
 /// That nobody said how this client is prompted.
-pub(super) fn first_prompt(script: &mut Script<'_>) -> Result<(), String> {
-    if script.case.subject == Party::Agent || script.subject.prompts_at_start() {
+pub(super) fn begin(script: &mut Script<'_>) -> Result<(), String> {
+    if script.case.subject == Party::Agent {
+        return Ok(());
+    }
+    // A client that nobody will write to is not to wait for it.
+    let written_to = |means: &Means| matches!(means, Means::Line(_) | Means::Keys(_));
+    if !script.subject.controls.acts.values().any(written_to) {
+        script.driver.end_typing();
+    }
+    if script.subject.prompts_at_start() {
         return Ok(());
     }
     let text = Value::from(script.case.user.prompt.as_str());

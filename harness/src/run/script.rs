@@ -222,7 +222,7 @@ impl Script<'_> {
     async fn transcript(&mut self) {
         let case = self.case;
         let mut whole = true;
-        if let Err(why) = act::first_prompt(self) {
+        if let Err(why) = act::begin(self) {
             self.driver.recorder.record(What::Step(cannot_act(why)));
             return;
         }

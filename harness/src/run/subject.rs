@@ -12,7 +12,7 @@ use crate::case::model::{Case, UserPermission};
 use crate::case::template::Bindings;
 use crate::fault::Planted;
 use crate::peer::process::{CASE_MARKER, Environment, Launch};
-use crate::profile::{Controls, Means, Setting, places};
+use crate::profile::{Controls, Means, Profile, Setting, places};
 use crate::requirement::Party;
 
 /// A program to be judged, and how to start and drive it.
@@ -72,6 +72,20 @@ impl Subject {
     #[must_use]
     pub fn client(command: Vec<String>, cwd: PathBuf) -> Self {
         Self { party: Party::Client, ..Self::agent(command, cwd) }
+    }
+
+    /// The subject that a profile describes, started in this directory.
+    #[must_use]
+    pub fn of_profile(profile: Profile, cwd: PathBuf) -> Self {
+        Self {
+            party: profile.kind,
+            env: profile.env,
+            home_files: profile.home.into_iter().collect(),
+            prompts: profile.prompts,
+            controls: profile.controls,
+            limits: Limits::default().with(&profile.limits),
+            ..Self::agent(profile.command, cwd)
+        }
     }
 
     /// What every process of a case sees, also the commands that the tester runs for the subject: the HOME of the case,
