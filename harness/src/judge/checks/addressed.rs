@@ -57,12 +57,12 @@ impl<'m> Named<'m> {
         let mut pending = talk.open_of(Party::Client).filter(|open| open.method == "session/new");
         if let Some(known) = respelt(talk, id) {
             Self::Respelt(known)
-        } else if let Some(pending) = pending.next() {
-            Self::Early(pending)
         } else if talk.course.strangers.contains_key(id) || has_other_ways(talk) {
             Self::Elsewhere
         } else if talk.listed.contains(id) {
             Self::Listed
+        } else if let Some(pending) = pending.next() {
+            Self::Early(pending)
         } else {
             session.map_or(Self::Unknown, |session| Self::Failed(session.known))
         }
