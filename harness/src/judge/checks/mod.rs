@@ -1,5 +1,7 @@
 //! The checks, one file per area of the protocol.
 
+mod addressed;
+mod announced;
 mod auth;
 mod cancel;
 mod cancelreq;
@@ -21,6 +23,7 @@ mod jsonrpc;
 mod list;
 mod load;
 mod modes;
+mod opening;
 mod permission;
 mod plan;
 mod prompt;
@@ -28,6 +31,7 @@ mod resume;
 mod schema;
 pub(super) mod script;
 mod session;
+mod settings;
 mod support;
 mod terminal;
 mod tool;
@@ -47,6 +51,9 @@ pub(super) fn all() -> Vec<Check> {
         gates::CHECKS,
         auth::CHECKS,
         session::CHECKS,
+        opening::CHECKS,
+        addressed::CHECKS,
+        announced::CHECKS,
         prompt::CHECKS,
         content::CHECKS,
         cancel::CHECKS,
@@ -64,6 +71,7 @@ pub(super) fn all() -> Vec<Check> {
         terminal::CHECKS,
         modes::CHECKS,
         config::CHECKS,
+        settings::CHECKS,
         commands::CHECKS,
         ext::CHECKS,
         elicit::CHECKS,

@@ -188,7 +188,7 @@ impl Conversation {
             ("session/new", Outcome::Result(result)) => {
                 if let Some(id) = result.get("sessionId").and_then(Value::as_str) {
                     let mut session = Session::new(Opening::New, n, &exchange.params);
-                    session.learn_state(result);
+                    session.learn_state(n, result);
                     self.sessions.insert(id.to_owned(), session);
                 }
             }
@@ -210,7 +210,7 @@ impl Conversation {
             }
             ("session/set_config_option", Outcome::Result(result)) => {
                 if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
-                    session.learn_state(result);
+                    session.learn_state(n, result);
                 }
             }
             ("session/request_permission", outcome) => self.apply_permission_answer(n, &exchange, outcome),
@@ -297,7 +297,7 @@ impl Conversation {
                     modes.insert("currentModeId".to_owned(), mode);
                 }
             }
-            "config_option_update" => session.learn_state(update.body),
+            "config_option_update" => session.learn_state(n, update.body),
             _ => {}
         }
     }
@@ -327,11 +327,12 @@ impl Conversation {
 
 impl Session {
     /// Takes in modes and options from any object that may carry them.
-    pub(super) fn learn_state(&mut self, value: &Value) {
+    pub(super) fn learn_state(&mut self, n: usize, value: &Value) {
         if let Some(modes) = value.get("modes").filter(|modes| modes.is_object()) {
             self.modes = Some(modes.clone());
         }
         if let Some(options) = value.get("configOptions").and_then(Value::as_array) {
+            self.note_dropped(n, options);
             self.options = Some(options.clone());
         }
     }

@@ -4,6 +4,7 @@ mod apply;
 mod course;
 mod exchange;
 mod listing;
+mod options;
 mod replay;
 mod services;
 mod session;
@@ -17,6 +18,7 @@ pub(in crate::judge) use self::course::plan_texts;
 pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, Garbled, Login, SessionCourse, TurnCourse};
 pub use self::exchange::Exchange;
 pub use self::listing::{Listing, entries};
+pub use self::options::{option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::Terminal;
@@ -73,6 +75,8 @@ pub struct Conversation {
     pub listing: Option<Listing>,
     /// The sessions that some listing showed.
     pub listed: BTreeSet<String>,
+    /// The working directories that listings gave for sessions, by id.
+    pub listed_cwds: BTreeMap<String, String>,
     /// By sender: the event of its last request, in the order of sending, that was answered.
     pub latest_answered: HashMap<Party, usize>,
 }
@@ -105,6 +109,7 @@ impl Conversation {
             deliberate: BTreeSet::new(),
             listing: None,
             listed: BTreeSet::new(),
+            listed_cwds: BTreeMap::new(),
             latest_answered: HashMap::new(),
         }
     }
