@@ -184,16 +184,17 @@ impl Fold {
             let methods = &self.talk.edition.methods;
             let method = methods.find(from.other(), Kind::Request, &exchange.method);
             if let Some(definition) = method.and_then(|method| method.result.clone()) {
-                // A null in place of an empty object is judged by the rules of the single methods.
-                if !result.is_null() && unannounced.is_none() {
+                // A null in place of an empty object is judged by the rules of the single methods; the table knows
+                // which results of a client may be empty.
+                let judged = !result.is_null() || from == Party::Client;
+                if judged && unannounced.is_none() && !self.talk.is_unoffered(&exchange.method) {
                     self.payload(from, &definition, &exchange.method, true, result);
                 }
             }
         }
         match &exchange {
             Some(exchange) => self.talk.course.response(self.now, exchange, outcome),
-            None if from == Party::Agent => self.talk.course.stray(self.now.0, &answer),
-            None => {}
+            None => self.talk.course.stray(self.now.0, from, &answer),
         }
         if let Some(id) = id {
             self.talk.apply_response(self.now.0, from, id, outcome);

@@ -120,8 +120,8 @@ fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 pub(super) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     let stray = answer.exchange.is_none() && answer.id.is_none_or(|id| *id == RpcId::Null);
     let unread = moment.talk.unreadable.contains_key(&moment.from.other());
-    if let Some((n, _)) = moment.talk.last_notification.as_ref().filter(|(_, last)| stray && !unread && last == method)
-    {
+    let told = moment.talk.last_notification.get(&moment.from.other());
+    if let Some((n, _)) = told.filter(|(_, last)| stray && !unread && last == method) {
         ruling.fail(format!("an answer without a request came after the notification {method}"), &[*n]);
     }
 }

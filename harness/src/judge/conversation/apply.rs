@@ -21,8 +21,8 @@ impl Conversation {
         if call.method != "session/list" && !call.method.starts_with('_') {
             self.stir();
         }
-        if from == Party::Client && call.id.is_none() {
-            self.last_notification = Some((n, call.method.to_owned()));
+        if call.id.is_none() {
+            self.last_notification.insert(from, (n, call.method.to_owned()));
         }
         match (call.id, call.method) {
             (Some(id), method) => {

@@ -43,8 +43,8 @@ pub struct Conversation {
     /// The last line that each party sent and that could not be read as a message: its event, and whether it was on
     /// purpose.
     pub unreadable: HashMap<Party, usize>,
-    /// The last notification that the client sent, by its event and method.
-    pub last_notification: Option<(usize, String)>,
+    /// The last notification that each party sent, by its event and method.
+    pub last_notification: HashMap<Party, (usize, String)>,
     /// How many requests were answered by each party.
     pub answers: HashMap<Party, usize>,
     /// Methods that a party sent, for rules on what was announced.
@@ -90,7 +90,7 @@ impl Conversation {
             sessions: BTreeMap::new(),
             terminals: BTreeMap::new(),
             unreadable: HashMap::new(),
-            last_notification: None,
+            last_notification: HashMap::new(),
             answers: HashMap::new(),
             methods_used: BTreeSet::new(),
             stdout_ended: None,
@@ -132,6 +132,13 @@ impl Conversation {
         let path = self.edition.adapter.capability_of(method)?;
         let area = method.strip_prefix("session/")?;
         (self.initialized.is_some() && !self.agent_has(path)).then_some(area)
+    }
+
+    /// Whether the client said in `initialize` that it lacks what this method of its own needs. What it answers all the
+    /// same breaks none of the rules on the form of such answers.
+    #[must_use]
+    pub fn is_unoffered(&self, method: &str) -> bool {
+        self.edition.adapter.client_capability_of(method).is_some_and(|path| self.client_lacks(path))
     }
 
     /// The open requests of one party, in the order in which they were sent.
