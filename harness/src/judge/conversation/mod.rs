@@ -49,7 +49,7 @@ pub struct Conversation {
     pub answers: HashMap<Party, usize>,
     /// Methods that a party sent, for rules on what was announced.
     pub methods_used: BTreeSet<(Party, String)>,
-    /// Whether the agent's standard output ended.
+    /// Whether the subject's output ended.
     pub stdout_ended: Option<usize>,
     /// Whether the tester stopped the subject, or closed its input: what is unanswered then is nobody's fault.
     pub shutting_down: Option<usize>,
