@@ -206,9 +206,9 @@ impl Fold {
 
     fn payload(&mut self, from: Party, definition: &str, method: &str, is_result: bool, value: &Value) {
         let edition = self.talk.edition;
-        let answered =
-            value.get("protocolVersion").and_then(Value::as_u64).filter(|_| is_result && method == "initialize");
-        let version = answered.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version());
+        // Who asks for another version, or agrees to one, may speak in the shape of that version.
+        let named = value.get("protocolVersion").and_then(Value::as_u64).filter(|_| method == "initialize");
+        let version = named.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version());
         if version.is_some_and(|version| version != u64::from(edition.major)) {
             return;
         }
@@ -250,7 +250,7 @@ impl Fold {
         }
         let (n, us) = self.now;
         let moment = Moment { talk: &self.talk, n, us, from: party };
-        let foreign = self.talk.version().is_some_and(|version| version != u64::from(self.talk.edition.major));
+        let foreign = self.talk.is_foreign();
         for check in Registry::all().iter().filter(|check| check.party == party) {
             if foreign && !timeless(check.requirement) {
                 continue;

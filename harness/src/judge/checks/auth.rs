@@ -36,7 +36,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("auth.method-id-advertised", On::Call(method_id_advertised)),
     Check::client("auth.terminal.no-authenticate", On::Call(no_terminal_authenticate)),
     Check::client("auth.logout.gate", On::Call(logout_gate)),
-    Check::client("auth.logout.gate", On::End(logout_advertised)),
+    Check::client("auth.logout.gate", On::End(left_without_logout)),
 ];
 
 /// The login methods in a result of `initialize`.
@@ -296,9 +296,14 @@ fn logout_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-fn logout_advertised(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.agent_has(&["auth", "logout"]) {
+/// As above: exercised by a client that ended of its own accord, which is when a login might be given up.
+fn left_without_logout(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let left = talk.stdout_ended.is_some_and(|ended| talk.shutting_down.is_none_or(|stopped| stopped > ended));
+    if talk.agent_has(&["auth", "logout"]) {
         ruling.not_applicable("the agent advertises auth.logout");
+    } else if talk.agent_lacks(&["auth", "logout"]) && left {
+        ruling.pass();
     }
 }
 

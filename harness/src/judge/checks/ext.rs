@@ -8,6 +8,7 @@ use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
 use crate::protocol::{Member, ProblemKind, Site};
 use crate::requirement::Party;
+use crate::trace::ProcessEvent;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("ext.no-custom-root-fields.agent", On::Payload(no_custom_root_fields)),
@@ -30,6 +31,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("ext.unknown-custom-request.client", On::Response(unknown_custom_request)),
     Check::client("ext.unknown-notification.client", On::Response(unknown_notification)),
     Check::client("ext.capability-in-meta.client", On::Call(capability_in_meta)),
+    Check::client("ext.capability-checked.client", On::Call(went_on)),
+    Check::client("ext.capability-checked.client", On::Process(broke_off)),
 ];
 
 /// Members of messages that earlier schemas knew. They are legacy, and no names of anybody's own.
@@ -243,6 +246,33 @@ fn capability_in_meta(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
     } else {
         let place = if from_agent { "the result" } else { "the params" };
         ruling.fail(format!("{} was called, and no _meta in {place} of initialize announces it", call.method), &[*n]);
+    }
+}
+
+/// Whether the error of this method says that the other side lacks an extension of the client's.
+fn is_own_and_missing(moment: &Moment<'_>, method: &str, code: i64) -> bool {
+    let used = || moment.talk.methods_used.contains(&(moment.from, method.to_owned()));
+    code == NO_METHOD && method.starts_with('_') && used()
+}
+
+/// An unknown custom request is answered with "Method not found", and who sent it does without: shown by what it says next.
+fn went_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let mut errors = moment.talk.errors.values();
+    if call.method == "session/prompt" && errors.any(|(method, code)| is_own_and_missing(moment, method, *code)) {
+        ruling.pass();
+    }
+}
+
+/// As above, for a client that fails of its own accord right behind the answer.
+fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
+    const AT_ONCE_US: u64 = 5_000_000;
+    // Codes above are those of shells for signals, which come from elsewhere.
+    let failed = matches!(process, ProcessEvent::Exited { code: Some(1..=127), signal: None });
+    let last = moment.talk.course.last_line.get(&moment.from.other());
+    let Some(&(n, us)) = last.filter(|_| failed && moment.talk.shutting_down.is_none()) else { return };
+    let refused = moment.talk.errors.get(&n).filter(|(method, code)| is_own_and_missing(moment, method, *code));
+    if let Some((method, _)) = refused.filter(|_| moment.us - us < AT_ONCE_US) {
+        ruling.fail(format!("the client failed when {method} was answered with -32601"), &[n]);
     }
 }
 

@@ -43,13 +43,13 @@ const UPDATES: &[(&str, &[&str])] = &[
 
 /// How the client left the capability out: `Some(NULL)` or `Some(OMITTED)`; none when it said something about it.
 fn left_out(talk: &Conversation, path: &[&str]) -> Option<bool> {
-    let said = talk.initialize.as_ref().filter(|(n, _)| !talk.deliberate.contains(n));
+    let said = talk.initialize.as_ref().filter(|(n, _)| !talk.deliberate.contains(n) && !talk.is_foreign());
     omission(&said?.1, "clientCapabilities", path)
 }
 
 /// As above, for the agent.
 fn left_out_by_agent(talk: &Conversation, path: &[&str]) -> Option<bool> {
-    let said = talk.initialized.as_ref().filter(|(n, _)| !talk.deliberate.contains(n));
+    let said = talk.initialized.as_ref().filter(|(n, _)| !talk.deliberate.contains(n) && !talk.is_foreign());
     omission(&said?.1, "agentCapabilities", path)
 }
 

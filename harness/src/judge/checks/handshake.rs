@@ -32,6 +32,13 @@ fn initialize<'v>(call: &CallSeen<'v>) -> Option<&'v Value> {
     (call.method == "initialize" && call.kind == Kind::Request).then(|| call.params.unwrap_or(&Value::Null))
 }
 
+/// As above, where it is not for another version, which has other members.
+fn initialize_here<'v>(moment: &Moment<'_>, call: &CallSeen<'v>) -> Option<&'v Value> {
+    let here = u64::from(moment.talk.edition.major);
+    let version = |params: &Value| params.get("protocolVersion").and_then(Value::as_u64);
+    initialize(call).filter(|params| version(params).is_none_or(|version| version == here))
+}
+
 /// "Before a Session can be created, Clients MUST initialize the connection by calling the initialize method."
 fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
@@ -73,8 +80,8 @@ fn version_present(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
 
 /// "The capabilities supported" are what a client initializes with as well. The schema has a default for them, which is
 /// none, so leaving them out says something too; what is no object is judged by the table of shapes.
-fn capabilities_sent(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(params) = initialize(call)
+fn capabilities_sent(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(params) = initialize_here(moment, call)
         && params.get("clientCapabilities").is_none_or(Value::is_null)
     {
         ruling.note("initialize has no clientCapabilities, which means none at all");
@@ -83,7 +90,9 @@ fn capabilities_sent(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
 
 /// "The Client SHOULD specify whether it supports the following capabilities": what works has been announced.
 fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate && !moment.talk.is_foreign()) else {
+        return;
+    };
     let (talk, edition) = (moment.talk, moment.talk.edition);
     let Some(path) = edition.adapter.client_capability_of(&exchange.method) else { return };
     let method = edition.methods.find(Party::Agent, Kind::Request, &exchange.method);
@@ -105,8 +114,8 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
 }
 
 /// "It SHOULD also provide a name and version to the Agent as well."
-fn client_info(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(params) = initialize(call) {
+fn client_info(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(params) = initialize_here(moment, call) {
         let given = params.get("clientInfo").is_some_and(|info| !info.is_null());
         ruling.decide(given, || "initialize has no clientInfo".to_owned());
     }
@@ -138,7 +147,8 @@ fn unsupported_left(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 fn baseline_methods(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let permission = |method: &str| method == "session/request_permission";
     let asked = answer.exchange.filter(|exchange| !exchange.deliberate && permission(&exchange.method));
-    let Some(exchange) = asked.filter(|_| moment.talk.initialized.is_some()) else { return };
+    let known = moment.talk.initialized.is_some() && !moment.talk.is_foreign();
+    let Some(exchange) = asked.filter(|_| known) else { return };
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32601) => {

@@ -3,6 +3,7 @@
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{LineSeen, Moment};
 use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 use crate::wire::{Content, LineEnd};
 
@@ -42,6 +43,10 @@ fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Rul
         (Content::One { .. }, LineEnd::Eof) if moment.talk.shutting_down.is_some() => {
             let message = format!("the last message has no line feed, and the {} was being stopped", moment.from);
             ruling.inconclusive(message, &[]);
+        }
+        // Who ended a client is not known: its user may have, at any moment.
+        (Content::One { .. }, LineEnd::Eof) if moment.from == Party::Client => {
+            ruling.inconclusive("the stream ended behind a message without its line feed", &[]);
         }
         (Content::One { .. }, LineEnd::Eof) => {
             ruling.fail("the stream ended behind a message without its line feed", &[])

@@ -159,6 +159,12 @@ impl Conversation {
         self.sessions.values().filter_map(|session| Some((session, session.turn.as_ref()?)))
     }
 
+    /// Whether both agreed on another major than the one that is judged, so that its rules on content do not hold.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.version().is_some_and(|version| version != u64::from(self.edition.major))
+    }
+
     /// The version that both agreed on, when it was agreed on.
     #[must_use]
     pub fn version(&self) -> Option<u64> {
