@@ -217,22 +217,17 @@ fn unknown_custom_request(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
 
 /// "Unlike with custom requests, implementations SHOULD ignore unrecognized notifications."
 fn unknown_notification(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let other = moment.from.other();
-    let told = moment.talk.last_notification.get(&other).filter(|(n, _)| !moment.talk.deliberate.contains(n));
-    let Some((told, method)) = told.filter(|(_, method)| !moment.talk.edition.methods.knows(other, method)) else {
-        return;
-    };
-    let unparsed = answer.outcome.error_code() == Some(-32700);
-    let unread = moment.talk.unreadable.contains_key(&other);
-    match answer.exchange {
-        Some(exchange) if exchange.n > *told => ruling.pass(),
-        None if answer.id.is_none_or(|id| *id == crate::wire::RpcId::Null) && !unread && !unparsed => {
-            ruling.fail(
-                format!("the unknown notification {method} was answered with {}", answer.outcome.describe()),
-                &[*told],
-            );
-        }
-        _ => {}
+    let (talk, other) = (moment.talk, moment.from.other());
+    let unknown = |n: usize, method: &str| !talk.edition.methods.knows(other, method) && !talk.deliberate.contains(&n);
+    let last = talk.last_notification.get(&other).filter(|(n, method)| unknown(*n, method));
+    if last.zip(answer.exchange).is_some_and(|((told, _), exchange)| exchange.n > *told) {
+        ruling.pass();
+    }
+    let told = talk.told.answered_by(answer, other);
+    let only = !talk.unreadable.contains_key(&other) && told.iter().all(|(n, method)| unknown(*n, method));
+    if let Some((n, method)) = told.last().filter(|_| only) {
+        let answered = answer.outcome.describe();
+        ruling.fail(format!("the unknown notification {method} was answered with {answered}"), &[*n]);
     }
 }
 

@@ -97,10 +97,11 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     let Some(path) = edition.adapter.client_capability_of(&exchange.method) else { return };
     let method = edition.methods.find(Party::Agent, Kind::Request, &exchange.method);
     let definition = method.and_then(|method| method.result.as_deref()).unwrap_or_default();
-    // Some programs answer anything with an empty object; only an answer that says something shows that it works.
+    // Some programs answer anything with an empty object, or politely decline; neither shows that the method works.
     let works = |result: &Value| {
         result.as_object().is_some_and(|members| !members.is_empty())
             && edition.stable.problems(definition, result).is_empty()
+            && result.get("action").is_none_or(|action| action == "accept")
     };
     match answer.outcome {
         Outcome::Result(_) if talk.client_has(path) => ruling.pass(),

@@ -142,18 +142,14 @@ fn params_object(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "The Server MUST NOT reply to a Notification." An answer that fits no request, right behind a notification, is one.
+/// "The Server MUST NOT reply to a Notification." An answer that fits no request, behind a notification, is one.
 fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if answer.exchange.is_some() || answer.id.is_some_and(|id| *id != RpcId::Null) {
-        return;
-    }
-    let unread = moment.talk.unreadable.get(&moment.from.other());
-    let told = moment.talk.last_notification.get(&moment.from.other());
+    let told = moment.talk.told.answered_by(answer, moment.from.other());
+    let unread = moment.talk.unreadable.contains_key(&moment.from.other());
+    let deliberate = told.iter().any(|(n, _)| moment.talk.deliberate.contains(n));
     // The two cancellations have requirements of their own about this.
     let own = |method: &str| matches!(method, "session/cancel" | "$/cancel_request");
-    let told = told.filter(|(n, method)| !own(method) && !moment.talk.deliberate.contains(n));
-    // Who says that a line is no JSON does not answer a notification that it read.
-    if let (Some((n, method)), None, false) = (told, unread, answer.outcome.error_code() == Some(-32700)) {
+    if let Some((n, method)) = told.iter().rev().find(|(_, method)| !own(method) && !unread && !deliberate) {
         ruling.fail(format!("an answer without a request came after the notification {method}"), &[*n]);
     }
 }

@@ -23,6 +23,7 @@ impl Conversation {
         }
         if call.id.is_none() {
             self.last_notification.insert(from, (n, call.method.to_owned()));
+            self.told.add(n, from, call.method);
         }
         match (call.id, call.method) {
             (Some(id), method) => {
@@ -175,6 +176,7 @@ impl Conversation {
         *self.answers.entry(from).or_default() += 1;
         let latest = self.latest_answered.entry(exchange.from).or_default();
         *latest = exchange.n.max(*latest);
+        self.told.settle(exchange.n, exchange.from);
         if exchange.from == Party::Agent {
             self.note_service_answer(n, &exchange, outcome);
         }

@@ -8,6 +8,7 @@ mod replay;
 mod services;
 mod session;
 mod terminal;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,6 +21,7 @@ pub use self::listing::{Listing, entries};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::Terminal;
+pub use self::told::Told;
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::wire::RpcId;
@@ -45,6 +47,8 @@ pub struct Conversation {
     pub unreadable: HashMap<Party, usize>,
     /// The last notification that each party sent, by its event and method.
     pub last_notification: HashMap<Party, (usize, String)>,
+    /// The notifications that an answer to no request may be to.
+    pub told: Told,
     /// How many requests were answered by each party.
     pub answers: HashMap<Party, usize>,
     /// Methods that a party sent, for rules on what was announced.
@@ -91,6 +95,7 @@ impl Conversation {
             terminals: BTreeMap::new(),
             unreadable: HashMap::new(),
             last_notification: HashMap::new(),
+            told: Told::default(),
             answers: HashMap::new(),
             methods_used: BTreeSet::new(),
             stdout_ended: None,
