@@ -98,7 +98,7 @@ impl Agent {
             *program = here.join(&*program).display().to_string();
         }
         Self {
-            subject: Subject::new(command, here),
+            subject: Subject::agent(command, here),
             case_dir: None,
             expected: Vec::new(),
             strict: false,

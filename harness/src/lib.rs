@@ -12,7 +12,7 @@
 //! use acp_conformance::run::{Subject, run_case};
 //!
 //! let (cases, _) = embedded(&Vocabulary::v1());
-//! let agent = Subject::new(vec!["my-agent".to_owned()], std::env::current_dir()?);
+//! let agent = Subject::agent(vec!["my-agent".to_owned()], std::env::current_dir()?);
 //! let trace = run_case(&cases[0], &agent);
 //! for (requirement, tally) in judge(&trace, Edition::v1()).tallies {
 //!     println!("{requirement}: {}", tally.verdict());

@@ -3,9 +3,14 @@
 use std::process::ExitCode;
 
 use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::peer::relay;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    // A client under test starts this program in place of its agent.
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
     // A reader that has seen enough, such as `head`, ends the program quietly.
     match run(Args::parse()) {
         Ok(exit) => exit.into(),

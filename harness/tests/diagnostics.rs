@@ -90,8 +90,8 @@ fn includes(inputs: &Path) -> std::io::Result<Includes> {
     let mut includes = Includes::embedded();
     for entry in std::fs::read_dir(inputs.join("include"))? {
         let path = entry?.path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        includes.add(&*name, &format!("bad-cases/include/{name}.yaml"), &std::fs::read(&path)?);
+        let name = format!("include/{}", path.file_name().unwrap_or_default().to_string_lossy());
+        includes.add(&name, &format!("bad-cases/{name}"), &std::fs::read(&path)?);
     }
     Ok(includes)
 }

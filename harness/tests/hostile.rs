@@ -27,7 +27,7 @@ fn meet_for(script: &str, limit: Duration) -> Trace {
     let (cases, _) = embedded(&Vocabulary::v1());
     let handshake = cases.iter().find(|case| case.id == "v1/agent/init/handshake").expect("the handshake");
     let here = std::env::current_dir().expect("a current directory");
-    let mut subject = Subject::new(vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()], here);
+    let mut subject = Subject::agent(vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()], here);
     subject.limits.start = limit;
     subject.limits.answer = limit;
     let started = Instant::now();

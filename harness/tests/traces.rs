@@ -3,8 +3,9 @@
 //! First the wanted verdicts, `requirement: verdict` a line, `#` for comments, `subject: client` where it is the client that
 //! is judged; then a line `---`; then the conversation, a letter and a message a line: `A` the agent's, `C` the client's,
 //! `!` the tester's, wrong on purpose, `E` the subject's standard error, `P` a process event and `S` a step event, both as
-//! JSON, `B` a line of the subject and `D` its standard error in base64, and `T` the milliseconds that pass before the next
-//! line. Every requirement that fails must be listed.
+//! JSON, `B` a line of the subject and `D` its standard error in base64, `L` the last line of the subject, without a line
+//! feed, in base64 as well, `N` the number of the connection that is spoken of from there on, and `T` the milliseconds that
+//! pass before the next line. Every requirement that fails must be listed.
 
 use std::fs;
 use std::path::Path;
@@ -65,7 +66,7 @@ fn check(path: &Path) -> Result<(), Failed> {
 
 fn read(conversation: &str, subject: Party) -> Result<Trace, Failed> {
     let mut events: Vec<Event> = Vec::new();
-    let mut passed = 0;
+    let (mut passed, mut connection) = (0, 0);
     for line in conversation.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
         let said =
@@ -75,7 +76,12 @@ fn read(conversation: &str, subject: Party) -> Result<Trace, Failed> {
             "C" => said(Party::Client, false),
             "!" => said(subject.other(), true),
             "B" => What::Line { from: subject, bytes: STANDARD.decode(rest)?, end: LineEnd::Lf, deliberate: false },
+            "L" => What::Line { from: subject, bytes: STANDARD.decode(rest)?, end: LineEnd::Eof, deliberate: false },
             "D" => What::Stderr(STANDARD.decode(rest)?),
+            "N" => {
+                connection = rest.parse()?;
+                continue;
+            }
             "T" => {
                 passed += 1000 * rest.parse::<u64>()?;
                 continue;
@@ -85,7 +91,7 @@ fn read(conversation: &str, subject: Party) -> Result<Trace, Failed> {
             "S" => What::Step(serde_json::from_str(rest)?),
             other => return Err(format!("`{other}` begins no line of a conversation").into()),
         };
-        events.push(Event { n: events.len(), us: passed + 1000 * events.len() as u64, what });
+        events.push(Event { n: events.len(), us: passed + 1000 * events.len() as u64, connection, what });
     }
     let header = Header {
         format: FORMAT.to_owned(),

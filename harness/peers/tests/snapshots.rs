@@ -121,7 +121,7 @@ fn play(id: &str, options: &[&str]) -> Result<Trace, Failed> {
     let (cases, _) = embedded(&Vocabulary::v1());
     let id = format!("v1/agent/{id}");
     let case: &Case = cases.iter().find(|case| case.id == id).ok_or_else(|| format!("there is no case {id}"))?;
-    Ok(run_case(case, &Subject::new(agent(options), std::env::current_dir()?)))
+    Ok(run_case(case, &Subject::agent(agent(options), std::env::current_dir()?)))
 }
 
 fn agent(options: &[&str]) -> Vec<String> {

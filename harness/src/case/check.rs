@@ -1,20 +1,20 @@
 //! Lowers a case file to the [`Case`] that the runner plays, and finds all of its mistakes on the way.
 //!
-//! This file holds what stands above the transcript: requirements, needs, the tester's setup, the workspace and the
-//! limits. The steps are in [`crate::case::steps`], the messages in [`crate::case::line`].
+//! This file holds the requirements, the needs, the workspace and the limits. The tester and the user are set up in
+//! [`crate::case::setup`], the steps are in [`crate::case::steps`], the messages in [`crate::case::line`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::case::file::{CaseFile, DurationText, LimitsFile, OneOrMany, PermissionFile, SetupFile};
-use crate::case::load::Includes;
-use crate::case::model::{Case, FixedAnswer, LimitOverrides, Need, NeedRoot, PermissionPolicy, Step, TesterSetup};
+use crate::case::file::{CaseFile, DurationText, LimitsFile, OneOrMany};
+use crate::case::includes::Includes;
+use crate::case::model::{Case, LimitOverrides, Need, NeedRoot, Step, UserSetup};
 use crate::case::scope::{Mark, Refusal, Scope};
-use crate::case::vocabulary::{Payload, Vocabulary};
+use crate::case::vocabulary::Vocabulary;
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
 use crate::document::{Document, Spot};
 use crate::requirement::Party;
@@ -28,6 +28,8 @@ pub(crate) struct Checker<'a> {
     pub requirements: Vec<String>,
     /// What the tester declares, for samples of its messages.
     pub capabilities: Value,
+    /// What the user of the client does and wants.
+    pub user: UserSetup,
     pub scope: Scope,
     pub by_hand: BTreeSet<String>,
     /// The includes that are being put in, outermost first.
@@ -55,6 +57,7 @@ pub(crate) fn lower(
         subject: file.subject,
         requirements: file.requirements.clone(),
         capabilities: Value::Null,
+        user: UserSetup::default(),
         scope: Scope::new(),
         by_hand: BTreeSet::new(),
         open: Vec::new(),
@@ -66,6 +69,7 @@ pub(crate) fn lower(
     checker.requirements(&file.requirements);
     let needs = checker.needs(&file.needs);
     let mut tester = checker.setup(file.client, file.agent);
+    checker.user(file.user);
     checker.workspace(&file.workspace);
     checker.transcript(document, file.transcript);
     tester.by_hand = std::mem::take(&mut checker.by_hand);
@@ -76,6 +80,7 @@ pub(crate) fn lower(
         requirements: file.requirements,
         needs,
         tester,
+        user: checker.user,
         workspace: file.workspace.into_iter().collect(),
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         steps: checker.steps,
@@ -143,10 +148,10 @@ impl Checker<'_> {
     }
 
     fn need(&self, spot: &Spot<'_>, text: &str) -> Result<Need, Refusal> {
-        const HELP: &str =
-            "a need is `agent.`, `client.`, `session.` or `initialize.` and a path, such as `agent.loadSession`";
+        const HELP: &str = "a need is `agent.`, `client.`, `session.` or `initialize.` and a path, such as `agent.loadSession`; `not` may stand before it";
         let malformed = |message: String| Box::new(spot.error("case::malformed-need", message).help(HELP));
-        let mut words = text.split('.');
+        let denied = text.strip_prefix("not ");
+        let mut words = denied.unwrap_or(text).split('.');
         let root = match words.next() {
             Some("agent") => NeedRoot::Agent,
             Some("client") => NeedRoot::Client,
@@ -167,68 +172,7 @@ impl Checker<'_> {
             let help = format!("the {subject} declares {roots}; what the tester declares stands in `{tester}:`");
             return Err(Box::new(problem.help(help)));
         }
-        Ok(Need { root, path, text: text.to_owned() })
-    }
-
-    fn setup(&mut self, client: Option<SetupFile>, agent: Option<SetupFile>) -> TesterSetup {
-        let tester = self.subject.other();
-        let (own, foreign) = if tester == Party::Client { (client, agent) } else { (agent, client) };
-        let root = Spot::root(self.document);
-        if foreign.is_some() {
-            let subject = self.subject;
-            let message =
-                format!("`{subject}:` tells how the tester plays the {subject}, but the {subject} is judged here");
-            let problem = root.down(subject).key_error("case::wrong-setup", message);
-            self.problems.push(problem.help(format!("the setup of this case is called `{tester}:`")));
-        }
-        let own = own.unwrap_or_default();
-        let spot = root.down(tester);
-        for (given, key, only) in
-            [(own.permission.is_some(), "permission", Party::Client), (own.info.is_some(), "info", Party::Agent)]
-        {
-            if given && tester != only {
-                let problem =
-                    spot.down(key).key_error("case::misplaced-key", format!("the {tester} has no `{key}` here"));
-                self.problems.push(problem.help(format!("`{key}` is for a tester that plays the {only}")));
-            }
-        }
-        self.capabilities = own.capabilities.unwrap_or_else(|| default_capabilities(tester));
-        TesterSetup {
-            capabilities: self.capabilities.clone(),
-            info: own.info,
-            permission: own.permission.map_or_else(PermissionPolicy::default, policy),
-            answers: self.answers(&spot.down("answers"), own.answers),
-            by_hand: BTreeSet::new(),
-        }
-    }
-
-    fn answers(
-        &mut self,
-        spot: &Spot<'_>,
-        answers: BTreeMap<String, crate::case::file::AnswerFile>,
-    ) -> BTreeMap<String, FixedAnswer> {
-        let mut lowered = BTreeMap::new();
-        for (method, answer) in answers {
-            let here = spot.down(&method);
-            if let Some(problem) = self.call(&here, self.subject, &method, Some(true), true) {
-                self.problems.push(problem);
-            }
-            let answer = match (answer.result, answer.error) {
-                (Some(result), _) => FixedAnswer::Result(result),
-                (None, error) => FixedAnswer::Error(error.unwrap_or_default()),
-            };
-            let (key, payload, value) = match &answer {
-                FixedAnswer::Result(result) => ("result", Payload::Result(&method), result),
-                FixedAnswer::Error(error) => ("error", Payload::Error, error),
-            };
-            let said = here.down(key);
-            let problems = self.scope.check_said(&said, value);
-            self.problems.extend(problems);
-            let help = "an answer that breaks the protocol on purpose is a line of the transcript with `illegal: true`";
-            self.misfits(&said, payload, value, help);
-            lowered.insert(method, answer);
-        }
-        lowered
+        Ok(Need { root, path, unmet: denied.is_some(), text: denied.unwrap_or(text).to_owned() })
     }
 
     fn workspace(&mut self, files: &BTreeMap<String, String>) {
@@ -248,23 +192,6 @@ impl Checker<'_> {
             let problem = spot.down(path).key_error("case::workspace-path", message);
             self.problems.push(problem.help("write a relative path without `..`, such as `sub/notes.txt`"));
         }
-    }
-}
-
-/// What the tester declares if the case does not say: as a client everything, as an agent nothing.
-fn default_capabilities(tester: Party) -> Value {
-    match tester {
-        Party::Client => json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),
-        Party::Agent => json!({}),
-    }
-}
-
-const fn policy(file: PermissionFile) -> PermissionPolicy {
-    match file {
-        PermissionFile::Allow => PermissionPolicy::Allow,
-        PermissionFile::Reject => PermissionPolicy::Reject,
-        PermissionFile::Hold => PermissionPolicy::Hold,
-        PermissionFile::Cancel => PermissionPolicy::Cancel,
     }
 }
 

@@ -4,13 +4,18 @@
 //! one plain message, where a union would have one for each variant. What a member may stand beside is told by the
 //! lowering ([`crate::case::load`]).
 
-use std::borrow::Cow;
+mod client;
+mod words;
+
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
+pub use self::client::{ActFile, AgentProcessFile, AttachFile, ProcessFile, StdoutFile, UserFile, UserPermissionFile};
+use self::words::present;
+pub use self::words::{DurationText, Label, OneOrMany};
 use crate::document::shape;
 use crate::requirement::Party;
 
@@ -40,6 +45,8 @@ pub struct CaseFile {
     pub client: Option<SetupFile>,
     /// How the tester plays the agent, where the subject is a client.
     pub agent: Option<SetupFile>,
+    /// What the user of the client does and wants, where the subject is a client.
+    pub user: Option<UserFile>,
     /// Files that are created below the working directory: relative path and text.
     #[serde(default)]
     pub workspace: BTreeMap<String, String>,
@@ -77,6 +84,10 @@ pub struct SetupFile {
     /// A fixed answer to every request of a method, instead of the tester's own service.
     #[serde(default)]
     pub answers: BTreeMap<String, AnswerFile>,
+    /// The ways to log in that an agent announces, as they go on the wire.
+    pub auth_methods: Option<Vec<Value>>,
+    /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
+    pub session: Option<Map<String, Value>>,
 }
 
 /// How a request for permission is answered.
@@ -160,11 +171,19 @@ pub struct StepFile {
     pub reply_hoped: Option<ReplyFile>,
     /// A look at a file.
     pub file: Option<LookFile>,
+    /// A look at a process that wrote its id into a file.
+    pub process: Option<ProcessFile>,
+    /// The user of the client does something.
+    pub user: Option<ActFile>,
+    /// An order to the process that the client takes for its agent.
+    pub agent_process: Option<AgentProcessFile>,
     /// Closes the subject's input: `close: stdin`.
     pub close: Option<CloseFile>,
+    /// Awaits that the subject ends the connection, whether its process goes on or not.
+    pub end: Option<FenceFile>,
     /// Awaits the end of the subject's process.
     pub exit: Option<ExitFile>,
-    /// Puts in the steps of `include/<name>.yaml`.
+    /// Puts in the steps of `agent/include/<name>.yaml` or `client/include/<name>.yaml`, by the subject.
     pub include: Option<String>,
 }
 
@@ -287,80 +306,4 @@ pub struct ExitFile {
     pub decides: OneOrMany,
     /// How long to wait for the end.
     pub within: Option<DurationText>,
-}
-
-/// Reads a member that is there, even if it is `null`.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
-/// One string or a list of strings.
-#[derive(Debug, Clone, Default)]
-pub struct OneOrMany {
-    /// The strings, each with its JSON pointer below the member (empty for a lone string).
-    pub items: Vec<(String, String)>,
-}
-
-impl<'de> Deserialize<'de> for OneOrMany {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let items = match Value::deserialize(deserializer)? {
-            Value::String(one) => vec![(String::new(), one)],
-            Value::Array(several) => {
-                let texts = several.into_iter().enumerate();
-                texts.map(|(i, text)| (format!("/{i}"), text.as_str().unwrap_or_default().to_owned())).collect()
-            }
-            _ => return Err(serde::de::Error::custom("expected a string or a list of strings")),
-        };
-        Ok(Self { items })
-    }
-}
-
-impl JsonSchema for OneOrMany {
-    fn schema_name() -> Cow<'static, str> {
-        "OneOrMany".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "array"], "items": { "type": "string" } })
-    }
-}
-
-/// A duration as text.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(transparent)]
-pub struct DurationText(pub String);
-
-impl JsonSchema for DurationText {
-    fn schema_name() -> Cow<'static, str> {
-        "Duration".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "title": "duration",
-            "description": "a duration is a whole number with a unit: `500ms`, `20s` or `2m`",
-            "type": "string",
-            "pattern": "^[0-9]{1,7}(ms|s|m)$",
-        })
-    }
-}
-
-/// The name of a request within a case.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(transparent)]
-pub struct Label(pub String);
-
-impl JsonSchema for Label {
-    fn schema_name() -> Cow<'static, str> {
-        "Label".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "title": "label",
-            "description": "the `id` of a line is a label of this case: small letters, digits and hyphens; the id on the wire is `wire-id`",
-            "type": "string",
-            "pattern": "^[a-z][a-z0-9-]*$",
-        })
-    }
 }

@@ -307,29 +307,33 @@ impl Checker<'_> {
         }
     }
 
-    /// Compares what the tester says with the schema, with samples in place of names.
+    /// Compares what the tester says with the schema, and notes what is wrong.
     pub fn misfits(&mut self, spot: &Spot<'_>, payload: Payload<'_>, value: &Value, help: &str) {
-        /// More than this of one message helps nobody.
-        const MOST: usize = 4;
-        let tester = self.subject.other();
         let mut value = value.clone();
         if let (Payload::Params("session/prompt"), Some(prompt)) = (payload, value.get_mut("prompt")) {
             expand(prompt);
         }
+        for misfit in self.misfits_of(self.subject.other(), payload, &value) {
+            let problem = spot.deep(&misfit.at).error("case::invalid-message", misfit.message);
+            self.problems.push(problem.help(help));
+        }
+    }
+
+    /// The first few ways in which a payload departs from the schema, with samples in place of names.
+    pub fn misfits_of(&self, sender: Party, payload: Payload<'_>, value: &Value) -> Vec<Misfit> {
+        /// More than this of one message helps nobody.
+        const MOST: usize = 4;
         // A name can stand for anything, so one of the samples has to fit rather than a certain one.
         let samples = [json!("/sample"), json!(1), json!({}), json!([]), json!(true)];
         let mut first: Option<Vec<Misfit>> = None;
         for sample in samples {
-            let misfits = (self.vocabulary.invalid)(tester, payload, &self.sampled(&value, &sample));
+            let misfits = (self.vocabulary.invalid)(sender, payload, &self.sampled(value, &sample));
             if misfits.is_empty() {
-                return;
+                return misfits;
             }
             first.get_or_insert(misfits);
         }
-        for misfit in first.into_iter().flatten().take(MOST) {
-            let problem = spot.deep(&misfit.at).error("case::invalid-message", misfit.message);
-            self.problems.push(problem.help(help));
-        }
+        first.into_iter().flatten().take(MOST).collect()
     }
 
     fn sampled(&self, value: &Value, sample: &Value) -> Value {

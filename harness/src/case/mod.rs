@@ -5,24 +5,29 @@
 //! `cases/README.md`. Nothing here does anything with a process.
 
 mod check;
+mod client;
 pub mod file;
+mod includes;
 mod line;
 pub mod load;
 pub mod matching;
 pub mod model;
 pub mod pattern;
 mod scope;
+mod setup;
 mod steps;
 pub mod template;
 pub mod vocabulary;
 
 pub(crate) use check::limits;
-pub use load::{Includes, embedded, embedded_and, load_bytes, load_dir, load_text};
+pub use includes::Includes;
+pub use load::{embedded, embedded_and, load_bytes, load_dir, load_text};
 pub use matching::Mismatch;
 pub use model::{
-    Action, Body, Case, FileLook, FileWant, FixedAnswer, Incoming, IncomingBody, LimitOverrides, Need, NeedRoot,
-    Outgoing, PermissionPolicy, Place, Presence, RawBytes, ReplyText, Step, TesterSetup,
+    Act, Action, AgentProcess, Body, Case, FileLook, FileWant, FixedAnswer, Incoming, IncomingBody, LimitOverrides,
+    Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessLook, RawBytes, ReplyText, Step, TesterSetup,
+    UserPermission, UserSetup,
 };
 pub use pattern::{Pattern, PatternError};
 pub use template::{Bindings, Template};
-pub use vocabulary::{INTENTS, MethodKind, Misfit, Payload, Vocabulary};
+pub use vocabulary::{ACTS, INTENTS, MethodKind, Misfit, Payload, Vocabulary};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::case::pattern::Pattern;
-use crate::case::template::Template;
+use crate::case::template::{Bindings, Template};
 use crate::requirement::Party;
 pub use crate::source::{Place, SourceFile};
 
@@ -29,6 +29,8 @@ pub struct Case {
     pub needs: Vec<Need>,
     /// How the tester plays its side.
     pub tester: TesterSetup,
+    /// What the user of the client does and wants, where the subject is a client.
+    pub user: UserSetup,
     /// Files created below the working directory: relative path and text.
     pub workspace: Vec<(String, String)>,
     /// The limits that differ from the profile's.
@@ -46,7 +48,9 @@ pub struct Need {
     pub root: NeedRoot,
     /// The members to follow; the last must be there, and be neither null, false nor an empty list.
     pub path: Vec<String>,
-    /// The need as it is written, such as `agent.loadSession`.
+    /// Whether the subject must *not* advertise it.
+    pub unmet: bool,
+    /// What is to be advertised, such as `agent.loadSession`.
     pub text: String,
 }
 
@@ -76,6 +80,96 @@ pub struct TesterSetup {
     pub answers: BTreeMap<String, FixedAnswer>,
     /// Methods that the transcript answers itself.
     pub by_hand: BTreeSet<String>,
+    /// The ways to log in that an agent announces.
+    pub auth_methods: Vec<Value>,
+    /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
+    pub session: serde_json::Map<String, Value>,
+}
+
+impl TesterSetup {
+    /// The setup with the names in its values replaced.
+    #[must_use]
+    pub fn filled(&self, bindings: &Bindings) -> Self {
+        let answer = |answer: &FixedAnswer| match answer {
+            FixedAnswer::Result(result) => FixedAnswer::Result(bindings.interpolate(result)),
+            FixedAnswer::Error(error) => FixedAnswer::Error(bindings.interpolate(error)),
+        };
+        Self {
+            capabilities: bindings.interpolate(&self.capabilities),
+            info: self.info.as_ref().map(|info| bindings.interpolate(info)),
+            answers: self.answers.iter().map(|(method, fixed)| (method.clone(), answer(fixed))).collect(),
+            auth_methods: self.auth_methods.iter().map(|method| bindings.interpolate(method)).collect(),
+            session: self.session.iter().map(|(name, value)| (name.clone(), bindings.interpolate(value))).collect(),
+            ..self.clone()
+        }
+    }
+}
+
+/// What the user of a client does at the start, and how the client is to be set up for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UserSetup {
+    /// The first prompt.
+    pub prompt: String,
+    /// How the user answers requests for permission.
+    pub permission: UserPermission,
+    /// MCP servers that the user has configured, as they go on the wire.
+    pub mcp_servers: Vec<Value>,
+    /// Additional directories that the user has configured; the texts may hold names.
+    pub directories: Vec<Template>,
+}
+
+impl Default for UserSetup {
+    fn default() -> Self {
+        Self {
+            prompt: "Hello, please answer in one word.".to_owned(),
+            permission: UserPermission::default(),
+            mcp_servers: Vec::new(),
+            directories: Vec::new(),
+        }
+    }
+}
+
+/// How the user of a client answers requests for permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UserPermission {
+    /// With the first option that allows.
+    #[default]
+    Allow,
+    /// With the first option that rejects.
+    Reject,
+    /// Not, unless by an act.
+    Hold,
+}
+
+/// Something that the user of a client does: one of [`ACTS`](crate::case::ACTS), with its arguments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Act {
+    /// Its name, such as `cancel`.
+    pub name: String,
+    /// Its arguments; the values may hold names to interpolate.
+    pub arguments: serde_json::Map<String, Value>,
+}
+
+/// An order to the process that the client takes for its agent.
+#[derive(Debug, Clone)]
+pub enum AgentProcess {
+    /// It writes this to its standard error.
+    Stderr(Template),
+    /// It closes its standard output, and goes on running.
+    CloseStdout,
+    /// It exits with this code.
+    Exit(i32),
+    /// It does not end when its input ends, nor by SIGTERM.
+    Linger,
+}
+
+/// A look at a process that wrote its id into a file.
+#[derive(Debug, Clone)]
+pub struct ProcessLook {
+    /// The path of the file.
+    pub pid_file: Template,
+    /// Whether it has to be running.
+    pub running: bool,
 }
 
 /// How the tester answers a request for permission.
@@ -155,8 +249,16 @@ pub enum Action {
     Reply(ReplyText),
     /// A look at a file.
     File(FileLook),
+    /// A look at a process.
+    Process(ProcessLook),
+    /// The user of the client does something.
+    Act(Act),
+    /// An order to the process that the client takes for its agent.
+    AgentProcess(AgentProcess),
     /// Closes the subject's input.
     CloseStdin,
+    /// Awaits that the subject ends the connection.
+    End,
     /// Awaits the end of the subject's process.
     Exit {
         /// The status it must end with, if that matters.

@@ -8,9 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::case::check::{Checker, duration};
-use crate::case::file::{ExitFile, FenceFile, LineFile, LookFile, OneOrMany, RawFile, ReplyFile, StepFile};
-use crate::case::load::IncludeError;
-use crate::case::model::{Action, FileLook, FileWant, Presence, RawBytes, ReplyText, Step};
+use crate::case::file::{
+    ExitFile, FenceFile, LineFile, LookFile, OneOrMany, ProcessFile, RawFile, ReplyFile, StepFile,
+};
+use crate::case::includes::IncludeError;
+use crate::case::model::{Action, FileLook, FileWant, Presence, ProcessLook, RawBytes, ReplyText, Step};
 use crate::case::template::Template;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::document::{Document, Spot};
@@ -71,9 +73,22 @@ impl Checker<'_> {
         if let Some(look) = step.file {
             self.look(&spot, look);
         }
+        if let Some(look) = step.process {
+            self.process(&spot, &look);
+        }
+        if let Some(act) = step.user {
+            self.act(&spot, &act.act);
+        }
+        if let Some(order) = step.agent_process {
+            self.agent_process(&spot, order);
+        }
         if step.close.is_some() {
             self.closed = Some((Arc::clone(spot.source()), spot.key_span()));
             self.push(&spot, Action::CloseStdin, Vec::new(), None);
+        }
+        if let Some(FenceFile { decides, within }) = step.end {
+            let decides = self.decides(&spot, &decides);
+            self.push(&spot, Action::End, decides, within.as_ref().map(duration));
         }
         if let Some(ExitFile { code, decides, within }) = step.exit {
             let decides = self.decides(&spot, &decides);
@@ -85,7 +100,8 @@ impl Checker<'_> {
         }
     }
 
-    fn push(&mut self, spot: &Spot<'_>, action: Action, decides: Vec<String>, within: Option<Duration>) {
+    /// Adds a step, with its place and its text.
+    pub fn push(&mut self, spot: &Spot<'_>, action: Action, decides: Vec<String>, within: Option<Duration>) {
         let source = spot.source();
         let start = spot.key_span().start;
         let text =
@@ -97,7 +113,7 @@ impl Checker<'_> {
     /// Complains about a step that comes too late to be taken.
     fn after_the_end(&mut self, spot: &Spot<'_>, key: &str) {
         let speaks = key == self.subject.other().name() || matches!(key, "raw" | "fence" | "together");
-        let looks = matches!(key, "file" | "reply" | "reply?" | "include");
+        let looks = matches!(key, "file" | "process" | "reply" | "reply?" | "include");
         let (mark, message, label) = match (&self.ended, &self.closed) {
             (Some(mark), _) if !looks => (mark, "the subject's process has ended", "awaited here"),
             (None, Some(mark)) if speaks => (mark, "the subject's input is closed", "closed here"),
@@ -220,11 +236,8 @@ impl Checker<'_> {
 
     fn look(&mut self, spot: &Spot<'_>, look: LookFile) {
         const HELP: &str = "give one of `content: …` (the whole text), `contains: …` and `absent: true`";
-        if !look.path.starts_with(['/', '<']) {
-            let problem = spot.down("path").error("case::relative-path", format!("`{}` is not absolute", look.path));
-            self.problems.push(problem.help(format!("did you mean `<cwd>/{}`?", look.path)));
-        }
-        let path = self.template(spot, "path", Some(look.path)).unwrap_or_else(|| Template::parse(""));
+        self.absolute(&spot.down("path"), &look.path);
+        let path = Template::parse(&look.path);
         let content = self.template(spot, "content", look.content);
         let contains = self.template(spot, "contains", look.contains);
         let decides = self.decides(spot, &look.decides);
@@ -242,6 +255,13 @@ impl Checker<'_> {
             }
         };
         self.push(spot, Action::File(FileLook { path, want }), decides, look.within.as_ref().map(duration));
+    }
+
+    fn process(&mut self, spot: &Spot<'_>, look: &ProcessFile) {
+        self.absolute(&spot.down("pid-file"), &look.pid_file);
+        let decides = self.decides(spot, &look.decides);
+        let action = Action::Process(ProcessLook { pid_file: Template::parse(&look.pid_file), running: look.running });
+        self.push(spot, action, decides, look.within.as_ref().map(duration));
     }
 
     fn template(&mut self, spot: &Spot<'_>, key: &str, text: Option<String>) -> Option<Template> {
@@ -276,7 +296,7 @@ impl Checker<'_> {
             self.problems.push(problem.help(format!("the includes are {chain}")));
             return;
         }
-        match self.includes.get(name) {
+        match self.includes.get(self.subject, name) {
             Ok((document, file)) => {
                 self.open.push(name.to_owned());
                 self.transcript(document, file.transcript.clone());

@@ -132,3 +132,25 @@ pub const INTENTS: [&str; 24] = [
     "call-mcp-tool",
     "elicit",
 ];
+
+/// Every act of a client's user, with the arguments that it takes; those behind `?` may be left out.
+pub const ACTS: [(&str, &[&str]); 18] = [
+    ("prompt", &["text", "?attach"]),
+    ("cancel", &[]),
+    ("new-session", &[]),
+    ("load", &["sessionId"]),
+    ("resume", &["sessionId"]),
+    ("close", &["sessionId"]),
+    ("delete", &["sessionId"]),
+    ("switch", &["sessionId"]),
+    ("list", &[]),
+    ("set-mode", &["modeId"]),
+    ("set-option", &["configId", "value"]),
+    ("command", &["name", "?input"]),
+    ("authenticate", &["methodId"]),
+    ("logout", &[]),
+    ("cancel-request", &[]),
+    ("decide", &["optionId"]),
+    ("custom-request", &["method"]),
+    ("quit", &[]),
+];

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::profile::{self, Means, Setting};
+
 /// Tells which rules of the Agent Client Protocol a program keeps, and which it breaks, with evidence.
 #[derive(Debug, Parser)]
 #[command(name = "acp-conformance", version, about, after_help = EXIT_CODES, max_term_width = 100)]
@@ -27,6 +29,8 @@ const EXIT_CODES: &str = "Exit codes:
 pub enum Command {
     /// Drive an agent through the cases and judge every byte that it sends
     Agent(Box<AgentArgs>),
+    /// Drive a client through the cases, by playing the agent that it starts, and judge every byte that it sends
+    Client(Box<ClientArgs>),
     /// Judge recorded traces again, without the subject
     Check(CheckArgs),
     /// List the cases, or the requirements
@@ -50,10 +54,61 @@ pub enum Format {
 #[derive(Debug, clap::Args)]
 #[command(after_help = AGENT_EXAMPLES)]
 pub struct AgentArgs {
-    /// The agent's command line, after `--`
+    /// What is the same for a client.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+const AGENT_EXAMPLES: &str = "Examples:
+  acp-conformance agent -- my-agent --acp
+  acp-conformance agent --case cancel -- my-agent --acp
+  acp-conformance agent --env API_KEY=none --trace-dir traces -- node dist/agent.js
+  acp-conformance agent --format json --allow-incomplete -- my-agent > report.json";
+
+/// Arguments of `client`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = CLIENT_EXAMPLES)]
+pub struct ClientArgs {
+    /// What is the same for an agent.
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// How the user of the client does something; may be repeated. MEANS is `line:TEXT` for its standard input, `keys:TEXT`
+    /// for its terminal, `hook:COMMAND`, `signal:NAME` or `person:TEXT`
+    #[arg(long = "act", value_name = "ACT=MEANS", value_parser = profile::parse_act)]
+    pub acts: Vec<(String, Means)>,
+    /// Arguments that take the place of `{args}` (or stand at the end) when a case wants this setting; may be repeated
+    #[arg(long = "setting", value_name = "SETTING=WORDS", value_parser = profile::parse_setting)]
+    pub settings: Vec<(Setting, Vec<String>)>,
+    /// The file name of what the client takes for its agent, for a client that starts a fixed command; see `{agent_dir}`
+    /// [default: agent]
+    #[arg(long, value_name = "NAME")]
+    pub agent_name: Option<String>,
+    /// Run the client on a terminal of its own
+    #[arg(long)]
+    pub terminal: bool,
+}
+
+const CLIENT_EXAMPLES: &str = "The client starts its agent itself. What it is to start stands in its command line, its environment or its settings:
+  {agent}        the absolute path of the agent, without blanks and without arguments
+  {agent_json}   the same as JSON: {\"command\": …, \"args\": [], \"env\": {}}
+  {agent_dir}    the folder of the agent, to be put on PATH (with --agent-name)
+  {cwd} {home}   the working directory and the HOME of the case
+  {prompt}       what the user says first; {prompt_json} as JSON
+  {args}         where the arguments of --setting go
+
+Examples:
+  acp-conformance client -- acpx --agent {agent} --cwd {cwd} --approve-all exec {prompt}
+  acp-conformance client --profile acpx
+  acp-conformance client --act cancel=signal:SIGINT --setting permission-reject=--deny-all \\
+      -- my-client --agent {agent} --dir {cwd} {args} {prompt}";
+
+/// What can be said about any run.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// The command line of the program, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// A profile that says how to start and prompt the agent: a file, or the name of a built-in one
+    /// A profile that says how to start and drive the program: a file, or the name of a built-in one
     #[arg(long, value_name = "FILE|NAME")]
     pub profile: Option<String>,
     /// Only cases whose id contains this text; may be repeated
@@ -65,19 +120,19 @@ pub struct AgentArgs {
     /// A folder of further cases; a case with the id of a built-in one takes its place
     #[arg(long = "cases", value_name = "DIR")]
     pub case_dir: Option<PathBuf>,
-    /// An environment variable for the agent; may be repeated
+    /// An environment variable for the program; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub env: Vec<String>,
-    /// The directory to start the agent in [default: this one]
+    /// The directory to start the program in [default: this one]
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// Let the agent see your own HOME instead of a fresh one for each case
+    /// Let the program see your own HOME instead of a fresh one for each case
     #[arg(long)]
     pub keep_home: bool,
     /// How many cases run at once [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Limit for the answer to initialize [default: 30s]
+    /// Limit for the answer to initialize, or for the start of the agent by a client [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_start: Option<Duration>,
     /// Limit for the answer to any other request than a prompt [default: 20s]
@@ -86,10 +141,10 @@ pub struct AgentArgs {
     /// Limit for a turn [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_turn: Option<Duration>,
-    /// Limit for the agent's exit after its input was closed [default: 500ms]
+    /// Limit for the program's exit after its input was closed [default: 500ms]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_exit: Option<Duration>,
-    /// Put a fault into what the agent says, to see whether it is noticed: a file, or the name of a built-in one. Runs the
+    /// Put a fault into what the program says, to see whether it is noticed: a file, or the name of a built-in one. Runs the
     /// cases of the fault, unless others are selected
     #[arg(long, value_name = "FILE|NAME")]
     pub fault: Option<String>,
@@ -109,12 +164,6 @@ pub struct AgentArgs {
     #[arg(long)]
     pub allow_incomplete: bool,
 }
-
-const AGENT_EXAMPLES: &str = "Examples:
-  acp-conformance agent -- my-agent --acp
-  acp-conformance agent --case cancel -- my-agent --acp
-  acp-conformance agent --env API_KEY=none --trace-dir traces -- node dist/agent.js
-  acp-conformance agent --format json --allow-incomplete -- my-agent > report.json";
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]

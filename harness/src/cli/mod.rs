@@ -1,6 +1,5 @@
 //! The command line: arguments in, a plan out, and the only code that prints or decides an exit code.
 
-mod agent;
 mod args;
 mod check;
 mod exit;
@@ -10,6 +9,7 @@ mod lint;
 mod list;
 mod output;
 mod plan;
+mod suite;
 
 pub use args::Args;
 pub use exit::Exit;
@@ -32,7 +32,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         return Ok(Exit::HarnessError);
     }
     match args.command {
-        args::Command::Agent(agent) => agent::run(&agent),
+        args::Command::Agent(agent) => suite::run(&plan::of_agent(&agent)?, &agent.run),
+        args::Command::Client(client) => suite::run(&plan::of_client(&client)?, &client.run),
         args::Command::Check(check) => check::run(&check),
         args::Command::Explain(explain) => explain::run(&explain),
         args::Command::Lint(lint) => lint::run(&lint),

@@ -1,23 +1,23 @@
 //! From arguments to what is to be done: which cases, against which subject.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use include_dir::{Dir, include_dir};
 
-use super::args::AgentArgs;
+use super::args::{AgentArgs, ClientArgs, RunArgs};
 use super::{fault, output};
 use crate::case::model::Case;
 use crate::case::{self, Vocabulary};
 use crate::fault::Planted;
-use crate::profile::{self, Profile};
+use crate::profile::{self, Controls, Profile};
 use crate::requirement::Party;
-use crate::run::{Limits, Subject};
+use crate::run::Subject;
 
 static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
 
-/// What `agent` is to do.
+/// What `agent` or `client` is to do.
 pub(super) struct Plan {
     /// The subject.
     pub(super) subject: Subject,
@@ -29,20 +29,42 @@ pub(super) struct Plan {
     pub(super) reproduce: String,
 }
 
-/// Makes the plan.
+/// Plans the run of an agent.
 ///
 /// # Errors
 ///
 /// Every way in which the arguments do not fit together, with the remedy.
-pub(super) fn make(args: &AgentArgs) -> anyhow::Result<Plan> {
-    let profile = args.profile.as_deref().map(find_profile).transpose()?;
+pub(super) fn of_agent(args: &AgentArgs) -> anyhow::Result<Plan> {
+    make(&args.run, Party::Agent, Controls::default())
+}
+
+/// Plans the run of a client.
+///
+/// # Errors
+///
+/// As for an agent.
+pub(super) fn of_client(args: &ClientArgs) -> anyhow::Result<Plan> {
+    let controls = Controls {
+        acts: args.acts.iter().cloned().collect(),
+        settings: args.settings.iter().cloned().collect(),
+        agent_name: args.agent_name.clone(),
+        terminal: args.terminal,
+        exit_codes: BTreeMap::new(),
+    };
+    let plan = make(&args.run, Party::Client, controls)?;
+    plan.subject.check_client().map_err(anyhow::Error::msg)?;
+    Ok(plan)
+}
+
+fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan> {
+    let profile = args.profile.as_deref().map(|name| find_profile(name, party)).transpose()?;
     let all = load_cases(args.case_dir.as_deref())?;
-    let fault = args.fault.as_deref().map(|name| fault::find(name, &all)).transpose()?;
-    let mut cases = select(all, args)?;
+    let fault = args.fault.as_deref().map(|name| fault::find(name, party, &all)).transpose()?;
+    let mut cases = select(all, party, args)?;
     if let Some(fault) = fault.as_ref().filter(|_| args.cases.is_empty() && args.requirements.is_empty()) {
         cases.retain(|case| fault.cases.contains(&case.id));
     }
-    let mut subject = subject(args, profile)?;
+    let mut subject = subject(args, party, profile, controls)?;
     subject.fault = fault.map(Planted::new);
     let reproduce = match (&args.profile, args.command.is_empty()) {
         (Some(name), true) => format!("--profile {name}"),
@@ -70,21 +92,29 @@ pub(super) fn load_cases(dir: Option<&Path>) -> anyhow::Result<Vec<Case>> {
     Ok(cases)
 }
 
-fn select(mut cases: Vec<Case>, args: &AgentArgs) -> anyhow::Result<Vec<Case>> {
+fn select(mut cases: Vec<Case>, party: Party, args: &RunArgs) -> anyhow::Result<Vec<Case>> {
     let wanted = |texts: &[String], ids: &[&str]| {
         texts.is_empty() || texts.iter().any(|text| ids.iter().any(|id| id.contains(text.as_str())))
     };
     cases.retain(|case| {
         let requirements: Vec<&str> = case.requirements.iter().map(String::as_str).collect();
-        case.subject == Party::Agent && wanted(&args.cases, &[&case.id]) && wanted(&args.requirements, &requirements)
+        case.subject == party && wanted(&args.cases, &[&case.id]) && wanted(&args.requirements, &requirements)
     });
     if cases.is_empty() {
-        bail!("no case of an agent fits the selection; `acp-conformance list` shows the cases");
+        let whose = article(party);
+        bail!("no case of {whose} fits the selection; `acp-conformance list` shows the cases");
     }
     Ok(cases)
 }
 
-fn find_profile(name: &str) -> anyhow::Result<Profile> {
+const fn article(party: Party) -> &'static str {
+    match party {
+        Party::Agent => "an agent",
+        Party::Client => "a client",
+    }
+}
+
+fn find_profile(name: &str, party: Party) -> anyhow::Result<Profile> {
     let built_in = PROFILES.get_file(format!("{name}.toml"));
     let (profile, problems) = match built_in {
         Some(file) => profile::load_bytes(&format!("profiles/{name}.toml"), file.contents()),
@@ -98,34 +128,39 @@ fn find_profile(name: &str) -> anyhow::Result<Profile> {
         }
     };
     output::show(&problems);
-    profile.with_context(|| format!("the profile {name} has mistakes"))
+    let profile = profile.with_context(|| format!("the profile {name} has mistakes"))?;
+    if profile.kind != party {
+        let kind = profile.kind;
+        bail!("--profile {name} is the profile of {}; see `acp-conformance {kind} --help`", article(kind));
+    }
+    Ok(profile)
 }
 
-fn subject(args: &AgentArgs, profile: Option<Profile>) -> anyhow::Result<Subject> {
+fn subject(args: &RunArgs, party: Party, profile: Option<Profile>, controls: Controls) -> anyhow::Result<Subject> {
     let here = std::env::current_dir().context("the current directory is gone")?;
-    let mut command = args.command.clone();
-    if command.is_empty() {
-        command = profile.as_ref().map(|profile| profile.command.clone()).unwrap_or_default();
+    let mut subject = match profile {
+        Some(profile) => Subject::of_profile(profile, here.clone()),
+        None => Subject { party, ..Subject::agent(Vec::new(), here.clone()) },
+    };
+    if !args.command.is_empty() {
+        subject.command.clone_from(&args.command);
     }
-    let Some(program) = command.first_mut() else {
+    let Some(program) = subject.command.first_mut() else {
+        let example = match party {
+            Party::Agent => "my-agent --acp",
+            Party::Client => "my-client --agent {agent} --dir {cwd} {prompt}",
+        };
         bail!(
-            "which agent? Give its command line behind `--`, or a profile:\n  acp-conformance agent -- my-agent --acp"
+            "which {party}? Give its command line behind `--`, or a profile:\n  acp-conformance {party} -- {example}"
         );
     };
-    if program.contains('/') {
-        // A path is meant from here, also when the agent is started in another directory.
+    if program.contains('/') && !program.starts_with('{') {
+        // A path is meant from here, also when the program is started in another directory.
         *program = here.join(&*program).display().to_string();
     }
-    let cwd: PathBuf = args.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd));
-    let mut subject = Subject::new(command, cwd);
+    subject.cwd = args.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd));
     subject.keep_home = args.keep_home;
-    subject.limits = Limits::default();
-    if let Some(profile) = profile {
-        subject.limits = subject.limits.with(&profile.limits);
-        subject.env = profile.env;
-        subject.prompts = profile.prompts;
-        subject.home_files = profile.home.into_iter().collect();
-    }
+    subject.controls.overlay(controls);
     subject.env.extend(environment(&args.env)?);
     let own = case::LimitOverrides {
         start: args.timeout_start,

@@ -93,6 +93,10 @@ impl Shape {
                 let message = format!("{} is too small", error.instance());
                 document.error("file::out-of-range", at, message).help(format!("it is at least {limit}"))
             }
+            Kind::Maximum { limit } => {
+                let message = format!("{} is too big", error.instance());
+                document.error("file::out-of-range", at, message).help(format!("it is at most {limit}"))
+            }
             _ => document.error("file::shape", at, error.to_string()),
         };
         vec![one]

@@ -1,5 +1,7 @@
 //! Walks the trace once: shows each event to the checks, then takes it into the conversation.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::check::{On, Registry};
@@ -27,7 +29,9 @@ use crate::wire::{Call, Content, Envelope, RpcId, read_line};
 #[must_use]
 pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
     let mut fold = Fold {
-        talk: Conversation::new(edition),
+        talk: Conversation::new(edition, trace.header.case.is_some()),
+        parked: BTreeMap::new(),
+        connection: 0,
         judgement: Judgement::default(),
         parties: trace.header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]),
         case_requirements: trace.header.requirements.clone(),
@@ -40,7 +44,11 @@ pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
 }
 
 struct Fold {
+    /// The conversation on the connection at hand.
     talk: Conversation,
+    /// Those on the other connections.
+    parked: BTreeMap<usize, Conversation>,
+    connection: usize,
     judgement: Judgement,
     parties: Vec<Party>,
     case_requirements: Vec<String>,
@@ -51,6 +59,7 @@ struct Fold {
 impl Fold {
     fn event(&mut self, event: &Event) {
         self.now = (event.n, event.us);
+        self.turn_to(event.connection);
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
                 let content = read_line(bytes);
@@ -64,11 +73,12 @@ impl Fold {
                 self.content(*from, &content, *deliberate);
                 self.talk.course.last_line.insert(*from, self.now);
             }
-            What::Stderr(bytes) => self.each(Party::Agent, |on, moment, ruling| {
+            What::Stderr(bytes) => self.each_party(|on, moment, ruling| {
                 if let On::Stderr(check) = on {
                     check(moment, bytes, ruling);
                 }
             }),
+            What::Stdout(_) => {}
             What::Process(process) => {
                 self.each_party(|on, moment, ruling| {
                     if let On::Process(check) = on {
@@ -77,9 +87,10 @@ impl Fold {
                 });
                 match process {
                     ProcessEvent::StdoutEnded => self.talk.stdout_ended = self.talk.stdout_ended.or(Some(event.n)),
-                    ProcessEvent::StdinClosed | ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
-                        self.talk.shutting_down = self.talk.shutting_down.or(Some(event.n));
-                        self.talk.course.closed_us.get_or_insert(event.us);
+                    ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) => self.talk.shut_down(event.n, event.us),
+                    ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
+                        self.talk.shut_down(event.n, event.us);
+                        self.parked.values_mut().for_each(|talk| talk.shut_down(event.n, event.us));
                     }
                     _ => {}
                 }
@@ -88,6 +99,18 @@ impl Fold {
                 checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.judgement);
                 self.talk.apply_step(event.n, step);
             }
+        }
+    }
+
+    /// Each connection is a conversation of its own.
+    fn turn_to(&mut self, connection: usize) {
+        if connection != self.connection {
+            let talk = self
+                .parked
+                .remove(&connection)
+                .unwrap_or_else(|| Conversation::new(self.talk.edition, self.talk.whole));
+            let before = std::mem::replace(&mut self.talk, talk);
+            self.parked.insert(std::mem::replace(&mut self.connection, connection), before);
         }
     }
 
@@ -184,16 +207,17 @@ impl Fold {
             let methods = &self.talk.edition.methods;
             let method = methods.find(from.other(), Kind::Request, &exchange.method);
             if let Some(definition) = method.and_then(|method| method.result.clone()) {
-                // A null in place of an empty object is judged by the rules of the single methods.
-                if !result.is_null() && unannounced.is_none() {
+                // A null in place of an empty object is judged by the rules of the single methods; the table knows
+                // which results of a client may be empty.
+                let judged = !result.is_null() || from == Party::Client;
+                if judged && unannounced.is_none() && !self.talk.is_unoffered(&exchange.method) {
                     self.payload(from, &definition, &exchange.method, true, result);
                 }
             }
         }
         match &exchange {
             Some(exchange) => self.talk.course.response(self.now, exchange, outcome),
-            None if from == Party::Agent => self.talk.course.stray(self.now.0, &answer),
-            None => {}
+            None => self.talk.course.stray(self.now.0, from, &answer),
         }
         if let Some(id) = id {
             self.talk.apply_response(self.now.0, from, id, outcome);
@@ -205,9 +229,9 @@ impl Fold {
 
     fn payload(&mut self, from: Party, definition: &str, method: &str, is_result: bool, value: &Value) {
         let edition = self.talk.edition;
-        let answered =
-            value.get("protocolVersion").and_then(Value::as_u64).filter(|_| is_result && method == "initialize");
-        let version = answered.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version());
+        // Who asks for another version, or agrees to one, may speak in the shape of that version.
+        let named = value.get("protocolVersion").and_then(Value::as_u64).filter(|_| method == "initialize");
+        let version = named.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version());
         if version.is_some_and(|version| version != u64::from(edition.major)) {
             return;
         }
@@ -230,11 +254,15 @@ impl Fold {
     }
 
     fn finish(mut self) -> Judgement {
-        self.each_party(|on, moment, ruling| {
-            if let On::End(check) = on {
-                check(moment, ruling);
-            }
-        });
+        let connections: Vec<usize> = self.parked.keys().copied().chain([self.connection]).collect();
+        for connection in connections {
+            self.turn_to(connection);
+            self.each_party(|on, moment, ruling| {
+                if let On::End(check) = on {
+                    check(moment, ruling);
+                }
+            });
+        }
         self.judgement
     }
 
@@ -249,7 +277,7 @@ impl Fold {
         }
         let (n, us) = self.now;
         let moment = Moment { talk: &self.talk, n, us, from: party };
-        let foreign = self.talk.version().is_some_and(|version| version != u64::from(self.talk.edition.major));
+        let foreign = self.talk.is_foreign();
         for check in Registry::all().iter().filter(|check| check.party == party) {
             if foreign && !timeless(check.requirement) {
                 continue;

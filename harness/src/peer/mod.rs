@@ -5,5 +5,6 @@
 pub mod link;
 mod pipe;
 pub mod process;
+pub mod relay;
 pub mod signal;
 mod unix;

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use tokio::process::{ChildStdout, Command};
 
 use crate::peer::process::Exit;
@@ -95,35 +95,46 @@ pub(super) fn exit(status: ExitStatus) -> Exit {
     }
 }
 
+const NAMES: [(Signal, &str); 26] = [
+    (Signal::HUP, "SIGHUP"),
+    (Signal::INT, "SIGINT"),
+    (Signal::QUIT, "SIGQUIT"),
+    (Signal::ILL, "SIGILL"),
+    (Signal::TRAP, "SIGTRAP"),
+    (Signal::ABORT, "SIGABRT"),
+    (Signal::BUS, "SIGBUS"),
+    (Signal::FPE, "SIGFPE"),
+    (Signal::KILL, "SIGKILL"),
+    (Signal::USR1, "SIGUSR1"),
+    (Signal::SEGV, "SIGSEGV"),
+    (Signal::USR2, "SIGUSR2"),
+    (Signal::PIPE, "SIGPIPE"),
+    (Signal::ALARM, "SIGALRM"),
+    (Signal::TERM, "SIGTERM"),
+    (Signal::CHILD, "SIGCHLD"),
+    (Signal::CONT, "SIGCONT"),
+    (Signal::STOP, "SIGSTOP"),
+    (Signal::TSTP, "SIGTSTP"),
+    (Signal::TTIN, "SIGTTIN"),
+    (Signal::TTOU, "SIGTTOU"),
+    (Signal::XCPU, "SIGXCPU"),
+    (Signal::XFSZ, "SIGXFSZ"),
+    (Signal::VTALARM, "SIGVTALRM"),
+    (Signal::PROF, "SIGPROF"),
+    (Signal::SYS, "SIGSYS"),
+];
+
+/// Sends a signal of this name to one process; false when there is no such signal.
+pub(super) fn signal_process(id: u32, name: &str) -> bool {
+    let Some((signal, _)) = NAMES.iter().find(|(_, known)| *known == name) else { return false };
+    if let Some(target) = pid(id) {
+        // It may have ended meanwhile.
+        let _ = kill_process(target, *signal);
+    }
+    true
+}
+
 fn signal_name(number: i32) -> String {
-    const NAMES: [(Signal, &str); 26] = [
-        (Signal::HUP, "SIGHUP"),
-        (Signal::INT, "SIGINT"),
-        (Signal::QUIT, "SIGQUIT"),
-        (Signal::ILL, "SIGILL"),
-        (Signal::TRAP, "SIGTRAP"),
-        (Signal::ABORT, "SIGABRT"),
-        (Signal::BUS, "SIGBUS"),
-        (Signal::FPE, "SIGFPE"),
-        (Signal::KILL, "SIGKILL"),
-        (Signal::USR1, "SIGUSR1"),
-        (Signal::SEGV, "SIGSEGV"),
-        (Signal::USR2, "SIGUSR2"),
-        (Signal::PIPE, "SIGPIPE"),
-        (Signal::ALARM, "SIGALRM"),
-        (Signal::TERM, "SIGTERM"),
-        (Signal::CHILD, "SIGCHLD"),
-        (Signal::CONT, "SIGCONT"),
-        (Signal::STOP, "SIGSTOP"),
-        (Signal::TSTP, "SIGTSTP"),
-        (Signal::TTIN, "SIGTTIN"),
-        (Signal::TTOU, "SIGTTOU"),
-        (Signal::XCPU, "SIGXCPU"),
-        (Signal::XFSZ, "SIGXFSZ"),
-        (Signal::VTALARM, "SIGVTALRM"),
-        (Signal::PROF, "SIGPROF"),
-        (Signal::SYS, "SIGSYS"),
-    ];
     let named = NAMES.iter().find(|(signal, _)| signal.as_raw() == number);
     named.map_or_else(|| format!("SIG{number}"), |(_, name)| (*name).to_owned())
 }
@@ -131,6 +142,16 @@ fn signal_name(number: i32) -> String {
 fn pid(id: u32) -> Option<Pid> {
     // Process 1 as a group would address everything we may signal.
     i32::try_from(id).ok().filter(|id| *id > 1).and_then(Pid::from_raw)
+}
+
+/// Whether there is a process with this id that has not ended.
+#[must_use]
+pub fn is_running(id: u32) -> bool {
+    #[cfg(target_os = "linux")]
+    return proc::state(id).is_some_and(|state| state.runs);
+    // Elsewhere one that ended and was not waited for cannot be told from one that runs.
+    #[cfg(not(target_os = "linux"))]
+    return pid(id).is_some_and(|target| rustix::process::test_kill_process(target).is_ok());
 }
 
 /// Kills every process whose environment carries `ACP_CONFORMANCE_CASE=<marker>`, and returns how many there were.

@@ -94,9 +94,13 @@ impl Collector {
             return;
         }
         for event in &trace.events {
-            let What::Line { from: Party::Agent, bytes, .. } = &event.what else { continue };
+            let What::Line { from, bytes, .. } = &event.what else { continue };
             let Content::One { value, .. } = read_line(bytes) else { continue };
-            let info = value.pointer("/result/agentInfo");
+            let info = match self.kind {
+                _ if *from != self.kind => None,
+                Party::Agent => value.pointer("/result/agentInfo"),
+                Party::Client => value.pointer("/params/clientInfo"),
+            };
             let text = |name: &str| info.and_then(|info| info.get(name)).and_then(Value::as_str).map(str::to_owned);
             (self.name, self.version) = (text("name"), text("version"));
             if self.name.is_some() {
@@ -221,7 +225,8 @@ fn describe(what: &What, focus: &str) -> String {
             let arrow = if *from == Party::Agent { "agent → client" } else { "client → agent" };
             format!("{arrow}  {}", cut(&String::from_utf8_lossy(bytes), focus))
         }
-        What::Stderr(bytes) => format!("agent stderr  {}", cut(&String::from_utf8_lossy(bytes), focus)),
+        What::Stderr(bytes) => format!("standard error  {}", cut(&String::from_utf8_lossy(bytes), focus)),
+        What::Stdout(bytes) => format!("standard output  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Process(process) => format!("process  {}", serde_json::to_string(process).unwrap_or_default()),
         What::Step(step) => format!(
             "case line {}  {} ({})",

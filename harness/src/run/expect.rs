@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::script::{Report, Script};
 use crate::case::model::{Action, Incoming, IncomingBody, Presence};
+use crate::requirement::Party;
 use crate::trace::{Outcome, StepKind};
 use crate::wire::{Envelope, RpcId};
 
@@ -45,7 +46,11 @@ fn look_for_call(script: &mut Script<'_>, line: &Incoming) -> Found {
             script.bindings.set(request_name(label), id.clone());
             script.bindings.set(format!("{label}-id"), id.clone());
         }
-        let n = seen.n;
+        let (n, connection) = (seen.n, seen.connection);
+        if let IncomingBody::Call { label: Some(label), .. } = &line.body {
+            script.callers.insert(label.clone(), connection);
+        }
+        script.connection = connection;
         script.driver.inbox[index].taken = true;
         script.cursor = index + 1;
         return Found::Matched(Report { events: vec![n], ..Report::new(StepKind::Must, Outcome::Done) });
@@ -64,8 +69,9 @@ fn call_matches(value: &Value, line: &Incoming, bindings: &mut crate::case::temp
 
 fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Found {
     let Some(asked) = script.driver.asked.get(label) else { return Found::NotYet };
-    let (id, request) = (asked.id.clone(), asked.n);
-    let position = script.driver.inbox[asked.from..].iter().position(|seen| answers(&seen.value, &id));
+    let (id, request, connection) = (asked.id.clone(), asked.n, asked.connection);
+    let mut later = script.driver.inbox[asked.from..].iter();
+    let position = later.position(|seen| seen.connection == connection && answers(&seen.value, &id));
     let Some(index) = position.map(|position| position + asked.from) else { return Found::NotYet };
     let (n, value) = (script.driver.inbox[index].n, script.driver.inbox[index].value.clone());
     script.cursor = script.cursor.max(index + 1);
@@ -82,8 +88,10 @@ fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Fou
     let Some(seen) = wrong else {
         return Found::Matched(Report { events: vec![n, request], ..Report::new(StepKind::Must, Outcome::Done) });
     };
-    let login =
-        value.pointer("/error/code") == Some(&Value::from(-32000)) && matches!(line.body, IncomingBody::Result { .. });
+    // Only an agent asks for a login; the code means nothing in the answer of a client.
+    let login = script.case.subject == Party::Agent
+        && value.pointer("/error/code") == Some(&Value::from(-32000))
+        && matches!(line.body, IncomingBody::Result { .. });
     let outcome = if login { Outcome::LoginNeeded } else { Outcome::Contradicted };
     let expected = describe(script, line);
     Found::Contradicted(Report { events: vec![n, request], expected, seen, ..Report::new(StepKind::Must, outcome) })

@@ -1,13 +1,19 @@
-//! Looks at what a conversation left behind: the text of a turn, and files.
+//! Looks at what a conversation left behind: the text of a turn, files and processes.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::expect::answers;
 use super::script::{Report, Script};
-use crate::case::model::{FileLook, FileWant, Presence, ReplyText};
+use crate::case::model::{FileLook, FileWant, Presence, ProcessLook, ReplyText};
+use crate::peer::process::is_running;
 use crate::trace::{Outcome, StepKind};
+
+/// How often a file or a process is looked at that is not yet as it should be.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Compares the text that the agent streamed in a turn.
 pub(super) fn reply(script: &mut Script<'_>, look: &ReplyText) -> Report {
@@ -55,8 +61,56 @@ fn text_of_turn(script: &Script<'_>, label: &str) -> String {
     text
 }
 
-/// Compares a file on disk.
-pub(super) fn file(script: &mut Script<'_>, look: &FileLook) -> Report {
+/// Compares a file on disk, which may take a while to become as it should be.
+pub(super) async fn file(script: &mut Script<'_>, look: &FileLook, within: Option<Duration>) -> Report {
+    let deadline = Instant::now() + within.unwrap_or_default();
+    loop {
+        let report = file_now(script, look);
+        if report.outcome == Outcome::Done || !again(script, deadline).await {
+            return report;
+        }
+    }
+}
+
+/// Takes in what comes until it is time to look again; false when there is no time left.
+async fn again(script: &mut Script<'_>, deadline: Instant) -> bool {
+    let now = Instant::now();
+    script.driver.until((now + LOOK_AGAIN).min(deadline), |_| false).await;
+    tokio::time::sleep_until((now + LOOK_AGAIN).min(deadline)).await;
+    now < deadline
+}
+
+/// Looks whether a process runs, which may take a while to become as it should be.
+pub(super) async fn process(script: &mut Script<'_>, look: &ProcessLook, within: Option<Duration>) -> Report {
+    let deadline = Instant::now() + within.unwrap_or(script.limits.answer);
+    loop {
+        let report = process_now(script, look);
+        if report.outcome == Outcome::Done || !again(script, deadline).await {
+            return report;
+        }
+    }
+}
+
+fn process_now(script: &Script<'_>, look: &ProcessLook) -> Report {
+    let path = look.pid_file.render(&script.bindings);
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let Ok(pid) = text.trim().parse::<u32>() else {
+        let seen = format!("no process has written its id to {path}");
+        return Report { seen, ..Report::new(StepKind::Process, Outcome::Missed) };
+    };
+    let runs = is_running(pid);
+    if runs == look.running {
+        return Report::new(StepKind::Process, Outcome::Done);
+    }
+    let state = |runs: bool| if runs { "running" } else { "gone" };
+    Report {
+        expected: format!("the process {pid} of the command {}", state(look.running)),
+        seen: format!("it is {}", state(runs)),
+        ..Report::new(StepKind::Process, Outcome::Contradicted)
+    }
+}
+
+fn file_now(script: &Script<'_>, look: &FileLook) -> Report {
     let path = look.path.render(&script.bindings);
     let found = std::fs::read(Path::new(&path));
     let bindings = &script.bindings;

@@ -1,5 +1,6 @@
 //! Runs cases against a subject and records what happens. Nothing here judges: what comes out is a trace.
 
+mod act;
 mod driver;
 mod expect;
 mod intent;

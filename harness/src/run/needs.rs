@@ -20,16 +20,17 @@ impl Script<'_> {
                 !matches!(value, Value::Null | Value::Bool(false))
                     && value.as_array().is_none_or(|list| !list.is_empty())
             });
-            if !there {
+            if there == need.unmet {
+                let verb = if need.unmet { "advertises" } else { "does not advertise" };
                 let event = StepEvent {
                     kind: StepKind::Needs,
                     line: 0,
-                    text: format!("needs: {}", need.text),
+                    text: format!("needs: {}{}", if need.unmet { "not " } else { "" }, need.text),
                     outcome: Outcome::NotApplicable,
                     decides: Vec::new(),
                     events: vec![event],
                     expected: String::new(),
-                    seen: format!("the agent does not advertise {}", need.text),
+                    seen: format!("the {} {verb} {}", self.case.subject, need.text),
                 };
                 self.driver.recorder.record(What::Step(event));
                 return true;
@@ -40,11 +41,13 @@ impl Script<'_> {
     }
 
     fn need_root(&self, root: NeedRoot) -> Option<(usize, Value)> {
+        if root == NeedRoot::Client {
+            let initialize = self.driver.inbox.iter().rev().find(|seen| seen.value["method"] == "initialize")?;
+            let capabilities = initialize.value.pointer("/params/clientCapabilities").cloned().unwrap_or_default();
+            return Some((initialize.n, capabilities));
+        }
         let method = if root == NeedRoot::Session { "session/new" } else { "initialize" };
         let asked = self.driver.asked.values().find(|asked| asked.method == method)?;
-        if root == NeedRoot::Client {
-            return Some((asked.n, asked.params.get("clientCapabilities").cloned().unwrap_or_default()));
-        }
         let seen = self.driver.inbox[asked.from..].iter().find(|seen| expect::answers(&seen.value, &asked.id))?;
         let result = seen.value.get("result")?;
         let value = if root == NeedRoot::Agent {

@@ -15,23 +15,31 @@ pub struct Recorder {
     started: Instant,
     events: Vec<Event>,
     bytes: usize,
+    /// The connection that is spoken of; see [`Event::connection`].
+    pub connection: usize,
 }
 
 impl Recorder {
     /// Starts the clock of the trace.
     #[must_use]
     pub fn start() -> Self {
-        Self { started: Instant::now(), events: Vec::new(), bytes: 0 }
+        Self { started: Instant::now(), events: Vec::new(), bytes: 0, connection: 0 }
+    }
+
+    /// Appends what has just been observed on a connection, and says at which position.
+    pub fn record_on(&mut self, connection: usize, what: What) -> usize {
+        self.connection = connection;
+        self.record(what)
     }
 
     /// Appends what has just been observed, and says at which position.
     pub fn record(&mut self, what: What) -> usize {
         let n = self.events.len();
-        if let What::Line { bytes, .. } | What::Stderr(bytes) = &what {
+        if let What::Line { bytes, .. } | What::Stderr(bytes) | What::Stdout(bytes) = &what {
             self.bytes += bytes.len() + EVENT_COST;
         }
         let us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.events.push(Event { n, us, what });
+        self.events.push(Event { n, us, connection: self.connection, what });
         n
     }
 

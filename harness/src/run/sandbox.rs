@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use crate::peer::relay::short_temp_dir;
+
 /// A temporary folder with everything that one case may touch.
 pub struct Sandbox {
     folder: TempDir,
@@ -13,25 +15,33 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Makes the folders and writes the files of the workspace and of HOME, both by relative path.
+    /// Makes the folders.
     ///
     /// # Errors
     ///
     /// Those of the file system.
-    pub fn make(workspace_files: &[(String, String)], home_files: &[(String, String)]) -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("acp-case-").tempdir()?;
+    pub fn make() -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("acp-case-").tempdir_in(short_temp_dir())?;
         // Subjects compare paths with what the system tells them, so links in the way to the folder are resolved here.
         let root = folder.path().canonicalize()?;
         let (home, workspace) = (root.join("home"), root.join("work"));
-        for (base, files) in [(&home, home_files), (&workspace, workspace_files)] {
-            std::fs::create_dir(base)?;
-            for (path, text) in files {
-                let path = base.join(path);
-                path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-                std::fs::write(path, text)?;
-            }
-        }
+        std::fs::create_dir(&home)?;
+        std::fs::create_dir(&workspace)?;
         Ok(Self { folder, home, workspace })
+    }
+
+    /// Writes files below one of the folders, by relative path.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn write<'f>(base: &Path, files: impl IntoIterator<Item = (&'f String, String)>) -> io::Result<()> {
+        for (path, text) in files {
+            let path = base.join(path);
+            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            std::fs::write(path, text)?;
+        }
+        Ok(())
     }
 
     /// The HOME of the subject.
@@ -44,6 +54,18 @@ impl Sandbox {
     #[must_use]
     pub fn workspace(&self) -> &Path {
         &self.workspace
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.home.parent().unwrap_or(&self.home)
+    }
+
+    /// The path of what a client is to take for its agent.
+    #[must_use]
+    pub fn agent(&self, name: &str) -> PathBuf {
+        self.root().join("bin").join(name)
     }
 
     /// A name that no other case has; the subject's processes carry it in their environment.

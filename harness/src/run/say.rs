@@ -19,7 +19,8 @@ impl Script<'_> {
         let mut cancelled = Vec::new();
         if let Some(label) = lines.iter().find_map(|line| self.unasked(line)) {
             // The subject was hoped to ask, and did not; what the transcript says next makes no sense without it.
-            let seen = format!("the agent did not make the request `{label}`, which the case would answer now");
+            let subject = self.case.subject;
+            let seen = format!("the {subject} did not make the request `{label}`, which the case would answer now");
             return Report { seen, ..Report::new(StepKind::Send, Outcome::Missed) };
         }
         for line in lines {
@@ -35,12 +36,20 @@ impl Script<'_> {
         }
         let from = self.driver.inbox.len();
         let split = lines.iter().find_map(|line| line.split);
-        let events = self.driver.write(written, LineEnd::Lf, split);
+        let connection = lines.iter().find_map(|line| self.caller(line)).unwrap_or(self.connection);
+        if connection >= self.driver.connections() {
+            let seen = "the client has not started its agent, so that nothing can be said to it".to_owned();
+            return Report { seen, ..Report::new(StepKind::Send, Outcome::Missed) };
+        }
+        let events = self.driver.write(connection, written, LineEnd::Lf, split);
+        let answered: Vec<Value> = lines.iter().filter_map(|line| self.answered_id(line)).collect();
+        answered.iter().for_each(|id| self.driver.closed(connection, id));
         for (index, label, id, method, params) in asked {
             if let ("session/prompt", Some(session)) = (method.as_str(), params["sessionId"].as_str()) {
-                self.driver.services.begin_turn(session);
+                self.driver.turn_begins(session);
             }
-            let request = Asked { n: events[index], id: RpcId::new(&id), method, params, from, at: Instant::now() };
+            let request =
+                Asked { n: events[index], connection, id: RpcId::new(&id), method, params, from, at: Instant::now() };
             self.driver.asked.insert(label, request);
         }
         for session in cancelled {
@@ -123,6 +132,22 @@ impl Script<'_> {
         self.bindings.get(&expect::request_name(label)).is_none().then_some(label)
     }
 
+    /// The connection on which the request came that the line answers.
+    fn caller(&self, line: &Outgoing) -> Option<usize> {
+        match &line.body {
+            Body::Result { label, .. } | Body::Error { label, .. } => self.callers.get(label).copied(),
+            _ => None,
+        }
+    }
+
+    /// The id of the request that the line answers.
+    fn answered_id(&self, line: &Outgoing) -> Option<Value> {
+        match &line.body {
+            Body::Result { label, .. } | Body::Error { label, .. } => Some(self.received_id(label)),
+            _ => None,
+        }
+    }
+
     /// The id of a request of the subject that has come.
     fn received_id(&self, label: &str) -> Value {
         self.bindings.get(&expect::request_name(label)).cloned().unwrap_or_default()
@@ -134,7 +159,8 @@ impl Script<'_> {
             None => (&raw.bytes[..], LineEnd::Cut),
         };
         let bytes = self.bindings.interpolate_bytes(bytes);
-        let events = self.driver.write(vec![Written { bytes, deliberate: !raw.legal }], end, raw.split);
+        let events =
+            self.driver.write(self.connection, vec![Written { bytes, deliberate: !raw.legal }], end, raw.split);
         Report { events, ..Report::new(StepKind::Send, Outcome::Done) }
     }
 }

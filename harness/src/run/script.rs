@@ -1,7 +1,11 @@
 //! Plays one case: walks the transcript, sends the tester's lines, waits for the subject's, and notes how each step went.
 
+use std::collections::BTreeMap;
+use std::io;
+
 use serde_json::Value;
 
+use super::act::{self, Hook};
 use super::driver::Driver;
 use super::expect;
 use super::interrupt::interruption;
@@ -9,13 +13,15 @@ use super::limits::Limits;
 use super::look;
 use super::record::Recorder;
 use super::sandbox::Sandbox;
-use super::subject::Subject;
+use super::subject::{Places, Subject};
 use super::tester::{Policy, Services};
-use crate::case::model::{Action, Case, PermissionPolicy, Presence, Step};
+use crate::case::model::{Action, Case, PermissionPolicy, Presence, Step, TesterSetup};
 use crate::case::template::Bindings;
 use crate::peer::link::Link;
-use crate::peer::process::reap_marked;
+use crate::peer::process::{Launch, reap_marked};
+use crate::peer::relay::Relays;
 use crate::protocol::Edition;
+use crate::requirement::Party;
 use crate::trace::{FORMAT, Header, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 
 /// Runs one case against a fresh process of the subject, and returns everything that was observed.
@@ -45,44 +51,42 @@ pub fn run_case(case: &Case, subject: &Subject) -> Trace {
 
 async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
     let mut recorder = Recorder::start();
-    let sandbox = match Sandbox::make(&case.workspace, &subject.home_files) {
-        Ok(sandbox) => sandbox,
+    let (sandbox, places) = match furnished(case, subject) {
+        Ok(furnished) => furnished,
         Err(error) => {
             recorder.record(What::Step(own_fault(format!("the folders of the case could not be made: {error}"))));
             return recorder.finish();
         }
     };
-    let link = match Link::open(&subject.launch(&sandbox)) {
-        Ok(link) => link,
-        Err(error) => {
-            recorder.record(What::Process(ProcessEvent::NotSpawned(error.to_string())));
+    let bindings = bindings(case, subject, &sandbox);
+    let launch = match subject.launch(case, &sandbox, &places, &bindings) {
+        Ok(launch) => launch,
+        Err(why) => {
+            recorder.record(What::Step(cannot_act(why)));
             return recorder.finish();
         }
     };
-    let policy = match case.tester.permission {
-        PermissionPolicy::Allow => Policy::Allow,
-        PermissionPolicy::Reject => Policy::Reject,
-        PermissionPolicy::Hold => Policy::Hold,
-        PermissionPolicy::Cancel => Policy::Cancel,
+    let setup = case.tester.filled(&bindings);
+    let mut driver = match open(&setup, subject, &sandbox, &launch, recorder) {
+        Ok(driver) => driver,
+        Err(recorder) => return recorder.finish(),
     };
-    let services = Services::new(sandbox.workspace().to_owned(), &case.tester.capabilities, policy);
-    services.set_environment(subject.surroundings(&sandbox));
-    let mut driver = Driver::new(link, recorder, services, case.tester.clone());
     let mut limits = subject.limits.with(&case.limits);
     if let Some(planted) = &subject.fault {
-        driver.injector = Some(planted.injector());
+        driver.plant(planted);
         limits = limits.with(&planted.fault.limits);
     }
-    let paths = (sandbox.workspace().display().to_string(), sandbox.home().display().to_string());
-    let mut bindings = Bindings::for_case(case, &paths.0, &paths.1);
-    let start = subject.cwd.canonicalize().unwrap_or_else(|_| subject.cwd.clone());
-    bindings.set("start", Value::from(start.display().to_string()));
     let mut script = Script {
         case,
         subject,
+        places,
+        launch,
+        hooks: Vec::new(),
         limits,
         driver,
         bindings,
+        connection: 0,
+        callers: BTreeMap::new(),
         cursor: 0,
         met: vec![false; case.needs.len()],
         input_closed: false,
@@ -97,9 +101,68 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
     if stopped {
         driver.recorder.record(What::Step(own_fault("the run was interrupted".to_owned())));
     }
+    driver.answer_what_is_open();
     driver.shut_down(limits.exit, input_closed).await;
     reap_marked(&sandbox.marker());
     driver.recorder.finish()
+}
+
+fn furnished(case: &Case, subject: &Subject) -> io::Result<(Sandbox, Places)> {
+    let sandbox = Sandbox::make()?;
+    Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))?;
+    let places = subject.places(case, &sandbox);
+    subject.furnish(&sandbox, &places)?;
+    Ok((sandbox, places))
+}
+
+fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
+    let paths = (sandbox.workspace().display().to_string(), sandbox.home().display().to_string());
+    let mut bindings = Bindings::for_case(case, &paths.0, &paths.1);
+    let start = subject.cwd.canonicalize().unwrap_or_else(|_| subject.cwd.clone());
+    bindings.set("start", Value::from(start.display().to_string()));
+    bindings
+}
+
+/// Starts the subject; gives the recorder back, with the reason in it, when that is not possible.
+fn open(
+    setup: &TesterSetup,
+    subject: &Subject,
+    sandbox: &Sandbox,
+    launch: &Launch,
+    mut recorder: Recorder,
+) -> Result<Driver, Recorder> {
+    let link = match subject.party {
+        Party::Agent => Link::to_agent(launch),
+        Party::Client => match Relays::open(sandbox.root(), &subject.agent_path(sandbox)) {
+            Ok(relays) if subject.controls.terminal => Link::to_client_on_terminal(launch, relays),
+            Ok(relays) => Link::to_client(launch, relays),
+            Err(error) => {
+                recorder.record(What::Step(own_fault(format!("the agent's place could not be made: {error}"))));
+                return Err(recorder);
+            }
+        },
+    };
+    let link = match link {
+        Ok(link) => link,
+        Err(error) => {
+            recorder.record(What::Process(ProcessEvent::NotSpawned(error.to_string())));
+            return Err(recorder);
+        }
+    };
+    Ok(match subject.party {
+        Party::Agent => {
+            let policy = match setup.permission {
+                PermissionPolicy::Allow => Policy::Allow,
+                PermissionPolicy::Reject => Policy::Reject,
+                PermissionPolicy::Hold => Policy::Hold,
+                PermissionPolicy::Cancel => Policy::Cancel,
+            };
+            let services = Services::new(sandbox.workspace().to_owned(), &setup.capabilities, policy);
+            services.set_environment(subject.surroundings(sandbox));
+            Driver::of_agent(link, recorder, services, setup.clone())
+        }
+        Party::Client => Driver::of_client(link, recorder, setup.clone()),
+    })
 }
 
 /// Whether the transcript goes on behind a step.
@@ -113,9 +176,18 @@ enum Next {
 pub(super) struct Script<'c> {
     pub(super) case: &'c Case,
     pub(super) subject: &'c Subject,
+    pub(super) places: Places,
+    /// How the subject was started.
+    pub(super) launch: Launch,
+    /// The programs that act on a client.
+    pub(super) hooks: Vec<Hook>,
     pub(super) limits: Limits,
     pub(super) driver: Driver,
     pub(super) bindings: Bindings,
+    /// The connection that the transcript speaks on: that of the last line of the subject which it expected.
+    pub(super) connection: usize,
+    /// The connections of the subject's requests, by label.
+    pub(super) callers: BTreeMap<String, usize>,
     /// How many messages of the subject the transcript has passed.
     pub(super) cursor: usize,
     /// Which needs of the case were found to be met.
@@ -138,12 +210,22 @@ impl Report {
     pub(super) fn new(kind: StepKind, outcome: Outcome) -> Self {
         Self { kind, outcome, events: Vec::new(), expected: String::new(), seen: String::new() }
     }
+
+    /// The event of a step that does not stand in the case.
+    pub(super) fn event(self) -> StepEvent {
+        let Self { kind, outcome, events, expected, seen } = self;
+        StepEvent { kind, line: 0, text: String::new(), outcome, decides: Vec::new(), events, expected, seen }
+    }
 }
 
 impl Script<'_> {
     async fn transcript(&mut self) {
         let case = self.case;
         let mut whole = true;
+        if let Err(why) = act::begin(self) {
+            self.driver.recorder.record(What::Step(cannot_act(why)));
+            return;
+        }
         for (index, step) in case.steps.iter().enumerate() {
             let report = self.step(index, step).await;
             let next = self.note(index, step, report);
@@ -156,7 +238,25 @@ impl Script<'_> {
                 break;
             }
         }
+        if whole && case.subject == Party::Client {
+            whole = self.alive().await;
+        }
         self.judge_nevers(whole);
+    }
+
+    /// Ends the transcript with a sign of life, so that a client that crashed or hangs is told from one that is silent.
+    async fn alive(&mut self) -> bool {
+        let last = self.case.steps.last();
+        let fenced = last.is_some_and(|step| matches!(step.action, Action::Fence | Action::End | Action::Exit { .. }));
+        // A client may leave once its turn is over.
+        if fenced || self.input_closed || !self.driver.in_turn(self.connection) {
+            return true;
+        }
+        let report = self.fence(self.limits.answer).await;
+        let alive = report.outcome == Outcome::Done;
+        let event = StepEvent { line: 0, text: "a sign of life at the end".to_owned(), ..report.event() };
+        self.driver.recorder.record(What::Step(event));
+        alive
     }
 
     async fn step(&mut self, index: usize, step: &Step) -> Report {
@@ -170,12 +270,16 @@ impl Script<'_> {
             Action::Never(_) => Report::new(StepKind::Never, Outcome::Done),
             Action::Fence => self.fence(step.within.unwrap_or(self.limits.answer)).await,
             Action::Reply(reply) => look::reply(self, reply),
-            Action::File(file) => look::file(self, file),
+            Action::File(file) => look::file(self, file, step.within).await,
+            Action::Process(process) => look::process(self, process, step.within).await,
+            Action::Act(act) => act::perform(self, act),
+            Action::AgentProcess(order) => act::order(self, order),
             Action::CloseStdin => {
-                self.driver.close_input();
+                self.driver.close_input(self.connection);
                 self.input_closed = true;
                 Report::new(StepKind::Send, Outcome::Done)
             }
+            Action::End => self.end(step.within.unwrap_or(self.limits.exit)).await,
             Action::Exit { code } => self.exit(*code, step.within.unwrap_or(self.limits.exit)).await,
         }
     }
@@ -184,10 +288,12 @@ impl Script<'_> {
     /// a look that found everything as it should be and decides nothing.
     fn note(&mut self, index: usize, step: &Step, report: Report) -> Next {
         let stop = match report.outcome {
-            Outcome::Missed if report.kind == StepKind::Send => Next::Stop,
+            Outcome::Missed if matches!(report.kind, StepKind::Send | StepKind::Act) => Next::Stop,
             Outcome::Done | Outcome::Missed => Next::GoOn,
             // A wrong text or file decides its requirement; the conversation itself goes on as written.
-            Outcome::Contradicted if matches!(report.kind, StepKind::Reply | StepKind::File) => Next::GoOn,
+            Outcome::Contradicted if matches!(report.kind, StepKind::Reply | StepKind::File | StepKind::Process) => {
+                Next::GoOn
+            }
             _ => Next::Stop,
         };
         let matched = matches!(report.kind, StepKind::Must | StepKind::Hope) && !report.events.is_empty();
@@ -236,15 +342,12 @@ impl Script<'_> {
     }
 }
 
+/// Something that the harness could not do, for a reason of its own.
 fn own_fault(seen: String) -> StepEvent {
-    StepEvent {
-        kind: StepKind::End,
-        line: 0,
-        text: String::new(),
-        outcome: Outcome::HarnessError,
-        decides: Vec::new(),
-        events: Vec::new(),
-        expected: String::new(),
-        seen,
-    }
+    Report { seen, ..Report::new(StepKind::End, Outcome::HarnessError) }.event()
+}
+
+/// Something that nobody said how to do with this client.
+fn cannot_act(seen: String) -> StepEvent {
+    Report { seen, ..Report::new(StepKind::Act, Outcome::Missed) }.event()
 }

@@ -9,6 +9,8 @@ use super::driver::{Driver, Written};
 use super::expect::{self, Found};
 use super::script::{Report, Script};
 use crate::case::model::{Incoming, IncomingBody};
+use crate::peer::process::Exit;
+use crate::requirement::Party;
 use crate::trace::{Outcome, StepEvent, StepKind, What};
 use crate::wire::{LineEnd, RpcId};
 
@@ -18,6 +20,9 @@ const FENCE: &str = "_acp-conformance/fence";
 /// How long a subject has for the fence that follows a time limit, to tell a dropped request from a wedged subject.
 const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How the end of a subject is told that nothing in the case gives a reason for; the judge knows it by these words.
+const UNASKED: &str = "without being asked to";
+
 impl Script<'_> {
     pub(super) async fn must(&mut self, line: &Incoming, within: Option<Duration>) -> Report {
         let deadline = self.deadline(line, within);
@@ -26,7 +31,7 @@ impl Script<'_> {
                 Found::Matched(report) | Found::Contradicted(report) => return report,
                 Found::NotYet => {}
             }
-            if self.driver.life.output_ended || !self.driver.step(deadline).await {
+            if self.nothing_more(line) || !self.driver.step(deadline).await {
                 return self.never_came(line, StepKind::Must).await;
             }
         }
@@ -37,27 +42,38 @@ impl Script<'_> {
             IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => self.driver.asked.get(label),
             IncomingBody::Call { .. } => None,
         };
-        let limit =
-            within.unwrap_or_else(|| asked.map_or(self.limits.turn, |asked| self.limits.for_method(&asked.method)));
+        let limit = within.unwrap_or_else(|| match asked {
+            Some(asked) => self.limits.for_method(&asked.method),
+            None if self.driver.connections() == 0 => self.limits.start,
+            None if self.case.subject == Party::Client => self.limits.answer,
+            None => self.limits.turn,
+        });
         asked.map_or_else(Instant::now, |asked| asked.at) + limit
+    }
+
+    /// Whether the line cannot come any more.
+    fn nothing_more(&self, line: &Incoming) -> bool {
+        let asked = match &line.body {
+            IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => self.driver.asked.get(label),
+            IncomingBody::Call { .. } => None,
+        };
+        asked.map_or_else(|| self.driver.over(), |asked| self.driver.ended(asked.connection))
     }
 
     /// What to say when a line did not come: the stream ended, or the limit was met.
     async fn never_came(&mut self, line: &Incoming, kind: StepKind) -> Report {
         let expected = expect::describe(self, line);
         let events = expect::request_event(self, line).into_iter().collect();
-        if self.driver.life.output_ended {
+        if self.nothing_more(line) {
             let seen = self.how_it_ended().await;
             return Report { events, expected, seen, ..Report::new(kind, Outcome::Ended) };
         }
-        let report = Report {
-            events,
-            expected,
-            seen: "nothing of the kind came before the time limit".to_owned(),
-            ..Report::new(kind, Outcome::TimedOut)
-        };
+        let report = Report { events, expected, seen: self.silence(), ..Report::new(kind, Outcome::TimedOut) };
         // Before the handshake there is nobody to ask.
-        let greeted = self.driver.inbox.iter().any(|seen| seen.value.get("result").is_some());
+        let greeted = match self.case.subject {
+            Party::Agent => self.driver.inbox.iter().any(|seen| seen.value.get("result").is_some()),
+            Party::Client => !self.driver.inbox.is_empty(),
+        };
         if greeted {
             self.fence_after_timeout().await;
         }
@@ -95,7 +111,7 @@ impl Script<'_> {
                 Found::NotYet => {}
             }
             let passed = expect::passed(self, index);
-            if passed || self.driver.life.output_ended || !self.driver.step(deadline).await {
+            if passed || self.nothing_more(line) || !self.driver.step(deadline).await {
                 let why = if passed { "the turn went on without it" } else { "nothing of the kind came" };
                 let expected = expect::describe(self, line);
                 return Report { expected, seen: why.to_owned(), ..Report::new(StepKind::Hope, Outcome::Missed) };
@@ -130,18 +146,19 @@ impl Script<'_> {
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": FENCE, "params": {} });
         let from = self.driver.inbox.len();
         let written = Written { bytes: message.to_string().into_bytes(), deliberate: false };
-        let events = self.driver.write(vec![written], LineEnd::Lf, None);
+        let connection = self.connection;
+        let events = self.driver.write(connection, vec![written], LineEnd::Lf, None);
         let answered = |driver: &Driver| {
-            driver.life.output_ended
+            driver.ended(connection)
                 || driver.inbox[from..].iter().any(|seen| expect::answers(&seen.value, &RpcId::new(&id)))
         };
         let came = self.driver.until(Instant::now() + limit, answered).await;
-        let (outcome, seen) = match (came, self.driver.life.output_ended) {
+        let (outcome, seen) = match (came, self.driver.ended(connection)) {
             (true, false) => (Outcome::Done, String::new()),
             (_, true) => (Outcome::Ended, self.how_it_ended().await),
-            (false, false) => (Outcome::TimedOut, "a request that every agent owes an answer to had none".to_owned()),
+            (false, false) => (Outcome::TimedOut, "a request that everybody owes an answer to had none".to_owned()),
         };
-        let expected = "an answer, as proof that the agent has read everything before".to_owned();
+        let expected = format!("an answer, as proof that the {} has read everything before", self.case.subject);
         Report { events, expected, seen, ..Report::new(StepKind::Fence, outcome) }
     }
 
@@ -149,19 +166,70 @@ impl Script<'_> {
     async fn how_it_ended(&mut self) -> String {
         let exited = |driver: &Driver| driver.life.exit.is_some();
         self.driver.until(Instant::now() + self.limits.exit, exited).await;
-        let how =
-            self.driver.life.exit.as_ref().map_or("closed its output".to_owned(), |exit| format!("ended ({exit})"));
-        let why = if self.input_closed { "after its input was closed" } else { "without being asked to" };
-        format!("the agent {how} {why}")
+        let subject = self.case.subject;
+        let how = match (&self.driver.life.exit, subject) {
+            (Some(exit), _) => format!("ended ({exit}{})", self.meaning(exit)),
+            (None, Party::Agent) => "closed its output".to_owned(),
+            (None, Party::Client) => "left its agent".to_owned(),
+        };
+        let why = match subject {
+            _ if self.input_closed => "after its input was closed",
+            Party::Agent => UNASKED,
+            Party::Client if self.driver.connections() == 0 => "and never started its agent",
+            Party::Client if !self.driver.in_turn(self.connection) => "when no turn was running",
+            // A client may have reasons to leave, and says so by its exit code.
+            Party::Client if self.crashed() => UNASKED,
+            Party::Client => "in the middle of a turn",
+        };
+        format!("the {subject} {how} {why}")
+    }
+
+    /// Whether the subject ended in a way that nobody has an explanation for.
+    fn crashed(&self) -> bool {
+        match &self.driver.life.exit {
+            Some(Exit::Code(code)) => *code != 0 && !self.subject.controls.exit_codes.contains_key(code),
+            Some(Exit::Signal(_)) => true,
+            None => false,
+        }
+    }
+
+    /// What the profile says of an exit code.
+    fn meaning(&self, exit: &Exit) -> String {
+        let Exit::Code(code) = exit else { return String::new() };
+        let known = self.subject.controls.exit_codes.get(code);
+        known.map_or_else(String::new, |known| format!(": {known}"))
+    }
+
+    /// The words for a time limit that was met.
+    fn silence(&self) -> String {
+        match self.driver.connections() {
+            0 => "the client did not start its agent before the time limit".to_owned(),
+            _ => "nothing of the kind came before the time limit".to_owned(),
+        }
+    }
+
+    /// Waits for the subject to end the connection. One that answers afterwards has not.
+    pub(super) async fn end(&mut self, limit: Duration) -> Report {
+        let connection = self.connection;
+        let ended = self.driver.until(Instant::now() + limit, |driver| driver.ended(connection)).await;
+        let expected = format!("the {} ends the connection", self.case.subject);
+        if ended {
+            return Report { expected, ..Report::new(StepKind::Exit, Outcome::Done) };
+        }
+        let fence = self.fence(FENCE_AFTER_TIMEOUT).await;
+        let (outcome, seen) = match fence.outcome {
+            Outcome::Done => (Outcome::Contradicted, "it goes on, and answers a later request"),
+            Outcome::Ended => (Outcome::Done, ""),
+            _ => (Outcome::TimedOut, "it had not done so at the time limit"),
+        };
+        Report { events: fence.events, expected, seen: seen.to_owned(), ..Report::new(StepKind::Exit, outcome) }
     }
 
     pub(super) async fn exit(&mut self, code: Option<i32>, limit: Duration) -> Report {
         let gone = self.driver.until(Instant::now() + limit, |driver| driver.life.exit.is_some()).await;
         let expected = code.map_or("the process ends".to_owned(), |code| format!("the process ends with code {code}"));
         let (outcome, seen) = match (&self.driver.life.exit, gone) {
-            (Some(crate::peer::process::Exit::Code(found)), _) if code.is_none_or(|code| code == *found) => {
-                (Outcome::Done, String::new())
-            }
+            (Some(Exit::Code(found)), _) if code.is_none_or(|code| code == *found) => (Outcome::Done, String::new()),
             (Some(exit), _) => (Outcome::Contradicted, format!("it ended with {exit}")),
             (None, _) => (Outcome::TimedOut, "it was still running at the time limit".to_owned()),
         };

@@ -12,6 +12,8 @@ pub struct Event {
     pub n: usize,
     /// Microseconds since the start of the trace, on a monotonic clock.
     pub us: u64,
+    /// The connection that it is about, from 0. An agent has one; a client has one for each time that it starts its agent.
+    pub connection: usize,
     /// What happened.
     pub what: What,
 }
@@ -33,6 +35,8 @@ pub enum What {
     },
     /// Something the subject wrote to its standard error, one line or a piece of one.
     Stderr(Vec<u8>),
+    /// Something that a client printed, one line or a piece of one. The standard output of an agent is its protocol stream.
+    Stdout(Vec<u8>),
     /// Something that happened to the subject's process.
     Process(ProcessEvent),
     /// How a step of the case went.
@@ -50,12 +54,30 @@ pub enum ProcessEvent {
     },
     /// It could not be started; the reason.
     NotSpawned(String),
-    /// The tester closed its standard input.
+    /// The tester ended its protocol stream to the subject: the standard input of an agent, or what a client reads from its
+    /// agent.
     StdinClosed,
-    /// Its standard output ended.
+    /// The subject's protocol stream ended: the standard output of an agent, or what a client writes to its agent.
     StdoutEnded,
-    /// Nothing could be written to its standard input any more.
+    /// Nothing could be written to the subject any more.
     StdinBroken,
+    /// A client started its agent, which opens a connection.
+    AgentStarted {
+        /// The process id of what the client takes for its agent.
+        pid: u32,
+        /// The process id of its parent.
+        parent: u32,
+        /// The arguments that it was given.
+        args: Vec<String>,
+        /// The directory that it was started in.
+        cwd: String,
+        /// The names of its environment variables; their values are nobody's business.
+        environment: Vec<String>,
+    },
+    /// A client sent its agent a signal.
+    AgentSignalled(String),
+    /// The tester ended the agent's process with this exit code.
+    AgentExited(i32),
     /// A signal was sent to its process group, because it had not ended by itself.
     Signalled(String),
     /// It ended by itself or by a signal.
@@ -115,6 +137,10 @@ pub enum StepKind {
     Reply,
     /// A look at a file.
     File,
+    /// A look at a process.
+    Process,
+    /// Something that the user of a client does.
+    Act,
     /// The end of the subject's process.
     Exit,
     /// The end of the transcript.

@@ -46,7 +46,7 @@ pub struct Trace {
     pub events: Vec<Event>,
 }
 
-/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `process` and `step`, one is there.
+/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process` and `step`, one is there.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct EventLine {
@@ -54,13 +54,16 @@ struct EventLine {
     n: usize,
     /// Microseconds since the start, monotonic.
     us: u64,
+    /// The connection, from 0; absent for the first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    connection: usize,
     /// Who sent the line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<Party>,
     /// The exact text of the line, without its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<String>,
-    /// The exact bytes of the line (or of `stderr`), where they are not UTF-8.
+    /// The exact bytes of the line (or of `stderr` or `stdout`), where they are not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     base64: Option<String>,
     /// The line end; `lf` when absent.
@@ -72,6 +75,9 @@ struct EventLine {
     /// What the subject wrote to its standard error; empty beside `base64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stderr: Option<String>,
+    /// What a client printed; empty beside `base64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stdout: Option<String>,
     /// What happened to the subject's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process: Option<ProcessEvent>,
@@ -150,28 +156,29 @@ fn read_event(line: &str, position: usize) -> Result<Event, String> {
     if line.n != position {
         return Err(format!("`n` is {}, and the event stands at position {position}", line.n));
     }
-    let bytes = match (&line.base64, &line.line, &line.stderr) {
-        (Some(code), ..) => STANDARD.decode(code).map_err(|e| format!("`base64`: {e}"))?,
-        (None, Some(text), _) | (None, None, Some(text)) => text.clone().into_bytes(),
-        (None, None, None) => Vec::new(),
+    let text = line.line.as_ref().or(line.stderr.as_ref()).or(line.stdout.as_ref());
+    let bytes = match (&line.base64, text) {
+        (Some(code), _) => STANDARD.decode(code).map_err(|e| format!("`base64`: {e}"))?,
+        (None, text) => text.cloned().unwrap_or_default().into_bytes(),
     };
     let has_text = line.line.is_some() || line.base64.is_some();
-    let what = match (line.from, line.stderr, line.process, line.step) {
-        (Some(from), None, None, None) if has_text => {
+    let what = match (line.from, line.stderr, line.stdout, line.process, line.step) {
+        (Some(from), None, None, None, None) if has_text => {
             What::Line { from, bytes, end: line.end.unwrap_or_default(), deliberate: line.deliberate }
         }
-        (Some(_), None, None, None) => return Err("`from` wants `line` or `base64` beside it".to_owned()),
-        (None, Some(_), None, None) => What::Stderr(bytes),
-        (None, None, Some(process), None) => What::Process(process),
-        (None, None, None, Some(step)) => What::Step(step),
-        _ => return Err("exactly one of `from`, `stderr`, `process` and `step` is wanted".to_owned()),
+        (Some(_), None, None, None, None) => return Err("`from` wants `line` or `base64` beside it".to_owned()),
+        (None, Some(_), None, None, None) => What::Stderr(bytes),
+        (None, None, Some(_), None, None) => What::Stdout(bytes),
+        (None, None, None, Some(process), None) => What::Process(process),
+        (None, None, None, None, Some(step)) => What::Step(step),
+        _ => return Err("exactly one of `from`, `stderr`, `stdout`, `process` and `step` is wanted".to_owned()),
     };
-    Ok(Event { n: line.n, us: line.us, what })
+    Ok(Event { n: line.n, us: line.us, connection: line.connection, what })
 }
 
 impl From<&Event> for EventLine {
     fn from(event: &Event) -> Self {
-        let mut line = Self { n: event.n, us: event.us, ..Self::default() };
+        let mut line = Self { n: event.n, us: event.us, connection: event.connection, ..Self::default() };
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
                 line.from = Some(*from);
@@ -184,11 +191,22 @@ impl From<&Event> for EventLine {
                 line.stderr = Some(text.unwrap_or_default());
                 line.base64 = code;
             }
+            What::Stdout(bytes) => {
+                let (text, code) = text_or_code(bytes);
+                line.stdout = Some(text.unwrap_or_default());
+                line.base64 = code;
+            }
             What::Process(process) => line.process = Some(process.clone()),
             What::Step(step) => line.step = Some(step.clone()),
         }
         line
     }
+}
+
+/// Serde asks for a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+const fn is_first(connection: &usize) -> bool {
+    *connection == 0
 }
 
 fn text_or_code(bytes: &[u8]) -> (Option<String>, Option<String>) {
@@ -235,11 +253,16 @@ mod tests {
             line(b"\xff\xfe", LineEnd::Eof),
             What::Stderr(b"\xc3".to_vec()),
             What::Stderr("warning é".as_bytes().to_vec()),
+            What::Stdout(b"printed".to_vec()),
             What::Process(ProcessEvent::NotSpawned("no".to_owned())),
             What::Process(ProcessEvent::Exited { code: None, signal: Some("SIGKILL".to_owned()) }),
             What::Step(step),
         ];
-        let events = what.into_iter().enumerate().map(|(n, what)| Event { n, us: 10 * n as u64, what }).collect();
+        let events = what
+            .into_iter()
+            .enumerate()
+            .map(|(n, what)| Event { n, us: 10 * n as u64, connection: n % 2, what })
+            .collect();
         let header = Header {
             format: FORMAT.to_owned(),
             suite: "0".to_owned(),

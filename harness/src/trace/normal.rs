@@ -233,7 +233,9 @@ mod tests {
     }
 
     fn normal(whats: Vec<What>) -> String {
-        normalised(&whats.into_iter().enumerate().map(|(n, what)| Event { n, us: 0, what }).collect::<Vec<_>>())
+        normalised(
+            &whats.into_iter().enumerate().map(|(n, what)| Event { n, us: 0, connection: 0, what }).collect::<Vec<_>>(),
+        )
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn play() -> Trace {
     let (cases, _) = embedded(&Vocabulary::v1());
     let case = cases.iter().find(|case| case.id == "v1/agent/init/handshake").expect("the case is embedded");
     let here = std::env::current_dir().expect("a current directory");
-    run_case(case, &Subject::new(["sh", "-c", agent].map(str::to_owned).to_vec(), here))
+    run_case(case, &Subject::agent(["sh", "-c", agent].map(str::to_owned).to_vec(), here))
 }
 
 fn validator(name: &str) -> jsonschema::Validator {

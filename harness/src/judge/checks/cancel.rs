@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::support::{CROSSING_US, Finish, died_after, late_for, says_abort};
+use super::support::{CROSSING_US, Finish, died_after, is_respelt, late_for, says_abort};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, AtCancel, Opening, Session};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
@@ -10,7 +10,6 @@ use crate::judge::ruling::Ruling;
 use crate::protocol::Kind;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
-use crate::wire::RpcId;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.stop-reason", On::Response(stop_reason)),
@@ -121,12 +120,12 @@ fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     replied_to(moment, answer, "session/cancel", ruling);
 }
 
-/// Fails when this answers no request, and the client's last notification was `method`.
+/// Fails when this answers no request, and can only be to the notification `method` of the other party.
 pub(super) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
-    let stray = answer.exchange.is_none() && answer.id.is_none_or(|id| *id == RpcId::Null);
+    let told = moment.talk.told.answered_by(answer, moment.from.other());
     let unread = moment.talk.unreadable.contains_key(&moment.from.other());
-    if let Some((n, _)) = moment.talk.last_notification.as_ref().filter(|(_, last)| stray && !unread && last == method)
-    {
+    let only = told.iter().all(|(_, known)| *known == method);
+    if let Some((n, _)) = told.last().filter(|_| only && !unread) {
         ruling.fail(format!("an answer without a request came after the notification {method}"), &[*n]);
     }
 }
@@ -298,6 +297,8 @@ fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         // Giving up a session may cross with the answer that there is none.
         Some(_) => {}
         None if talk.initialized.is_none() => {}
+        // Its spelling is a matter of its own.
+        None if talk.sessions.keys().any(|known| is_respelt(known, id)) => {}
         None if talk.course.strangers.contains_key(id) || has_other_ways(moment) => {
             ruling.inconclusive(format!("session/cancel names `{id}`, which no method of this edition opened"), &[]);
         }

@@ -93,6 +93,20 @@ pub(super) fn note_null(answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'
     }
 }
 
+/// What is optional may be used when the agent announced it; as long as it has not answered `initialize`, nothing is known.
+pub(super) fn decide_announced(moment: &Moment<'_>, path: &[&str], what: &str, ruling: &mut Ruling<'_>) {
+    let Some((n, _)) = &moment.talk.initialized else { return };
+    let message =
+        format!("the client sent {what}, and the agent did not advertise agentCapabilities.{}", path.join("."));
+    if moment.talk.agent_has(path) {
+        ruling.pass();
+    } else if moment.talk.deliberate.contains(n) {
+        ruling.inconclusive(format!("{message}, in an answer that was wrong on purpose"), &[*n]);
+    } else {
+        ruling.fail(message, &[*n]);
+    }
+}
+
 /// The first turn of a session that was opened again has to come about.
 pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
     /// Refusals of the prompt itself: the message is not understood, or the session is not there.

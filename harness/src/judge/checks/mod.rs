@@ -1,5 +1,7 @@
 //! The checks, one file per area of the protocol.
 
+mod addressed;
+mod announced;
 mod auth;
 mod cancel;
 mod cancelreq;
@@ -18,11 +20,13 @@ mod form;
 mod fs;
 mod garbage;
 mod gates;
+mod handshake;
 mod init;
 mod jsonrpc;
 mod list;
 mod load;
 mod modes;
+mod opening;
 mod permission;
 mod plan;
 mod prompt;
@@ -30,6 +34,7 @@ mod resume;
 mod schema;
 pub(super) mod script;
 mod session;
+mod settings;
 mod shell;
 mod support;
 mod terminal;
@@ -48,8 +53,12 @@ pub(super) fn all() -> Vec<Check> {
         schema::CHECKS,
         init::CHECKS,
         gates::CHECKS,
+        handshake::CHECKS,
         auth::CHECKS,
         session::CHECKS,
+        opening::CHECKS,
+        addressed::CHECKS,
+        announced::CHECKS,
         prompt::CHECKS,
         content::CHECKS,
         cancel::CHECKS,
@@ -69,6 +78,7 @@ pub(super) fn all() -> Vec<Check> {
         shell::CHECKS,
         modes::CHECKS,
         config::CHECKS,
+        settings::CHECKS,
         commands::CHECKS,
         ext::CHECKS,
         elicit::CHECKS,

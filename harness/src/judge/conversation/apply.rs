@@ -21,8 +21,9 @@ impl Conversation {
         if call.method != "session/list" && !call.method.starts_with('_') {
             self.stir();
         }
-        if from == Party::Client && call.id.is_none() {
-            self.last_notification = Some((n, call.method.to_owned()));
+        if call.id.is_none() {
+            self.last_notification.insert(from, (n, call.method.to_owned()));
+            self.told.add(n, from, call.method);
         }
         match (call.id, call.method) {
             (Some(id), method) => {
@@ -181,6 +182,7 @@ impl Conversation {
         *self.answers.entry(from).or_default() += 1;
         let latest = self.latest_answered.entry(exchange.from).or_default();
         *latest = exchange.n.max(*latest);
+        self.told.settle(exchange.n, exchange.from);
         if exchange.from == Party::Agent {
             self.note_service_answer(n, &exchange, outcome);
         }
@@ -194,7 +196,7 @@ impl Conversation {
             ("session/new", Outcome::Result(result)) => {
                 if let Some(id) = result.get("sessionId").and_then(Value::as_str) {
                     let mut session = Session::new(Opening::New, n, &exchange.params);
-                    session.learn_state(result);
+                    session.learn_state(n, result);
                     self.sessions.insert(id.to_owned(), session);
                 }
             }
@@ -216,7 +218,7 @@ impl Conversation {
             }
             ("session/set_config_option", Outcome::Result(result)) => {
                 if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
-                    session.learn_state(result);
+                    session.learn_state(n, result);
                 }
             }
             ("session/request_permission", outcome) => self.apply_permission_answer(n, &exchange, outcome),
@@ -296,7 +298,7 @@ impl Conversation {
                     modes.insert("currentModeId".to_owned(), mode);
                 }
             }
-            "config_option_update" => session.learn_state(update.body),
+            "config_option_update" => session.learn_state(n, update.body),
             _ => {}
         }
     }
@@ -326,11 +328,12 @@ impl Conversation {
 
 impl Session {
     /// Takes in modes and options from any object that may carry them.
-    pub(super) fn learn_state(&mut self, value: &Value) {
+    pub(super) fn learn_state(&mut self, n: usize, value: &Value) {
         if let Some(modes) = value.get("modes").filter(|modes| modes.is_object()) {
             self.modes = Some(modes.clone());
         }
         if let Some(options) = value.get("configOptions").and_then(Value::as_array) {
+            self.note_dropped(n, options);
             self.options = Some(options.clone());
         }
     }

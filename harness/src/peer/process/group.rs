@@ -115,6 +115,11 @@ impl ProcessGroup {
         }
     }
 
+    /// Sends the leader alone a signal, by its name; false when there is none of this name.
+    pub fn signal_leader(&self, name: &str) -> bool {
+        !self.seen_gone() && platform::signal_process(self.id, name)
+    }
+
     /// Whether a process of the group still runs; one that ended but was not yet waited for does not count.
     #[must_use]
     pub fn alive(&self) -> bool {

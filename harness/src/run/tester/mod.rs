@@ -1,9 +1,10 @@
-//! Our side of a conversation with an agent: the services that a client owes it.
+//! Our side of a conversation: what a party owes the other one without being told by the transcript.
 //!
-//! An agent calls back into its client for files, terminals, permissions and elicitations.
-//! [`Services`] answers those requests as a conforming client would; it neither sends nor reads messages,
-//! so the runner decides when, and whether, an [`Answer`] goes on the wire.
+//! An agent calls back into its client for files, terminals, permissions and elicitations: [`Services`] answers as a
+//! conforming client would. A client initializes, opens sessions and prompts: [`Agent`] answers as a conforming agent
+//! would. Neither sends nor reads messages, so the runner decides when, and whether, an [`Answer`] goes on the wire.
 
+mod agent;
 mod answer;
 mod command;
 mod elicitation;
@@ -16,6 +17,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
+pub use agent::Agent;
 pub use answer::{Answer, code};
 pub use permission::Policy;
 pub use services::Services;

@@ -1,0 +1,83 @@
+//! The small forms in which case files say something: lists of one, durations, labels.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// Reads a member that is there, even if it is `null`.
+pub(super) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// One string or a list of strings.
+#[derive(Debug, Clone, Default)]
+pub struct OneOrMany {
+    /// The strings, each with its JSON pointer below the member (empty for a lone string).
+    pub items: Vec<(String, String)>,
+}
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let items = match Value::deserialize(deserializer)? {
+            Value::String(one) => vec![(String::new(), one)],
+            Value::Array(several) => {
+                let texts = several.into_iter().enumerate();
+                texts.map(|(i, text)| (format!("/{i}"), text.as_str().unwrap_or_default().to_owned())).collect()
+            }
+            _ => return Err(serde::de::Error::custom("expected a string or a list of strings")),
+        };
+        Ok(Self { items })
+    }
+}
+
+impl JsonSchema for OneOrMany {
+    fn schema_name() -> Cow<'static, str> {
+        "OneOrMany".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "array"], "items": { "type": "string" } })
+    }
+}
+
+/// A duration as text.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct DurationText(pub String);
+
+impl JsonSchema for DurationText {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "title": "duration",
+            "description": "a duration is a whole number with a unit: `500ms`, `20s` or `2m`",
+            "type": "string",
+            "pattern": "^[0-9]{1,7}(ms|s|m)$",
+        })
+    }
+}
+
+/// The name of a request within a case.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Label(pub String);
+
+impl JsonSchema for Label {
+    fn schema_name() -> Cow<'static, str> {
+        "Label".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "title": "label",
+            "description": "the `id` of a line is a label of this case: small letters, digits and hyphens; the id on the wire is `wire-id`",
+            "type": "string",
+            "pattern": "^[a-z][a-z0-9-]*$",
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! The steps that several cases share, by name and by the side that is judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use crate::case::file::IncludeFile;
+use crate::case::load::{document, embedded_files, joined};
+use crate::diagnostic::Diagnostic;
+use crate::document::Document;
+use crate::document::shape::Shape;
+use crate::requirement::Party;
+
+static INCLUDE: LazyLock<Shape> = LazyLock::new(Shape::of::<IncludeFile>);
+
+/// A file of steps as it was read, or what is wrong with it.
+type Read = Result<(Document, IncludeFile), Vec<Diagnostic>>;
+
+/// The files that transcripts can include, by their side and name; without a side, they are for both.
+#[derive(Debug, Default)]
+pub struct Includes {
+    files: BTreeMap<(Option<Party>, String), Read>,
+}
+
+/// Why an include cannot be put in.
+#[derive(Debug)]
+pub(crate) enum IncludeError<'a> {
+    /// There is none of this name; these there are.
+    Unknown(Vec<&'a str>),
+    /// It has mistakes of its own.
+    Broken(&'a [Diagnostic]),
+}
+
+impl Includes {
+    /// No includes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The includes that are embedded in the program.
+    #[must_use]
+    pub fn embedded() -> Self {
+        let mut includes = Self::new();
+        for (path, bytes) in embedded_files() {
+            includes.add(&path, &format!("cases/{path}"), bytes);
+        }
+        includes
+    }
+
+    /// Adds a file, or puts it in the place of the one that has the side and the name; `shown` is its name for people.
+    ///
+    /// The path tells both: `v1/agent/include/session.yaml` is `session` for cases that judge an agent, and
+    /// `include/session.yaml` is for those of either side. A file outside of such a folder is left out.
+    pub fn add(&mut self, path: &str, shown: &str, bytes: &[u8]) {
+        let Some(key) = key(path) else { return };
+        let read = document(shown, bytes).and_then(|(document, problems)| {
+            let file = INCLUDE.read(&document).map_err(|shape| joined(problems.clone(), shape))?;
+            if problems.is_empty() { Ok((document, file)) } else { Err(problems) }
+        });
+        self.files.insert(key, read);
+    }
+
+    /// The include of this name for a case that judges this side; one of its side comes first.
+    pub(crate) fn get(&self, subject: Party, name: &str) -> Result<&(Document, IncludeFile), IncludeError<'_>> {
+        let sides = [Some(subject), None];
+        match sides.into_iter().find_map(|side| self.files.get(&(side, name.to_owned()))) {
+            Some(Ok(include)) => Ok(include),
+            Some(Err(problems)) => Err(IncludeError::Broken(problems)),
+            None => {
+                let fitting = self.files.keys().filter(|(side, _)| sides.contains(side));
+                let names: BTreeSet<_> = fitting.map(|(_, name)| name.as_str()).collect();
+                Err(IncludeError::Unknown(names.into_iter().collect()))
+            }
+        }
+    }
+
+    /// The mistakes in the structure of the files, whether a case includes them or not.
+    pub(crate) fn problems(&self) -> Vec<Diagnostic> {
+        self.files.values().filter_map(|file| file.as_ref().err()).flatten().cloned().collect()
+    }
+}
+
+/// Whether a file holds steps to include rather than a case.
+pub(crate) fn is_include(path: &str) -> bool {
+    key(path).is_some()
+}
+
+/// The side and the name of an include: what stands before and behind the folder `include/`.
+fn key(path: &str) -> Option<(Option<Party>, String)> {
+    let (above, below) = match path.strip_prefix("include/") {
+        Some(below) => ("", below),
+        None => path.split_once("/include/")?,
+    };
+    let side = [Party::Agent, Party::Client].into_iter().find(|side| above.split('/').any(|word| word == side.name()));
+    Some((side, below.strip_suffix(".yaml")?.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_tells_the_side_and_the_name() {
+        let named = |path| key(path).map(|(side, name)| (side.map(Party::name), name));
+        assert_eq!(named("v1/agent/include/session.yaml"), Some((Some("agent"), "session".to_owned())));
+        assert_eq!(named("client/include/turn.yaml"), Some((Some("client"), "turn".to_owned())));
+        assert_eq!(named("include/own.yaml"), Some((None, "own".to_owned())));
+        assert_eq!(named("v1/include/own.yaml"), Some((None, "own".to_owned())));
+        assert_eq!(named("v1/agent/init/handshake.yaml"), None);
+    }
+
+    #[test]
+    fn an_include_of_the_side_comes_first_and_those_of_the_other_side_are_not_seen() {
+        let mut includes = Includes::new();
+        let steps = |title: &str| format!("title: {title}\ntranscript: [fence: {{}}]\n");
+        for path in ["v1/agent/include/a.yaml", "v1/include/a.yaml", "v1/include/b.yaml", "v1/client/include/c.yaml"] {
+            includes.add(path, path, steps(path).as_bytes());
+        }
+        let title = |subject, name| includes.get(subject, name).map(|(_, file)| file.title.as_str()).ok();
+        assert_eq!(title(Party::Agent, "a"), Some("v1/agent/include/a.yaml"));
+        assert_eq!(title(Party::Client, "a"), Some("v1/include/a.yaml"));
+        assert_eq!(title(Party::Agent, "b"), Some("v1/include/b.yaml"));
+        let Err(IncludeError::Unknown(names)) = includes.get(Party::Agent, "c") else {
+            panic!("the client's was seen")
+        };
+        assert_eq!(names, ["a", "b"]);
+    }
+}

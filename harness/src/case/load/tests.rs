@@ -1,0 +1,150 @@
+//! What good and broken files are read to.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::case::model::{Action, AgentProcess, Body, IncomingBody, NeedRoot, Presence, UserPermission};
+use crate::requirement::Party;
+
+const CLIENT: &str = include_str!("../../../tests/good-client-case.yaml");
+const EVERYTHING: &str = include_str!("../../../tests/good-case.yaml");
+
+fn read(text: &str) -> (Option<Case>, Vec<Diagnostic>) {
+    load_text("cases/v1/agent/good.yaml", text, &Vocabulary::v1(), &Includes::embedded())
+}
+
+#[test]
+fn a_case_with_everything_is_lowered() {
+    let (case, problems) = read(EVERYTHING);
+    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+    let case = case.expect("a sound case");
+    assert_eq!(case.id, "v1/agent/good");
+    assert_eq!(case.needs.iter().map(|need| need.root).collect::<Vec<_>>(), [NeedRoot::Agent, NeedRoot::Session]);
+    assert_eq!(case.tester.by_hand.iter().collect::<Vec<_>>(), ["fs/read_text_file"]);
+    assert_eq!(case.limits.turn, Some(std::time::Duration::from_secs(20)));
+    let Action::Send(first) = &case.steps[0].action else { panic!("{:?}", case.steps[0]) };
+    assert!(matches!(&first[0].body, Body::Request { label, .. } if label == "initialize"));
+    assert_eq!(case.steps[0].source.path(), "cases/v1/agent/include/initialize.yaml");
+    let hoped = case.steps.iter().find(|step| step.text.starts_with("agent?")).expect("a sound case");
+    assert!(matches!(hoped.action, Action::Expect { presence: Presence::Hope, .. }));
+    assert_eq!(
+        case.source.text().lines().nth(hoped.place.line - 1).expect("a sound case").trim_start()[2..],
+        hoped.text
+    );
+    let end = case.steps.iter().find(|step| step.text.contains("cancelled")).expect("a sound case");
+    assert_eq!(end.decides, ["cancel.stop-reason"]);
+    let Action::Expect { line, .. } = &end.action else { panic!("{end:?}") };
+    let IncomingBody::Result { result, .. } = &line.body else { panic!("{line:?}") };
+    let mut bindings = crate::case::Bindings::for_case(&case, "/w", "/h");
+    assert!(result.matches(&json!({"stopReason": "cancelled", "_meta": {}}), &mut bindings, line.exact).is_ok());
+    assert!(result.matches(&json!({"stopReason": "end_turn"}), &mut bindings, line.exact).is_err());
+}
+
+#[test]
+fn a_case_of_a_client_is_lowered() {
+    let (case, problems) = load_text("cases/v1/client/good.yaml", CLIENT, &Vocabulary::v1(), &Includes::embedded());
+    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+    let case = case.expect("a sound case");
+    assert_eq!(case.needs[0].root, NeedRoot::Client);
+    assert_eq!(case.tester.by_hand.iter().collect::<Vec<_>>(), ["session/prompt"]);
+    assert_eq!(case.tester.auth_methods[0]["id"], "key");
+    assert_eq!(case.tester.session["modes"]["currentModeId"], "ask");
+    assert!(case.tester.answers.contains_key("session/list"));
+    assert_eq!(case.user.prompt, "Do as the tester says");
+    assert_eq!(case.user.permission, UserPermission::Hold);
+    assert_eq!(case.user.mcp_servers[0]["command"], "<cwd>/server");
+    let bindings = crate::case::Bindings::for_case(&case, "/w", "/h");
+    let directories: Vec<_> = case.user.directories.iter().map(|directory| directory.render(&bindings)).collect();
+    assert_eq!(directories, ["/w/more", "/elsewhere"]);
+    let included: Vec<_> = case.steps.iter().map(|step| step.source.path()).take(3).collect();
+    let names = ["initialize", "session", "turn"].map(|name| format!("cases/v1/client/include/{name}.yaml"));
+    assert_eq!(included, names);
+
+    let act = |name| {
+        case.steps.iter().find_map(|step| match &step.action {
+            Action::Act(act) if act.name == name => Some(Value::Object(act.arguments.clone())),
+            _ => None,
+        })
+    };
+    assert_eq!(act("cancel"), Some(json!({})));
+    assert_eq!(act("set-option"), Some(json!({ "configId": "verbose", "value": true })));
+    assert_eq!(act("prompt"), Some(json!({ "text": "look at <session>", "attach": ["image", "mention"] })));
+    let order = |text: &str| case.steps.iter().find(|step| step.text.contains(text)).map(|step| &step.action);
+    assert!(matches!(order("stderr:"), Some(Action::AgentProcess(AgentProcess::Stderr(_)))));
+    assert!(matches!(order("linger:"), Some(Action::AgentProcess(AgentProcess::Linger))));
+    assert!(matches!(order("close: stdout"), Some(Action::AgentProcess(AgentProcess::CloseStdout))));
+    assert!(matches!(order("exit: 3"), Some(Action::AgentProcess(AgentProcess::Exit(3)))));
+    let look = case.steps.iter().find(|step| step.text.starts_with("process")).expect("a look at a process");
+    assert!(
+        matches!(&look.action, Action::Process(look) if !look.running && look.pid_file.render(&bindings) == "/w/pid")
+    );
+    assert_eq!(look.within, Some(std::time::Duration::from_secs(5)));
+}
+
+#[test]
+fn no_broken_file_makes_it_panic() {
+    let junk = [b'{', b'-', b'\n', b'"', 0xC3, 0, b':', b'<'];
+    let places = |text: &'static str| (0..text.len()).step_by(5).map(move |at| (text.as_bytes(), at));
+    for (text, at) in places(EVERYTHING).chain(places(CLIENT)) {
+        let mut changed = text.to_vec();
+        changed[at] = junk[at % junk.len()];
+        for bytes in [&text[..at], &changed] {
+            let (_, problems) = load_bytes("x.yaml", bytes, &Vocabulary::v1(), &Includes::embedded());
+            assert!(problems.is_empty() || !diagnostic::render_all(&problems, diagnostic::Look::Styled).is_empty());
+        }
+    }
+}
+
+#[test]
+fn the_samples_of_the_manual_are_yaml_and_its_cases_are_sound() {
+    let manual = include_str!("../../../../cases/README.md");
+    let samples: Vec<_> = manual.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let cases = samples.iter().filter(|sample| sample.contains("\nsubject: "));
+    let sides = cases.map(|sample| {
+        let (case, problems) = load_text("x.yaml", sample, &Vocabulary::v1(), &Includes::embedded());
+        assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+        case.expect("a sound case").subject
+    });
+    assert_eq!(sides.collect::<Vec<_>>(), [Party::Agent, Party::Client]);
+    for sample in samples {
+        let (document, problems) = yaml::read(&Arc::new(SourceFile::new("cases/README.md", sample)));
+        assert!(document.is_some() && problems.is_empty(), "{sample}\n{problems:?}");
+    }
+    for intent in crate::case::INTENTS {
+        assert!(manual.contains(&format!("`{intent}`")), "{intent}");
+    }
+    for (act, arguments) in crate::case::ACTS {
+        let named =
+            |row: &str| arguments.iter().all(|name| row.contains(&format!("`{}`", name.trim_start_matches('?'))));
+        let mut rows = manual.lines().filter(|line| line.starts_with(&format!("| `{act}` |")));
+        assert!(rows.any(named), "{act}");
+    }
+}
+
+#[test]
+fn a_directory_adds_cases_and_includes() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let write = |path: &str, text: &str| {
+        let path = dir.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    };
+    let head = "title: t\nsubject: agent\nrequirements: [init.respond]\ntranscript: ";
+    write("v1/agent/init/mine.yaml", &format!("{head}[include: own]\n"));
+    write("v1/agent/init/bad.yaml", "title: t\n");
+    write("v1/agent/init/other.yml", "");
+    write("v1/include/own.yaml", "title: t\ntranscript: [include: session]\n");
+    write("requirements/v1.yaml", "- id: x\n");
+    let (cases, problems) = load_dir(dir.path(), &Vocabulary::v1());
+    assert_eq!(cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>(), ["v1/agent/init/mine"]);
+    let codes: Vec<_> = problems.iter().map(|problem| problem.code).collect();
+    assert_eq!(codes, ["file::missing-key", "file::missing-key", "file::missing-key", "case::extension"]);
+    let (_, problems) = load_dir(&dir.path().join("nowhere"), &Vocabulary::v1());
+    assert!(problems[0].to_string().contains("file::unreadable"));
+}
+
+#[test]
+fn the_embedded_cases_are_sound() {
+    let (_, problems) = embedded(&Vocabulary::v1());
+    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+}

@@ -1,0 +1,202 @@
+//! Lowers how the tester plays its side, and what the user of a client does and wants.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::case::check::Checker;
+use crate::case::file::{AnswerFile, PermissionFile, SetupFile, UserFile, UserPermissionFile};
+use crate::case::model::{FixedAnswer, PermissionPolicy, TesterSetup, UserPermission, UserSetup};
+use crate::case::template::Template;
+use crate::case::vocabulary::Payload;
+use crate::document::{Spot, child};
+use crate::requirement::Party;
+
+/// What to do about an invalid value in the setup, unless it is a slip.
+const ON_PURPOSE: &str =
+    "an answer that breaks the protocol on purpose is a line of the transcript with `illegal: true`";
+
+impl Checker<'_> {
+    /// Lowers the setup of the tester; only that of its own side may be given.
+    pub fn setup(&mut self, client: Option<SetupFile>, agent: Option<SetupFile>) -> TesterSetup {
+        let tester = self.subject.other();
+        let (own, foreign) = if tester == Party::Client { (client, agent) } else { (agent, client) };
+        let root = Spot::root(self.document);
+        if foreign.is_some() {
+            let subject = self.subject;
+            let message =
+                format!("`{subject}:` tells how the tester plays the {subject}, but the {subject} is judged here");
+            let problem = root.down(subject).key_error("case::wrong-setup", message);
+            self.problems.push(problem.help(format!("the setup of this case is called `{tester}:`")));
+        }
+        let own = own.unwrap_or_default();
+        let spot = root.down(tester);
+        self.keys_of_one_side(&spot, &own);
+        if tester == Party::Agent {
+            self.agent_samples(&spot, &own);
+        }
+        self.capabilities = own.capabilities.unwrap_or_else(|| default_capabilities(tester));
+        TesterSetup {
+            capabilities: self.capabilities.clone(),
+            info: own.info,
+            permission: own.permission.map_or_else(PermissionPolicy::default, policy),
+            answers: self.answers(&spot.down("answers"), own.answers),
+            by_hand: BTreeSet::new(),
+            auth_methods: own.auth_methods.unwrap_or_default(),
+            session: own.session.unwrap_or_default(),
+        }
+    }
+
+    fn keys_of_one_side(&mut self, spot: &Spot<'_>, own: &SetupFile) {
+        let tester = self.subject.other();
+        for (given, key, only) in [
+            (own.permission.is_some(), "permission", Party::Client),
+            (own.info.is_some(), "info", Party::Agent),
+            (own.auth_methods.is_some(), "auth-methods", Party::Agent),
+            (own.session.is_some(), "session", Party::Agent),
+        ] {
+            if given && tester != only {
+                let problem =
+                    spot.down(key).key_error("case::misplaced-key", format!("the {tester} has no `{key}` here"));
+                self.problems.push(problem.help(format!("`{key}` is for a tester that plays the {only}")));
+            }
+        }
+    }
+
+    /// Puts what an agent declares into the results in which it goes on the wire, and compares them with the schema.
+    fn agent_samples(&mut self, spot: &Spot<'_>, own: &SetupFile) {
+        let members = [
+            ("capabilities", "agentCapabilities", own.capabilities.clone()),
+            ("info", "agentInfo", own.info.clone()),
+            ("auth-methods", "authMethods", own.auth_methods.clone().map(Value::Array)),
+        ];
+        for (key, member, value) in members {
+            let Some(value) = value else { continue };
+            let here = spot.down(key);
+            self.names_in(&here, &value);
+            let sample = json!({ "protocolVersion": 1, member: value });
+            self.part_misfits(&here, Party::Agent, Payload::Result("initialize"), &sample, &child("", member));
+        }
+        if let Some(session) = &own.session {
+            self.session_members(&spot.down("session"), session);
+        }
+    }
+
+    fn session_members(&mut self, spot: &Spot<'_>, session: &Map<String, Value>) {
+        for (key, value) in session {
+            let here = spot.down(key);
+            if key == "sessionId" {
+                let problem = here.key_error("case::misplaced-key", "the tester chooses the ids of its sessions");
+                let help = "leave it out; where the id matters, the transcript answers session/new";
+                self.problems.push(problem.help(help));
+                continue;
+            }
+            self.names_in(&here, value);
+            let sample = json!({ "sessionId": "sample", key.as_str(): value });
+            self.part_misfits(&here, Party::Agent, Payload::Result("session/new"), &sample, &child("", key));
+        }
+    }
+
+    /// Compares the part of a sample at a JSON pointer with the schema; the rest of the sample is not the file's.
+    fn part_misfits(&mut self, spot: &Spot<'_>, sender: Party, payload: Payload<'_>, sample: &Value, part: &str) {
+        for misfit in self.misfits_of(sender, payload, sample) {
+            let Some(at) = misfit.at.strip_prefix(part) else { continue };
+            let problem = spot.deep(at).error("case::invalid-message", misfit.message);
+            self.problems.push(if sender == self.subject { problem } else { problem.help(ON_PURPOSE) });
+        }
+    }
+
+    fn names_in(&mut self, spot: &Spot<'_>, value: &Value) {
+        let problems = self.scope.check_said(spot, value);
+        self.note(problems);
+    }
+
+    fn answers(&mut self, spot: &Spot<'_>, answers: BTreeMap<String, AnswerFile>) -> BTreeMap<String, FixedAnswer> {
+        let mut lowered = BTreeMap::new();
+        for (method, answer) in answers {
+            let here = spot.down(&method);
+            if let Some(problem) = self.call(&here, self.subject, &method, Some(true), true) {
+                self.problems.push(problem);
+            }
+            let answer = match (answer.result, answer.error) {
+                (Some(result), _) => FixedAnswer::Result(result),
+                (None, error) => FixedAnswer::Error(error.unwrap_or_default()),
+            };
+            let (key, payload, value) = match &answer {
+                FixedAnswer::Result(result) => ("result", Payload::Result(&method), result),
+                FixedAnswer::Error(error) => ("error", Payload::Error, error),
+            };
+            let said = here.down(key);
+            self.names_in(&said, value);
+            self.misfits(&said, payload, value, ON_PURPOSE);
+            lowered.insert(method, answer);
+        }
+        lowered
+    }
+
+    /// Lowers what the user of a client does and wants.
+    pub fn user(&mut self, user: Option<UserFile>) {
+        let Some(user) = user else { return };
+        let spot = Spot::root(self.document).down("user");
+        if self.subject == Party::Agent {
+            let message = "`user:` tells what the user of a client does, but an agent is judged here";
+            let problem = spot.key_error("case::wrong-setup", message);
+            self.problems.push(problem.help("what the user says to an agent is a session/prompt of the transcript"));
+            return;
+        }
+        let servers = spot.down("mcp-servers");
+        for (i, server) in user.mcp_servers.iter().enumerate() {
+            let here = servers.down(i);
+            self.names_in(&here, server);
+            let sample = json!({ "cwd": "/sample", "mcpServers": [server] });
+            let payload = Payload::Params("session/new");
+            self.part_misfits(&here, Party::Client, payload, &sample, "/mcpServers/0");
+        }
+        let directories = spot.down("directories");
+        for (i, directory) in user.directories.iter().enumerate() {
+            self.absolute(&directories.down(i), directory);
+        }
+        let usual = UserSetup::default();
+        self.user = UserSetup {
+            prompt: user.prompt.unwrap_or(usual.prompt),
+            permission: user.permission.map_or(usual.permission, user_permission),
+            mcp_servers: user.mcp_servers,
+            directories: user.directories.iter().map(|directory| Template::parse(directory)).collect(),
+        };
+    }
+
+    /// Checks a path: it is absolute, and its names have values.
+    pub fn absolute(&mut self, spot: &Spot<'_>, path: &str) {
+        if !path.starts_with(['/', '<']) {
+            let problem = spot.error("case::relative-path", format!("`{path}` is not absolute"));
+            self.problems.push(problem.help(format!("did you mean `<cwd>/{path}`?")));
+        }
+        let problems = self.scope.check_text(spot, path);
+        self.note(problems);
+    }
+}
+
+/// What the tester declares if the case does not say: as a client everything, as an agent nothing.
+fn default_capabilities(tester: Party) -> Value {
+    match tester {
+        Party::Client => json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),
+        Party::Agent => json!({}),
+    }
+}
+
+const fn policy(file: PermissionFile) -> PermissionPolicy {
+    match file {
+        PermissionFile::Allow => PermissionPolicy::Allow,
+        PermissionFile::Reject => PermissionPolicy::Reject,
+        PermissionFile::Hold => PermissionPolicy::Hold,
+        PermissionFile::Cancel => PermissionPolicy::Cancel,
+    }
+}
+
+const fn user_permission(file: UserPermissionFile) -> UserPermission {
+    match file {
+        UserPermissionFile::Allow => UserPermission::Allow,
+        UserPermissionFile::Reject => UserPermission::Reject,
+        UserPermissionFile::Hold => UserPermission::Hold,
+    }
+}

@@ -1,0 +1,150 @@
+//! `agent` and `client`: run the cases against a subject and report what they show.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use super::args::{Format, RunArgs};
+use super::exit::Exit;
+use super::output::{say, stdout};
+use super::plan::Plan;
+use crate::case::model::Case;
+use crate::report::{Collector, SuiteEvent, TextReport, diagnose};
+use crate::requirement::Party;
+use crate::run::{Progress, Subject, interrupted, run_all};
+use crate::trace::{ProcessEvent, Trace, What};
+
+/// The case that shows whether there is anybody to talk to; it runs first and alone.
+const fn handshake(subject: Party) -> &'static str {
+    match subject {
+        Party::Agent => "v1/agent/init/handshake",
+        Party::Client => "v1/client/init/handshake",
+    }
+}
+
+/// How long nothing may be heard before the user is told what is waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Runs the command.
+pub(super) fn run(plan: &Plan, args: &RunArgs) -> anyhow::Result<Exit> {
+    if let Some(dir) = &args.trace_dir {
+        std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
+    }
+    let started = Instant::now();
+    let contact = FirstContact::make(plan)?;
+    if not_started(&contact.trace) {
+        say(&contact.obstacle.unwrap_or_default());
+        return Ok(Exit::Usage);
+    }
+    let mut out = stdout();
+    let selection =
+        contact.obstacle.is_some() || !args.cases.is_empty() || !args.requirements.is_empty() || args.fault.is_some();
+    let mut text = (args.format == Format::Text)
+        .then(|| TextReport::new(&mut out, plan.reproduce.clone(), args.quiet).of_a_selection(selection));
+    let mut collector = Collector::new(plan.subject.party, plan.subject.command.clone());
+    let mut take = |trace: &Trace, took: Duration| -> anyhow::Result<()> {
+        let file = args.trace_dir.as_deref().map(|dir| write_trace(dir, trace)).transpose()?;
+        let report = collector.add(trace, took, file);
+        text.as_mut().map_or(Ok(()), |text| text.event(&SuiteEvent::Case(&report)))?;
+        Ok(())
+    };
+    if contact.is_wanted(plan) {
+        take(&contact.trace, contact.took)?;
+    }
+    if contact.obstacle.is_none() {
+        run_rest(plan, &mut take)?;
+    }
+    if interrupted() {
+        say("interrupted; nothing is reported");
+        return Ok(Exit::Interrupted);
+    }
+    let report = collector.finish(started.elapsed(), args.strict);
+    match text.as_mut() {
+        Some(text) => text.event(&SuiteEvent::Run(&report))?,
+        None => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
+    }
+    if let Some(planted) = &plan.subject.fault {
+        super::fault::announce(planted);
+    }
+    if let Some(obstacle) = &contact.obstacle {
+        say(&format!("\n{obstacle}\nNo further case was run."));
+    }
+    Ok(Exit::of(report.verdict, args.allow_incomplete))
+}
+
+/// Runs every selected case but the handshake, which was the first contact.
+fn run_rest(plan: &Plan, take: &mut impl FnMut(&Trace, Duration) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let rest: Vec<Case> = plan.cases.iter().filter(|case| case.id != handshake(plan.subject.party)).cloned().collect();
+    let mut fault = None;
+    run_all(&rest, &plan.subject, plan.jobs, |event| match event {
+        Progress::Started(_) => true,
+        Progress::Ended { trace, took, .. } => {
+            fault = take(&trace, took).err();
+            fault.is_none()
+        }
+    });
+    fault.map_or(Ok(()), Err)
+}
+
+/// The handshake, run alone and first. A program that does not answer it is told so once, and not once for every case.
+struct FirstContact {
+    trace: Trace,
+    took: Duration,
+    /// Why nothing can be learned from this program.
+    obstacle: Option<String>,
+}
+
+impl FirstContact {
+    fn make(plan: &Plan) -> anyhow::Result<Self> {
+        let (cases, _) = crate::case::embedded(&crate::case::Vocabulary::v1());
+        let id = handshake(plan.subject.party);
+        let handshake = cases.iter().find(|case| case.id == id).context("the built-in handshake is missing")?;
+        let started = Instant::now();
+        let trace = run_patiently(handshake, &plan.subject);
+        Ok(Self { obstacle: diagnose(&trace), took: started.elapsed(), trace })
+    }
+
+    /// Whether the handshake belongs in the report: it was selected, or it is all that there is to report.
+    fn is_wanted(&self, plan: &Plan) -> bool {
+        self.obstacle.is_some() || plan.cases.iter().any(|case| case.id == handshake(plan.subject.party))
+    }
+}
+
+/// Runs a case, and says what is waited for when it takes long.
+fn run_patiently(case: &Case, subject: &Subject) -> Trace {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = sender.send(crate::run::run_case(case, subject));
+        });
+        if let Ok(trace) = receiver.recv_timeout(PATIENCE) {
+            return trace;
+        }
+        let limit = subject.limits.start.as_secs();
+        say(&match subject.party {
+            Party::Agent => format!("waiting for the answer to initialize (limit {limit} s, see --timeout-start) …"),
+            Party::Client => {
+                format!("waiting for the client to come to its first prompt (start: {limit} s, see --timeout-start) …")
+            }
+        });
+        receiver.recv().unwrap_or_else(|_| unreachable!("run_case always returns a trace"))
+    })
+}
+
+fn not_started(trace: &Trace) -> bool {
+    trace.events.iter().any(|event| matches!(event.what, What::Process(ProcessEvent::NotSpawned(_))))
+}
+
+fn write_trace(dir: &Path, trace: &Trace) -> anyhow::Result<String> {
+    let name = trace.header.case.as_deref().unwrap_or("recording").replace('/', "-");
+    let path: PathBuf = dir.join(format!("{name}.jsonl"));
+    let file = std::fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut writer = std::io::BufWriter::new(file);
+    trace
+        .write(&mut writer)
+        .and_then(|()| writer.flush())
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path.display().to_string())
+}

@@ -1,0 +1,91 @@
+//! The tasks that serve the relays of a client: each relay is a connection of its own.
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+
+use super::{FromRelay, Relays, ToRelay};
+use crate::peer::link::LinkEvent;
+
+/// Something that the process which a client takes for its agent is to do, in the order of giving.
+#[derive(Debug)]
+pub(in crate::peer) enum Order {
+    /// It writes these pieces, one after the other.
+    Write(Vec<Vec<u8>>),
+    /// It writes this to its standard error.
+    Stderr(Vec<u8>),
+    /// It closes its standard output.
+    CloseOutput,
+    /// It exits with this code.
+    Exit(i32),
+}
+
+/// Serves every relay that calls, until nobody listens to the events any more.
+pub(in crate::peer) async fn serve(relays: Relays, events: mpsc::Sender<LinkEvent>) {
+    let mut number = 0;
+    while let Ok(stream) = relays.accept().await {
+        let (mut from, to) = stream.into_split();
+        // A relay greets at once; one that was killed before it could is no connection.
+        let Ok(FromRelay::Hello(caller)) = FromRelay::read(&mut from).await else { continue };
+        let (orders, queue) = mpsc::unbounded_channel();
+        tokio::spawn(give(to, queue));
+        let orders = RelayOrders(orders);
+        if events.send(LinkEvent::Connected { connection: number, caller, orders }).await.is_err() {
+            return;
+        }
+        tokio::spawn(listen(number, from, events.clone()));
+        number += 1;
+    }
+}
+
+/// Where the orders for one relay go. A relay ends when this is dropped.
+#[derive(Debug)]
+pub struct RelayOrders(mpsc::UnboundedSender<Order>);
+
+impl RelayOrders {
+    /// Queues an order; a relay that has ended takes none, which its connection tells.
+    pub(in crate::peer) fn give(&self, order: Order) {
+        let _ = self.0.send(order);
+    }
+}
+
+async fn listen(number: usize, mut from: OwnedReadHalf, events: mpsc::Sender<LinkEvent>) {
+    let mut ended = false;
+    while let Ok(frame) = FromRelay::read(&mut from).await {
+        let event = match frame {
+            FromRelay::Hello(_) => continue,
+            FromRelay::Input(bytes) => LinkEvent::Output { connection: number, bytes },
+            FromRelay::InputEnded => {
+                ended = true;
+                LinkEvent::OutputEnded { connection: number }
+            }
+            FromRelay::Signal(name) => LinkEvent::AgentSignalled { connection: number, name },
+            FromRelay::OutputBroken => LinkEvent::InputBroken { connection: number },
+        };
+        if events.send(event).await.is_err() {
+            return;
+        }
+    }
+    // A relay that is gone, perhaps killed by its client, says no more.
+    if !ended {
+        let _ = events.send(LinkEvent::OutputEnded { connection: number }).await;
+    }
+    let _ = events.send(LinkEvent::AgentEnded { connection: number }).await;
+}
+
+async fn give(mut to: OwnedWriteHalf, mut queue: mpsc::UnboundedReceiver<Order>) {
+    while let Some(order) = queue.recv().await {
+        let frames = match order {
+            Order::Write(mut pieces) if pieces.len() == 1 => pieces.drain(..).map(ToRelay::Output).collect(),
+            Order::Write(pieces) => pieces.into_iter().map(ToRelay::Piece).collect(),
+            Order::Stderr(bytes) => vec![ToRelay::Stderr(bytes)],
+            Order::CloseOutput => vec![ToRelay::CloseOutput],
+            Order::Exit(code) => vec![ToRelay::Exit(code)],
+        };
+        for frame in frames {
+            if to.write_all(&frame.encode()).await.is_err() {
+                return;
+            }
+        }
+    }
+}

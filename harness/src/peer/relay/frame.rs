@@ -1,0 +1,121 @@
+//! What relay and harness say to each other: a byte for the kind, the length, and that many bytes.
+
+use std::io::{self, Read};
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::host::Caller;
+
+/// The longest frame that is taken; pieces of a stream are much shorter.
+const LONGEST: usize = 64 << 20;
+
+/// The bytes before the payload.
+const HEAD: usize = 5;
+
+/// What a relay says.
+#[derive(Debug)]
+pub(super) enum FromRelay {
+    /// The first frame: who started it, and how.
+    Hello(Box<Caller>),
+    /// The client wrote this to its agent.
+    Input(Vec<u8>),
+    /// The client will write nothing more.
+    InputEnded,
+    /// The client sent its agent a signal of this name.
+    Signal(String),
+    /// The client does not read any more.
+    OutputBroken,
+}
+
+/// What a relay is told.
+#[derive(Debug)]
+pub(super) enum ToRelay {
+    /// The agent writes this.
+    Output(Vec<u8>),
+    /// The agent writes this piece of a message that is cut up on purpose.
+    Piece(Vec<u8>),
+    /// The agent writes this to its standard error.
+    Stderr(Vec<u8>),
+    /// The agent closes its standard output.
+    CloseOutput,
+    /// The agent exits with this code.
+    Exit(i32),
+}
+
+impl FromRelay {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Hello(caller) => frame(0, &serde_json::to_vec(caller).unwrap_or_default()),
+            Self::Input(bytes) => frame(1, bytes),
+            Self::InputEnded => frame(2, &[]),
+            Self::Signal(name) => frame(3, name.as_bytes()),
+            Self::OutputBroken => frame(4, &[]),
+        }
+    }
+
+    /// Reads the next frame.
+    ///
+    /// # Errors
+    ///
+    /// That the stream ended or cannot be read, or that this is no frame of a relay.
+    pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Self> {
+        let mut head = [0; HEAD];
+        stream.read_exact(&mut head).await?;
+        let mut payload = vec![0; length(head)?];
+        stream.read_exact(&mut payload).await?;
+        match head[0] {
+            0 => Ok(Self::Hello(serde_json::from_slice(&payload)?)),
+            1 => Ok(Self::Input(payload)),
+            2 => Ok(Self::InputEnded),
+            3 => Ok(Self::Signal(String::from_utf8_lossy(&payload).into_owned())),
+            4 => Ok(Self::OutputBroken),
+            other => Err(unknown(other)),
+        }
+    }
+}
+
+impl ToRelay {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Output(bytes) => frame(0, bytes),
+            Self::Piece(bytes) => frame(1, bytes),
+            Self::Stderr(bytes) => frame(2, bytes),
+            Self::CloseOutput => frame(3, &[]),
+            Self::Exit(code) => frame(4, &code.to_le_bytes()),
+        }
+    }
+
+    /// Reads the next frame, as [`FromRelay::read`] does.
+    pub(super) fn read(stream: &mut impl Read) -> io::Result<Self> {
+        let mut head = [0; HEAD];
+        stream.read_exact(&mut head)?;
+        let mut payload = vec![0; length(head)?];
+        stream.read_exact(&mut payload)?;
+        match head[0] {
+            0 => Ok(Self::Output(payload)),
+            1 => Ok(Self::Piece(payload)),
+            2 => Ok(Self::Stderr(payload)),
+            3 => Ok(Self::CloseOutput),
+            4 => Ok(Self::Exit(payload.try_into().map_or(0, i32::from_le_bytes))),
+            other => Err(unknown(other)),
+        }
+    }
+}
+
+fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    let mut bytes = Vec::with_capacity(HEAD + payload.len());
+    bytes.push(kind);
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+fn length([_, a, b, c, d]: [u8; HEAD]) -> io::Result<usize> {
+    let length = u32::from_le_bytes([a, b, c, d]) as usize;
+    if length > LONGEST { Err(io::Error::other("a frame is too long")) } else { Ok(length) }
+}
+
+fn unknown(kind: u8) -> io::Error {
+    io::Error::other(format!("there is no frame of kind {kind}"))
+}

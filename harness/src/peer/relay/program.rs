@@ -1,0 +1,177 @@
+//! The relay's own side: what runs in the process that the client started.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::frame::{FromRelay, ToRelay};
+use super::host::Caller;
+use crate::peer::pipe;
+
+/// The first argument of a program that is to be a relay; the second is the socket, and the others are the client's.
+pub(super) const WORD: &str = "--acp-conformance-relay";
+
+/// The exit code of a relay whose harness is gone.
+const ALONE: u8 = 70;
+
+/// How much is read at once.
+const PIECE: usize = 64 << 10;
+
+/// How long a relay waits at most for the client to take one piece of a message that is cut up on purpose.
+const PIECE_TAKEN: Duration = Duration::from_millis(100);
+
+/// How often it looks whether the piece was taken.
+const PIECE_POLL: Duration = Duration::from_micros(200);
+
+/// The signals that are passed on instead of obeyed.
+const SIGNALS: [(SignalKind, &str); 3] =
+    [(SignalKind::terminate(), "SIGTERM"), (SignalKind::interrupt(), "SIGINT"), (SignalKind::hangup(), "SIGHUP")];
+
+/// Plays the relay when this process was started as one; returns at once, with nothing, when it was not.
+///
+/// Every program that drives clients through this library calls it first in `main`, since clients start that same program
+/// in place of their agent.
+#[must_use]
+pub fn run_if_asked() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    if args.next()? != WORD {
+        return None;
+    }
+    let socket = args.next().unwrap_or_default();
+    Some(match run(Path::new(&socket), args.collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "this agent is played by acp-conformance, which cannot be reached: {error}");
+            ExitCode::from(ALONE)
+        }
+    })
+}
+
+/// The stream to the harness, to which several threads write whole frames.
+type Harness = Arc<Mutex<UnixStream>>;
+
+fn run(socket: &Path, args: Vec<OsString>) -> io::Result<()> {
+    let mut orders = UnixStream::connect(socket)?;
+    let harness: Harness = Arc::new(Mutex::new(orders.try_clone()?));
+    // The signals are caught before anybody can know of this process.
+    watch_signals(Arc::clone(&harness))?;
+    tell(&harness, &FromRelay::Hello(Box::new(caller(&args))));
+    let input = Arc::clone(&harness);
+    std::thread::spawn(move || pump_input(&input));
+    let (queue, said) = channel();
+    std::thread::spawn(move || obey(&said, &harness));
+    // A client that does not read blocks the one that obeys, but not this one, which sees the end of the harness.
+    while let Ok(order) = ToRelay::read(&mut orders) {
+        let _ = queue.send(order);
+    }
+    end(0)
+}
+
+/// Tells the harness something; without a harness there is nothing left to do.
+fn tell(harness: &Harness, what: &FromRelay) {
+    let mut stream = harness.lock().unwrap_or_else(PoisonError::into_inner);
+    if stream.write_all(&what.encode()).is_err() {
+        end(0);
+    }
+}
+
+fn pump_input(harness: &Harness) {
+    let mut buffer = vec![0; PIECE];
+    let mut input = io::stdin().lock();
+    loop {
+        match input.read(&mut buffer) {
+            Ok(n @ 1..) => tell(harness, &FromRelay::Input(buffer[..n].to_vec())),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            _ => return tell(harness, &FromRelay::InputEnded),
+        }
+    }
+}
+
+fn obey(orders: &Receiver<ToRelay>, harness: &Harness) {
+    let mut broken = false;
+    for order in orders {
+        let written = match order {
+            ToRelay::Output(bytes) => write(&bytes),
+            ToRelay::Piece(bytes) => write(&bytes).map(|()| wait_until_taken()),
+            ToRelay::Stderr(bytes) => {
+                // Nobody need read the standard error of an agent.
+                let _ = io::stderr().write_all(&bytes);
+                Ok(())
+            }
+            ToRelay::CloseOutput => close_output(),
+            ToRelay::Exit(code) => end(code),
+        };
+        if written.is_err() && !broken {
+            broken = true;
+            tell(harness, &FromRelay::OutputBroken);
+        }
+    }
+}
+
+fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(bytes)?;
+    output.flush()
+}
+
+fn wait_until_taken() {
+    let started = Instant::now();
+    while pipe::unread_bytes(&io::stdout()) > 0 && started.elapsed() < PIECE_TAKEN {
+        std::thread::sleep(PIECE_POLL);
+    }
+}
+
+/// Another file in the place of standard output closes it for the client.
+fn close_output() -> io::Result<()> {
+    let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
+    Ok(rustix::stdio::dup2_stdout(&nowhere)?)
+}
+
+fn watch_signals(harness: Harness) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let mut streams = Vec::new();
+    {
+        let _context = runtime.enter();
+        for (kind, name) in SIGNALS {
+            streams.push((signal(kind)?, name));
+        }
+    }
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            let Ok([term, int, hup]) = <[(Signal, &str); 3]>::try_from(streams) else { return };
+            let ((mut term, term_name), (mut int, int_name), (mut hup, hup_name)) = (term, int, hup);
+            loop {
+                let name = tokio::select! {
+                    _ = term.recv() => term_name,
+                    _ = int.recv() => int_name,
+                    _ = hup.recv() => hup_name,
+                };
+                tell(&harness, &FromRelay::Signal(name.to_owned()));
+            }
+        });
+    });
+    Ok(())
+}
+
+fn caller(args: &[OsString]) -> Caller {
+    let text = |text: &OsStr| text.to_string_lossy().into_owned();
+    Caller {
+        pid: std::process::id(),
+        parent: std::os::unix::process::parent_id(),
+        args: args.iter().map(|arg| text(arg)).collect(),
+        cwd: std::env::current_dir().map(|cwd| cwd.display().to_string()).unwrap_or_default(),
+        environment: std::env::vars_os().map(|(name, value)| (text(&name), text(&value))).collect(),
+    }
+}
+
+#[expect(clippy::exit, reason = "another thread may be blocked for ever")]
+fn end(code: i32) -> ! {
+    std::process::exit(code)
+}

@@ -1,0 +1,117 @@
+//! How the subject ends, and how it is ended: in bounded time, with everything that it started.
+
+use tokio::time::{Duration, Instant};
+
+use super::serve::Role;
+use super::{Driver, LAST_WORDS};
+use crate::peer::link::Link;
+use crate::peer::process::Exit;
+use crate::requirement::Party;
+use crate::trace::{ProcessEvent, What};
+
+/// What a shell adds to the number of the signal that ended a program.
+const BY_SIGNAL: i32 = 128;
+
+impl Driver {
+    /// Ends the protocol stream to the subject.
+    pub fn close_input(&mut self, connection: usize) {
+        self.link.close_input(connection);
+        self.recorder.record_on(connection, What::Process(ProcessEvent::StdinClosed));
+    }
+
+    /// Has the process that a client takes for its agent write to its standard error.
+    pub fn agent_stderr(&self, connection: usize, bytes: Vec<u8>) {
+        self.link.agent_stderr(connection, bytes);
+    }
+
+    /// Has the process that a client takes for its agent stay when its input ends or a signal comes.
+    pub fn agent_lingers(&mut self, connection: usize) {
+        if let Some(connection) = self.connections.get_mut(connection) {
+            connection.lingers = true;
+        }
+    }
+
+    /// Has the process that a client takes for its agent exit.
+    pub fn exit_agent(&mut self, connection: usize, code: i32) {
+        self.recorder.record_on(connection, What::Process(ProcessEvent::AgentExited(code)));
+        self.link.exit_agent(connection, code);
+    }
+
+    /// Sends the subject itself a signal; false when there is none of this name.
+    pub fn signal(&self, name: &str) -> bool {
+        self.link.signal(name)
+    }
+
+    /// Gives a client a line on its standard input.
+    pub fn type_in(&self, bytes: Vec<u8>) {
+        self.link.type_in(bytes);
+    }
+
+    /// Ends the standard input of a client.
+    pub fn end_typing(&mut self) {
+        self.link.end_typing();
+    }
+
+    /// An agent whose input ends, or that gets a signal to stop, goes; unless it was told to linger.
+    pub(super) fn leave(&mut self, connection: usize, code: i32) {
+        if self.subject == Party::Client && !self.connections[connection].lingers {
+            self.link.exit_agent(connection, code);
+        }
+    }
+
+    pub(super) fn agent_signalled(&mut self, connection: usize, name: String) {
+        let number = match name.as_str() {
+            "SIGHUP" => 1,
+            "SIGINT" => 2,
+            _ => 15,
+        };
+        self.recorder.record_on(connection, What::Process(ProcessEvent::AgentSignalled(name)));
+        self.leave(connection, BY_SIGNAL + number);
+    }
+
+    pub(super) fn exited(&mut self, exit: Exit) {
+        let (code, signal) = match &exit {
+            Exit::Code(code) => (Some(*code), None),
+            Exit::Signal(name) => (None, Some(name.clone())),
+        };
+        self.recorder.record(What::Process(ProcessEvent::Exited { code, signal }));
+        self.life.exit = Some(exit);
+        self.last_output = Some(match self.subject {
+            Party::Agent => {
+                // What the agent leaves behind would hold its pipes open; nothing of it is part of the conversation.
+                self.link.kill();
+                Link::last_output_deadline()
+            }
+            Party::Client => Instant::now() + LAST_WORDS,
+        });
+    }
+
+    /// Ends the subject in bounded time: closes its input, then asks it, then kills its group.
+    pub async fn shut_down(&mut self, patience: Duration, already_closed: bool) {
+        match self.subject {
+            Party::Agent if !already_closed && !self.over() => self.close_input(0),
+            Party::Agent => {}
+            Party::Client => self.end_typing(),
+        }
+        let gone = |driver: &Self| driver.life.exit.is_some();
+        if !self.until(Instant::now() + patience, gone).await {
+            self.recorder.record(What::Process(ProcessEvent::Signalled("SIGTERM".to_owned())));
+            self.link.terminate();
+            if !self.until(Instant::now() + patience, gone).await {
+                self.recorder.record(What::Process(ProcessEvent::Signalled("SIGKILL".to_owned())));
+            }
+        }
+        self.link.kill();
+        self.until(Link::last_output_deadline(), |driver: &Self| gone(driver) && driver.over()).await;
+        for last in
+            [self.stdout.finish().map(|f| What::Stdout(f.bytes)), self.stderr.finish().map(|f| What::Stderr(f.bytes))]
+        {
+            if let Some(last) = last {
+                self.printed(last);
+            }
+        }
+        if let Role::Client(services) = &self.role {
+            services.clone().shutdown().await;
+        }
+    }
+}

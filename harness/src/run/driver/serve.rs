@@ -1,0 +1,197 @@
+//! Answers what the subject asks for: the transcript does, or a fixed answer of the case, or the tester by itself.
+
+use serde_json::{Value, json};
+
+use super::{Driver, Written};
+use crate::case::model::{FixedAnswer, PermissionPolicy};
+use crate::protocol::{Edition, Kind};
+use crate::requirement::Party;
+use crate::run::tester::{Agent, Answer, Services};
+use crate::wire::{LineEnd, RpcId};
+
+/// The part that the tester plays.
+pub(super) enum Role {
+    Client(Services),
+    Agent(Agent),
+}
+
+/// What a service has to say to a request of the subject.
+pub(super) struct Answered {
+    pub(super) connection: usize,
+    pub(super) id: Value,
+    pub(super) method: String,
+    pub(super) answer: Answer,
+}
+
+/// A request of the subject that has no answer yet.
+pub(super) struct Open {
+    connection: usize,
+    id: Value,
+    method: String,
+    params: Value,
+    /// Whether it is a prompt of a turn that the client cancelled.
+    cancelled: bool,
+}
+
+impl Driver {
+    pub(super) fn requested(&mut self, connection: usize, id: &Value, method: &str, params: &Value) {
+        let (id, method, params) = (id.clone(), method.to_owned(), params.clone());
+        self.open.push(Open { connection, id, method, params, cancelled: false });
+        let last = self.open.len() - 1;
+        if self.unscripted || !self.setup.by_hand.contains(&self.open[last].method) {
+            self.answer_by_setup(last);
+        }
+    }
+
+    /// Gives an open request the fixed answer of the case, or that of the tester by itself.
+    fn answer_by_setup(&mut self, index: usize) {
+        let Open { connection, id, method, params, .. } = &self.open[index];
+        let (connection, id, method, params) = (*connection, id.clone(), method.clone(), params.clone());
+        match self.setup.answers.get(&method) {
+            Some(FixedAnswer::Result(result)) => return self.send_result(connection, &id, &method, result.clone()),
+            Some(FixedAnswer::Error(error)) => return self.send_error(connection, &id, error.clone()),
+            None => {}
+        }
+        match &mut self.role {
+            Role::Agent(agent) => {
+                let answer = agent.answer(&method, &params);
+                self.answer(connection, &id, &method, answer);
+                if self.unscripted {
+                    self.end_turns();
+                }
+            }
+            Role::Client(services) => {
+                if method == "session/request_permission" && self.setup.permission == PermissionPolicy::Hold {
+                    if let Some(answer) = services.hold(id.clone(), params) {
+                        self.answer(connection, &id, &method, answer);
+                    }
+                    return;
+                }
+                let (services, done) = (services.clone(), self.answers.0.clone());
+                tokio::spawn(async move {
+                    let answer = services.answer(&method, &params).await;
+                    let _ = done.send(Answered { connection, id, method, answer });
+                });
+            }
+        }
+    }
+
+    pub(super) fn answer(&mut self, connection: usize, id: &Value, method: &str, answer: Answer) {
+        match answer {
+            Answer::Result(result) => self.send_result(connection, id, method, result),
+            Answer::Error { code, message, data } => {
+                let mut error = json!({ "code": code, "message": message });
+                if let Some(data) = data {
+                    error["data"] = data;
+                }
+                self.send_error(connection, id, error);
+            }
+            Answer::Held => {}
+        }
+    }
+
+    fn send_result(&mut self, connection: usize, id: &Value, method: &str, result: Value) {
+        let edition = Edition::v1();
+        let definition = edition.methods.find(self.subject, Kind::Request, method).and_then(|m| m.result.as_deref());
+        let problems = definition.map_or_else(Vec::new, |definition| edition.stable.problems(definition, &result));
+        if let Some(problem) = problems.iter().find(|problem| !problem.is_null_capability(&result)) {
+            self.own_fault = Some(format!("the tester's answer to {method} breaks the schema: {}", problem.message));
+        }
+        self.send(connection, &json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+        self.closed(connection, id);
+    }
+
+    fn send_error(&mut self, connection: usize, id: &Value, error: Value) {
+        self.send(connection, &json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+        self.closed(connection, id);
+    }
+
+    fn send(&mut self, connection: usize, message: &Value) {
+        let written = Written { bytes: message.to_string().into_bytes(), deliberate: false };
+        self.write(connection, vec![written], LineEnd::Lf, None);
+    }
+
+    /// Notes that a request of the subject has its answer.
+    pub fn closed(&mut self, connection: usize, id: &Value) {
+        self.open.retain(|open| open.connection != connection || RpcId::new(&open.id) != RpcId::new(id));
+    }
+
+    /// Takes note of a notification of the subject.
+    pub(super) fn told(&mut self, method: &str, params: &Value) {
+        if self.subject == Party::Client && method == "session/cancel" {
+            let session = params.get("sessionId");
+            for open in self.open.iter_mut().filter(|open| open.params.get("sessionId") == session) {
+                open.cancelled |= open.method == "session/prompt";
+            }
+            if self.unscripted || !self.setup.by_hand.contains("session/prompt") {
+                self.end_cancelled_turns();
+            }
+        }
+    }
+
+    /// After the transcript, every request of a client gets the answer that it waits for, so that the client can end.
+    pub fn answer_what_is_open(&mut self) {
+        self.unscripted = true;
+        if let Role::Agent(_) = self.role {
+            for index in (0..self.open.len()).rev() {
+                if self.open[index].method != "session/prompt" {
+                    self.answer_by_setup(index);
+                }
+            }
+            self.end_turns();
+        }
+    }
+
+    fn end_cancelled_turns(&mut self) {
+        self.end_turns_if(|open| open.cancelled);
+    }
+
+    fn end_turns(&mut self) {
+        self.end_turns_if(|_| true);
+    }
+
+    fn end_turns_if(&mut self, wanted: impl Fn(&Open) -> bool) {
+        let prompts = self.open.iter().filter(|open| open.method == "session/prompt" && wanted(open));
+        let turns: Vec<(usize, Value, bool)> =
+            prompts.map(|open| (open.connection, open.id.clone(), open.cancelled)).collect();
+        for (connection, id, cancelled) in turns {
+            let reason = if cancelled { "cancelled" } else { "end_turn" };
+            self.send_result(connection, &id, "session/prompt", json!({ "stopReason": reason }));
+        }
+    }
+
+    /// Whether a client waits for the end of a turn on this connection.
+    pub fn in_turn(&self, connection: usize) -> bool {
+        self.open.iter().any(|open| open.connection == connection && open.method == "session/prompt")
+    }
+
+    /// Notes that a turn begins, as far as the services want to know.
+    pub fn turn_begins(&self, session: &str) {
+        if let Role::Client(services) = &self.role {
+            services.begin_turn(session);
+        }
+    }
+
+    /// After `session/cancel` was sent: the client owes every open permission request the outcome `cancelled`.
+    pub fn cancelled(&mut self, session: &str) {
+        if let Role::Client(services) = &self.role {
+            for (id, answer) in services.cancel_turn(session) {
+                self.answer(0, &id, "session/request_permission", answer);
+            }
+        }
+    }
+
+    /// The services start commands in the working directory of the session that asks.
+    pub(super) fn learn_session(&mut self, value: &Value) {
+        let Role::Client(services) = &self.role else { return };
+        let (Some(id), Some(session)) = (value.get("id"), value.pointer("/result/sessionId").and_then(Value::as_str))
+        else {
+            return;
+        };
+        let id = RpcId::new(id);
+        let asked = self.asked.values().find(|asked| asked.id == id && asked.method == "session/new");
+        if let Some(cwd) = asked.and_then(|asked| asked.params.get("cwd")?.as_str()) {
+            services.set_session_cwd(session, cwd);
+        }
+    }
+}

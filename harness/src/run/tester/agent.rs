@@ -1,0 +1,77 @@
+//! The tester as an agent: what it answers to a client where the transcript does not say.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{Answer, Refusal};
+use crate::case::model::TesterSetup;
+use crate::protocol::Edition;
+
+/// The agent side of all connections of one case.
+#[derive(Debug)]
+pub struct Agent {
+    capabilities: Value,
+    info: Value,
+    auth_methods: Vec<Value>,
+    /// What a session shows of itself beside its id.
+    session: Map<String, Value>,
+    /// How many sessions were opened.
+    opened: usize,
+}
+
+impl Agent {
+    /// An agent as the case sets it up.
+    #[must_use]
+    pub fn new(setup: &TesterSetup) -> Self {
+        let own = json!({ "name": "acp-conformance", "title": "ACP conformance harness", "version": env!("CARGO_PKG_VERSION") });
+        Self {
+            capabilities: setup.capabilities.clone(),
+            info: setup.info.clone().unwrap_or(own),
+            auth_methods: setup.auth_methods.clone(),
+            session: setup.session.clone(),
+            opened: 0,
+        }
+    }
+
+    /// Answers a request of the client; a prompt is left open.
+    pub fn answer(&mut self, method: &str, params: &Value) -> Answer {
+        if let Some(path) = Edition::v1().adapter.capability_of(method)
+            && !Edition::v1().adapter.advertises(Some(&self.capabilities), path)
+        {
+            return Refusal::unknown_method(method).into();
+        }
+        match method {
+            "initialize" => Answer::Result(json!({
+                "protocolVersion": Edition::v1().major,
+                "agentCapabilities": self.capabilities,
+                "agentInfo": self.info,
+                "authMethods": self.auth_methods,
+            })),
+            "session/new" => {
+                self.opened += 1;
+                let mut result = Map::from_iter([("sessionId".to_owned(), self.session_id().into())]);
+                result.extend(self.session.clone());
+                Answer::Result(Value::Object(result))
+            }
+            "session/load" | "session/resume" => Answer::Result(Value::Object(self.session.clone())),
+            "session/list" => Answer::Result(json!({ "sessions": [] })),
+            "session/set_config_option" => Answer::Result(json!({ "configOptions": self.choose(params) })),
+            "authenticate" | "logout" | "session/set_mode" | "session/close" | "session/delete" => Answer::done(),
+            "session/prompt" => Answer::Held,
+            _ => Refusal::unknown_method(method).into(),
+        }
+    }
+
+    /// An id with letters of both cases, so that it shows when it is not kept as it is.
+    fn session_id(&self) -> String {
+        format!("Session-{}.aB", self.opened)
+    }
+
+    /// Takes over the value of an option, and gives all options.
+    fn choose(&mut self, params: &Value) -> Value {
+        let Some(Value::Array(options)) = self.session.get_mut("configOptions") else { return json!([]) };
+        for option in options.iter_mut().filter(|option| option.get("id") == params.get("configId")) {
+            option["currentValue"] = params.get("value").cloned().unwrap_or_default();
+        }
+        json!(options)
+    }
+}
