@@ -83,9 +83,14 @@ pub(super) async fn resume(client: &Arc<Client>, id: SessionId) -> Result<(), Tr
         return Err(Trouble::refused("the agent does not advertise session/resume"));
     }
     let (cwd, directories) = place(client, &id)?;
-    let request = ResumeSessionRequest::new(id.clone(), &cwd)
-        .mcp_servers(setup::mcp_servers(client))
-        .additional_directories(directories);
+    let servers = setup::mcp_servers(client);
+    let has_none = servers.is_empty();
+    let request = ResumeSessionRequest::new(id.clone(), &cwd).mcp_servers(servers).additional_directories(directories);
+    let mut request = serde_json::to_value(request).map_err(|error| Trouble::refused(error.to_string()))?;
+    if has_none {
+        // The SDK leaves an empty list out, and the protocol's own text wants it.
+        request["mcpServers"] = json!([]);
+    }
     reattach(client, "session/resume", request, Session::new(id, cwd)).await
 }
 

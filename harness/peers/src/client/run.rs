@@ -103,18 +103,23 @@ async fn live(
     process: &mut AgentProcess,
 ) -> Result<(), String> {
     let mut user = pin!(user::run(client, acts));
-    tokio::select! {
+    let end = tokio::select! {
         biased;
-        end = &mut user => return end,
+        end = &mut user => Some(end),
         reason = client.death() => return Err(reason),
         () = told_to_stop() => return Err("told to stop".to_owned()),
-        () = connection.incoming_closed() => {}
-        _ = process.ended() => {}
-    }
-    // What the agent said before it went may be all that the user waits for.
-    let end = tokio::time::timeout(LAST_WORDS, user).await;
-    if matches!(end, Ok(Ok(()))) && !client.has_failed() {
-        return Ok(());
+        () = connection.incoming_closed() => None,
+        _ = process.ended() => None,
+    };
+    let end = match end {
+        Some(end) => Some(end),
+        // What the agent said before it went may be all that the user waits for.
+        None => tokio::time::timeout(LAST_WORDS, user).await.ok(),
+    };
+    match end {
+        Some(Ok(())) if !(client.has_failed() && connection.is_incoming_closed()) => return Ok(()),
+        Some(Err(reason)) if !connection.is_incoming_closed() => return Err(reason),
+        _ => {}
     }
     let status = tokio::time::timeout(LAST_WORDS, process.ended()).await.ok().flatten();
     Err(format!("the agent broke off early: {}", told(status)))
