@@ -122,10 +122,7 @@ async fn reattach(
 ) -> Result<(), Trouble> {
     let session = Arc::new(session);
     let before = client.add_session(Arc::clone(&session));
-    if client.commits(Fault::PromptBeforeLoaded) {
-        turn::prompt_blindly(client, &session.id.0);
-    }
-    let noted = Arc::clone(client);
+    let (noted, id) = (Arc::clone(client), session.id.clone());
     let answer = client.call::<Value>(method, request, move |answer| match answer {
         Ok(answer) => {
             session.change(|choices| *choices = Choices::read(answer));
@@ -137,7 +134,13 @@ async fn reattach(
             None => noted.remove_session(&session.id),
         },
     });
-    answer.await.map_err(|error| Trouble::failed(method, &error))?;
+    let hasty = async {
+        if client.commits(Fault::PromptBeforeLoaded) {
+            turn::prompt_blindly(client, &id.0);
+        }
+    };
+    let (answer, ()) = tokio::join!(biased; answer, hasty);
+    answer.map_err(|error| Trouble::failed(method, &error))?;
     settings::after_opening(client).await
 }
 
