@@ -1,6 +1,6 @@
 //! What the user of a client does, and what the process does that the client takes for its agent.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::script::{Report, Script};
 use super::subject::Places;
@@ -39,6 +39,11 @@ fn attempt(script: &mut Script<'_>, act: &Act) -> Result<(), String> {
     let places = places_of(script, act);
     match means {
         Means::Line(text) => {
+            if let Some(argument) = act.arguments.keys().find(|argument| !has_place(text, argument)) {
+                return Err(format!(
+                    "the line by which the user of this client does `{name}` has no place for `{argument}`"
+                ));
+            }
             let mut line = places::fill(text, &places).into_bytes();
             line.push(b'\n');
             script.driver.type_in(line);
@@ -50,9 +55,18 @@ fn attempt(script: &mut Script<'_>, act: &Act) -> Result<(), String> {
     }
 }
 
+fn has_place(text: &str, argument: &str) -> bool {
+    [format!("{{{argument}}}"), format!("{{{argument}_json}}")].iter().any(|place| text.contains(place))
+}
+
 /// The places of an act: each argument by its name, and as JSON behind `_json`, beside those of the case.
 fn places_of(script: &Script<'_>, act: &Act) -> Places {
     let mut places = script.places.clone();
+    // What may be left out has a place all the same.
+    for (name, none) in [("attach", json!([])), ("input", Value::Null)] {
+        places.insert(format!("{name}_json"), none.to_string());
+        places.insert(name.to_owned(), String::new());
+    }
     for (name, value) in &act.arguments {
         let value = script.bindings.interpolate(value);
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
