@@ -51,6 +51,11 @@ fn attempt(script: &mut Script<'_>, act: &Act) -> Result<(), String> {
     let places = places_of(script, act);
     match means {
         Means::Line(text) => {
+            if let Some(argument) = act.arguments.keys().find(|argument| !has_place(text, argument)) {
+                return Err(format!(
+                    "the line by which the user of this client does `{name}` has no place for `{argument}`"
+                ));
+            }
             let mut line = places::fill(text, &places).into_bytes();
             line.push(b'\n');
             script.driver.type_in(line);
@@ -95,6 +100,10 @@ impl Hook {
         });
         Self { _group: group }
     }
+}
+
+fn has_place(text: &str, argument: &str) -> bool {
+    [format!("{{{argument}}}"), format!("{{{argument}_json}}")].iter().any(|place| text.contains(place))
 }
 
 /// The places of an act: each argument by its name, and as JSON behind `_json`, beside those of the case.
