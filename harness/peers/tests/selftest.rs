@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 }
 
 fn killed(fault: Fault, cases: &[Case]) -> Result<(), Failed> {
-    let command = [env!("CARGO_BIN_EXE_acp-reference-agent").to_owned()].into_iter().chain(fault.agent_args.clone());
+    let command = [env!("CARGO_BIN_EXE_acp-reference-agent").to_owned()].into_iter().chain(fault.peer_args.clone());
     let planted = Planted::new(fault);
     let fault = Arc::clone(&planted.fault);
     let mut subject = Subject::agent(command.collect(), std::env::temp_dir());

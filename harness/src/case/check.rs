@@ -148,10 +148,10 @@ impl Checker<'_> {
     }
 
     fn need(&self, spot: &Spot<'_>, text: &str) -> Result<Need, Refusal> {
-        const HELP: &str =
-            "a need is `agent.`, `client.`, `session.` or `initialize.` and a path, such as `agent.loadSession`";
+        const HELP: &str = "a need is `agent.`, `client.`, `session.` or `initialize.` and a path, such as `agent.loadSession`; `not` may stand before it";
         let malformed = |message: String| Box::new(spot.error("case::malformed-need", message).help(HELP));
-        let mut words = text.split('.');
+        let denied = text.strip_prefix("not ");
+        let mut words = denied.unwrap_or(text).split('.');
         let root = match words.next() {
             Some("agent") => NeedRoot::Agent,
             Some("client") => NeedRoot::Client,
@@ -172,7 +172,7 @@ impl Checker<'_> {
             let help = format!("the {subject} declares {roots}; what the tester declares stands in `{tester}:`");
             return Err(Box::new(problem.help(help)));
         }
-        Ok(Need { root, path, text: text.to_owned() })
+        Ok(Need { root, path, unmet: denied.is_some(), text: denied.unwrap_or(text).to_owned() })
     }
 
     fn workspace(&mut self, files: &BTreeMap<String, String>) {

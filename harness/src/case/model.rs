@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::case::pattern::Pattern;
-use crate::case::template::Template;
+use crate::case::template::{Bindings, Template};
 use crate::requirement::Party;
 pub use crate::source::{Place, SourceFile};
 
@@ -48,7 +48,9 @@ pub struct Need {
     pub root: NeedRoot,
     /// The members to follow; the last must be there, and be neither null, false nor an empty list.
     pub path: Vec<String>,
-    /// The need as it is written, such as `agent.loadSession`.
+    /// Whether the subject must *not* advertise it.
+    pub unmet: bool,
+    /// What is to be advertised, such as `agent.loadSession`.
     pub text: String,
 }
 
@@ -82,6 +84,25 @@ pub struct TesterSetup {
     pub auth_methods: Vec<Value>,
     /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
     pub session: serde_json::Map<String, Value>,
+}
+
+impl TesterSetup {
+    /// The setup with the names in its values replaced.
+    #[must_use]
+    pub fn filled(&self, bindings: &Bindings) -> Self {
+        let answer = |answer: &FixedAnswer| match answer {
+            FixedAnswer::Result(result) => FixedAnswer::Result(bindings.interpolate(result)),
+            FixedAnswer::Error(error) => FixedAnswer::Error(bindings.interpolate(error)),
+        };
+        Self {
+            capabilities: bindings.interpolate(&self.capabilities),
+            info: self.info.as_ref().map(|info| bindings.interpolate(info)),
+            answers: self.answers.iter().map(|(method, fixed)| (method.clone(), answer(fixed))).collect(),
+            auth_methods: self.auth_methods.iter().map(|method| bindings.interpolate(method)).collect(),
+            session: self.session.iter().map(|(name, value)| (name.clone(), bindings.interpolate(value))).collect(),
+            ..self.clone()
+        }
+    }
 }
 
 /// What the user of a client does at the start, and how the client is to be set up for it.
@@ -236,6 +257,8 @@ pub enum Action {
     AgentProcess(AgentProcess),
     /// Closes the subject's input.
     CloseStdin,
+    /// Awaits that the subject ends the connection.
+    End,
     /// Awaits the end of the subject's process.
     Exit {
         /// The status it must end with, if that matters.

@@ -1,4 +1,4 @@
-//! `--fault`: gives the agent a fault, to see whether it is noticed.
+//! `--fault`: gives the subject a fault, to see whether it is noticed.
 
 use std::path::Path;
 
@@ -7,13 +7,14 @@ use anyhow::{Context, bail};
 use super::output::{say, show};
 use crate::case::model::Case;
 use crate::fault::{self, Fault, Planted};
+use crate::requirement::Party;
 
 /// The fault of this name, or in this file.
 ///
 /// # Errors
 ///
-/// When there is none, when the file has mistakes, or when the fault is nothing that can be put into a foreign agent.
-pub(super) fn find(name: &str, cases: &[Case]) -> anyhow::Result<Fault> {
+/// When there is none, when the file has mistakes, or when the fault is nothing that can be put into a foreign program.
+pub(super) fn find(name: &str, party: Party, cases: &[Case]) -> anyhow::Result<Fault> {
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let fault = if name.contains(['/', '.']) {
         let bytes = std::fs::read(name).with_context(|| format!("--fault {name}"))?;
@@ -26,11 +27,14 @@ pub(super) fn find(name: &str, cases: &[Case]) -> anyhow::Result<Fault> {
         let found = faults.into_iter().find(|fault| fault.id == name);
         found.with_context(|| unknown(name, &names))?
     };
+    let Fault { id, party: whose, .. } = &fault;
+    if *whose != party {
+        bail!("the fault {id} is one of the {whose}; see `acp-conformance {whose} --help`");
+    }
     if fault.edit.is_none() {
-        let words = shell_words::join(&fault.agent_args);
+        let words = shell_words::join(&fault.peer_args);
         bail!(
-            "the fault {} is behaviour of the reference agent, and no change of what is said: run `acp-reference-agent {words}`",
-            fault.id
+            "the fault {id} is behaviour of the reference {party}, and no change of what is said: run `acp-reference-{party} {words}`"
         );
     }
     Ok(fault)
@@ -44,7 +48,7 @@ fn unknown(name: &str, names: &[String]) -> String {
     format!("--fault {name}: no such fault; {meant}{file}")
 }
 
-/// Says beside the result what was done to the agent.
+/// Says beside the result what was done to the subject.
 pub(super) fn announce(planted: &Planted) {
     let Fault { id, title, kills, .. } = &*planted.fault;
     match planted.fired() {

@@ -1,7 +1,7 @@
 //! From arguments to what is to be done: which cases, against which subject.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use include_dir::{Dir, include_dir};
@@ -13,7 +13,7 @@ use crate::case::{self, Vocabulary};
 use crate::fault::Planted;
 use crate::profile::{self, Controls, Profile};
 use crate::requirement::Party;
-use crate::run::{Limits, Subject};
+use crate::run::Subject;
 
 static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
 
@@ -59,7 +59,7 @@ pub(super) fn of_client(args: &ClientArgs) -> anyhow::Result<Plan> {
 fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan> {
     let profile = args.profile.as_deref().map(|name| find_profile(name, party)).transpose()?;
     let all = load_cases(args.case_dir.as_deref())?;
-    let fault = args.fault.as_deref().map(|name| fault::find(name, &all)).transpose()?;
+    let fault = args.fault.as_deref().map(|name| fault::find(name, party, &all)).transpose()?;
     let mut cases = select(all, party, args)?;
     if let Some(fault) = fault.as_ref().filter(|_| args.cases.is_empty() && args.requirements.is_empty()) {
         cases.retain(|case| fault.cases.contains(&case.id));
@@ -138,11 +138,14 @@ fn find_profile(name: &str, party: Party) -> anyhow::Result<Profile> {
 
 fn subject(args: &RunArgs, party: Party, profile: Option<Profile>, controls: Controls) -> anyhow::Result<Subject> {
     let here = std::env::current_dir().context("the current directory is gone")?;
-    let mut command = args.command.clone();
-    if command.is_empty() {
-        command = profile.as_ref().map(|profile| profile.command.clone()).unwrap_or_default();
+    let mut subject = match profile {
+        Some(profile) => Subject::of_profile(profile, here.clone()),
+        None => Subject { party, ..Subject::agent(Vec::new(), here.clone()) },
+    };
+    if !args.command.is_empty() {
+        subject.command.clone_from(&args.command);
     }
-    let Some(program) = command.first_mut() else {
+    let Some(program) = subject.command.first_mut() else {
         let example = match party {
             Party::Agent => "my-agent --acp",
             Party::Client => "my-client --agent {agent} --dir {cwd} {prompt}",
@@ -155,18 +158,8 @@ fn subject(args: &RunArgs, party: Party, profile: Option<Profile>, controls: Con
         // A path is meant from here, also when the program is started in another directory.
         *program = here.join(&*program).display().to_string();
     }
-    let cwd: PathBuf = args.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd));
-    let mut subject = Subject::agent(command, cwd);
-    subject.party = party;
+    subject.cwd = args.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd));
     subject.keep_home = args.keep_home;
-    subject.limits = Limits::default();
-    if let Some(profile) = profile {
-        subject.limits = subject.limits.with(&profile.limits);
-        subject.env = profile.env;
-        subject.prompts = profile.prompts;
-        subject.home_files = profile.home.into_iter().collect();
-        subject.controls = profile.controls;
-    }
     subject.controls.overlay(controls);
     subject.env.extend(environment(&args.env)?);
     let own = case::LimitOverrides {

@@ -123,11 +123,12 @@ fn run_patiently(case: &Case, subject: &Subject) -> Trace {
             return trace;
         }
         let limit = subject.limits.start.as_secs();
-        let awaited = match subject.party {
-            Party::Agent => "the answer to initialize",
-            Party::Client => "the client to start its agent",
-        };
-        say(&format!("waiting for {awaited} (limit {limit} s, see --timeout-start) …"));
+        say(&match subject.party {
+            Party::Agent => format!("waiting for the answer to initialize (limit {limit} s, see --timeout-start) …"),
+            Party::Client => {
+                format!("waiting for the client to come to its first prompt (start: {limit} s, see --timeout-start) …")
+            }
+        });
         receiver.recv().unwrap_or_else(|_| unreachable!("run_case always returns a trace"))
     })
 }

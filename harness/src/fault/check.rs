@@ -12,10 +12,11 @@ use crate::requirement::{Catalogue, Party, Status};
 pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&str]) -> (Fault, Vec<Diagnostic>) {
     let root = Spot::root(document);
     let mut problems = Vec::new();
-    problems.extend(unfit_requirement(&root.down("kills"), &file.kills, false));
+    let party = Catalogue::v1().find(&file.kills).map_or(Party::Agent, |known| known.party);
+    problems.extend(unfit_requirement(&root.down("kills"), &file.kills, party, false));
     for (requirement, reason) in &file.also {
         let spot = root.down("also").down(requirement);
-        problems.extend(unfit_requirement(&spot, requirement, true));
+        problems.extend(unfit_requirement(&spot, requirement, party, true));
         if *requirement == file.kills {
             let problem = spot.key_error("fault::repeated-requirement", "this is what the fault kills anyway");
             problems.push(problem.help("leave the entry out"));
@@ -33,14 +34,23 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
             problems.push(problem.help(meant.unwrap_or_else(|| "`acp-conformance list` shows the cases".to_owned())));
         }
     }
-    let edit = edit(&root, &file, &mut problems);
+    let (own, foreign) = if party == Party::Agent { (&file.agent, &file.client) } else { (&file.client, &file.agent) };
+    if !foreign.is_empty() {
+        let key = party.other();
+        let message = format!("`{key}` has arguments of the reference {key}, and the fault is one of the {party}");
+        let problem = root.down(key).key_error("fault::wrong-party", message);
+        problems.push(problem.help(format!("the arguments of the reference {party} stand in `{party}`")));
+    }
+    let peer_args = own.clone();
+    let edit = edit(&root, &file, party, &mut problems);
     let fault = Fault {
         id,
         title: file.title,
         kills: file.kills,
         cases: file.case.items.into_iter().map(|(_, case)| case).collect(),
         also: file.also,
-        agent_args: file.agent,
+        party,
+        peer_args,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         edit,
         source: document.source.clone(),
@@ -48,19 +58,19 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
     (fault, problems)
 }
 
-fn unfit_requirement(spot: &Spot<'_>, id: &str, key: bool) -> Option<Diagnostic> {
+fn unfit_requirement(spot: &Spot<'_>, id: &str, party: Party, key: bool) -> Option<Diagnostic> {
     let error = |code, message| if key { spot.key_error(code, message) } else { spot.error(code, message) };
     let catalogue = Catalogue::v1();
     let Some(found) = catalogue.find(id) else {
-        let known = catalogue.iter().filter(|known| known.party == Party::Agent).map(|known| known.id.as_str());
-        let help = nearest(id, known).map(|known| format!("did you mean `{known}`?"));
+        let help = nearest(id, catalogue.iter().map(|known| known.id.as_str()))
+            .map(|known| format!("did you mean `{known}`?"));
         let problem = error("fault::unknown-requirement", format!("there is no requirement `{id}`"));
         return Some(problem.help(help.unwrap_or_else(|| "cases/requirements/v1.yaml lists them all".to_owned())));
     };
-    if found.party != Party::Agent {
-        let problem =
-            error("fault::wrong-party", format!("`{id}` binds the {}, and the fault is an agent's", found.party));
-        return Some(problem.help("name a requirement that binds the agent"));
+    if found.party != party {
+        let message = format!("`{id}` binds the {}, and the fault is one of the {party}", found.party);
+        let help = format!("name a requirement that binds the {party}");
+        return Some(error("fault::wrong-party", message).help(help));
     }
     (found.status != Status::Checked).then(|| {
         let message = format!("nothing judges `{id}`, so that no fault can make it fail");
@@ -68,11 +78,11 @@ fn unfit_requirement(spot: &Spot<'_>, id: &str, key: bool) -> Option<Diagnostic>
     })
 }
 
-fn edit(root: &Spot<'_>, file: &FaultFile, problems: &mut Vec<Diagnostic>) -> Option<Edit> {
+fn edit(root: &Spot<'_>, file: &FaultFile, party: Party, problems: &mut Vec<Diagnostic>) -> Option<Edit> {
     match (&file.on, &file.change) {
         (Some(on), Some(change)) => {
-            let on = matcher(&root.down("match"), on, false, problems);
-            let change = self::change(&root.down("do"), change, problems);
+            let on = matcher(&root.down("match"), on, party, false, problems);
+            let change = self::change(&root.down("do"), change, party, problems);
             on.map(|selector| Edit { on: selector, change })
         }
         (Some(_), None) => {
@@ -86,9 +96,9 @@ fn edit(root: &Spot<'_>, file: &FaultFile, problems: &mut Vec<Diagnostic>) -> Op
             None
         }
         (None, None) => {
-            if file.agent.is_empty() {
+            if file.agent.is_empty() && file.client.is_empty() {
                 let problem = root.down("kills").key_error("fault::no-deviation", "nothing deviates");
-                let help = "a fault has `match` and `do`, or arguments of the reference agent in `agent`";
+                let help = "a fault has `match` and `do`, or arguments of the reference peer in `agent` or `client`";
                 problems.push(problem.help(help));
             }
             None
@@ -110,7 +120,13 @@ fn selectors(file: &MatchFile) -> Vec<(&'static str, Selector)> {
     all.into_iter().filter_map(|(key, selector)| Some((key, selector?))).collect()
 }
 
-fn matcher(spot: &Spot<'_>, file: &MatchFile, until: bool, problems: &mut Vec<Diagnostic>) -> Option<Matcher> {
+fn matcher(
+    spot: &Spot<'_>,
+    file: &MatchFile,
+    party: Party,
+    until: bool,
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Matcher> {
     problems.extend(file.wanted.keys().filter_map(|at| not_a_pointer(&spot.down("where").down(at), at, true)));
     let given = selectors(file);
     if let [(first, _), (second, _), ..] = given.as_slice() {
@@ -129,9 +145,9 @@ fn matcher(spot: &Spot<'_>, file: &MatchFile, until: bool, problems: &mut Vec<Di
         problems.push(problem.help("`end: true` stands in `delay-until`"));
     }
     let unknown = match &selector {
-        Selector::Method(method) => unknown_method(&spot.down(key), Party::Agent, method),
+        Selector::Method(method) => unknown_method(&spot.down(key), party, method),
         Selector::ResultOf(method) | Selector::ErrorOf(method) => {
-            unknown_method(&spot.down(key), Party::Client, method)
+            unknown_method(&spot.down(key), party.other(), method)
         }
         _ => None,
     };
@@ -149,7 +165,7 @@ fn unknown_method(spot: &Spot<'_>, party: Party, method: &str) -> Option<Diagnos
     Some(problem.maybe_help(did_you_mean(method, "its methods are", &names)))
 }
 
-fn change(spot: &Spot<'_>, file: &ChangeFile, problems: &mut Vec<Diagnostic>) -> Change {
+fn change(spot: &Spot<'_>, file: &ChangeFile, party: Party, problems: &mut Vec<Diagnostic>) -> Change {
     for (i, at) in file.remove.iter().enumerate() {
         problems.extend(not_a_pointer(&spot.down("remove").down(i), at, false));
     }
@@ -170,7 +186,7 @@ fn change(spot: &Spot<'_>, file: &ChangeFile, problems: &mut Vec<Diagnostic>) ->
         duplicate: file.duplicate.is_some(),
         before: file.before.clone(),
         after: file.after.clone(),
-        delay_until: delay_until.and_then(|until| matcher(&spot.down("delay-until"), until, true, problems)),
+        delay_until: delay_until.and_then(|until| matcher(&spot.down("delay-until"), until, party, true, problems)),
     };
     if !change.edits_members() && !change.acts_on_lines() && delay_until.is_none() {
         problems.push(spot.error("fault::no-deviation", "nothing is done").help("such as `do: {drop: true}`"));

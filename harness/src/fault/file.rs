@@ -15,7 +15,7 @@ pub fn schema() -> Value {
     shape::schema::<FaultFile>()
 }
 
-/// A fault is one deliberate deviation, with `title`, `kills`, `case`, and either `match` and `do` or `agent`.
+/// A fault is one deliberate deviation, with `title`, `kills`, `case`, and either `match` and `do` or `agent` or `client`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(title = "acp-conformance-fault/1")]
@@ -33,6 +33,9 @@ pub struct FaultFile {
     /// Arguments for the reference agent, such as `[--fault, cancel-sticky]`.
     #[serde(default)]
     pub agent: Vec<String>,
+    /// Arguments for the reference client, such as `[--fault, kill-nothing]`.
+    #[serde(default)]
+    pub client: Vec<String>,
     /// Time limits, where a fault shows only by one.
     pub limits: Option<LimitsFile>,
     /// Which messages of the subject are changed.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::case::LimitOverrides;
+use crate::requirement::Party;
 use crate::source::SourceFile;
 
 /// A deliberate deviation, with what it must bring to light.
@@ -21,8 +22,10 @@ pub struct Fault {
     pub cases: Vec<String>,
     /// Further requirements that fail, each with the reason why that is a consequence.
     pub also: BTreeMap<String, String>,
-    /// Arguments for the reference agent, which then deviates by itself.
-    pub agent_args: Vec<String>,
+    /// The party that deviates.
+    pub party: Party,
+    /// Arguments for the reference peer of that party, which then deviates by itself.
+    pub peer_args: Vec<String>,
     /// Time limits that are stronger than those of the case.
     pub limits: LimitOverrides,
     /// What is changed on the wire, if anything is.

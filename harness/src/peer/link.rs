@@ -4,13 +4,13 @@
 use std::io;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::pipe;
-use super::process::{Exit, Launch, Process, ProcessGroup, SpawnError};
+use super::process::{Exit, Launch, Leader, Process, ProcessGroup, SpawnError, TerminalProcess};
 use super::relay::{Caller, Order, RelayOrders, Relays, serve};
 
 /// Something that came from the subject. An agent has one connection; a client has one for each start of its agent.
@@ -124,25 +124,49 @@ impl Link {
         Ok(link)
     }
 
+    /// Starts a client on a terminal of its own; what it shows there comes as its standard output.
+    ///
+    /// # Errors
+    ///
+    /// Only that the program could not be started.
+    pub fn to_client_on_terminal(launch: &Launch, relays: Relays) -> Result<Self, SpawnError> {
+        let TerminalProcess { terminal, leader, group } = launch.spawn_on_terminal()?;
+        let (shown, typed) = terminal.into_split();
+        let (link, events, pieces) = Self::of(leader, group);
+        tokio::spawn(type_all(typed, pieces));
+        tokio::spawn(read_all(shown, events.clone(), LinkEvent::Stdout, None));
+        tokio::spawn(serve(relays, events));
+        Ok(link)
+    }
+
     fn serve(
         process: Process,
         output: impl Fn(Vec<u8>) -> LinkEvent + Send + 'static,
         end: impl Fn() -> Option<LinkEvent>,
     ) -> (Self, mpsc::Sender<LinkEvent>) {
-        let Process { stdin, stdout, stderr, mut leader, group } = process;
-        let pid = leader.id();
-        let (sender, events) = mpsc::channel(BACKLOG);
-        let (keyboard, pieces) = mpsc::unbounded_channel();
+        let Process { stdin, stdout, stderr, leader, group } = process;
+        let (link, sender, pieces) = Self::of(leader, group);
         tokio::spawn(write_all(stdin, pieces, sender.clone()));
         tokio::spawn(read_all(stderr, sender.clone(), LinkEvent::Stderr, None));
         tokio::spawn(read_all(stdout, sender.clone(), output, end()));
+        (link, sender)
+    }
+
+    /// A link with the task that waits for the process, and the queue of what is to be written to it.
+    fn of(
+        mut leader: Leader,
+        group: ProcessGroup,
+    ) -> (Self, mpsc::Sender<LinkEvent>, mpsc::UnboundedReceiver<Vec<Vec<u8>>>) {
+        let pid = leader.id();
+        let (sender, events) = mpsc::channel(BACKLOG);
+        let (keyboard, pieces) = mpsc::unbounded_channel();
         let exits = sender.clone();
         tokio::spawn(async move {
             if let Ok(exit) = leader.wait().await {
                 let _ = exits.send(LinkEvent::Exited(exit)).await;
             }
         });
-        (Self { pid, group, inputs: Vec::new(), keyboard: Some(keyboard), events }, sender)
+        (Self { pid, group, inputs: Vec::new(), keyboard: Some(keyboard), events }, sender, pieces)
     }
 
     /// Queues bytes for the subject, in pieces that are written one after the other.
@@ -236,6 +260,18 @@ async fn read_all(
     }
     if let Some(end) = end {
         let _ = events.send(end).await;
+    }
+}
+
+/// Types on a terminal.
+async fn type_all(mut terminal: impl AsyncWrite + Unpin, mut queue: mpsc::UnboundedReceiver<Vec<Vec<u8>>>) {
+    while let Some(pieces) = queue.recv().await {
+        for piece in pieces {
+            // A terminal that is gone has shown the end of its program.
+            if terminal.write_all(&piece).await.is_err() {
+                return;
+            }
+        }
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) use crate::peer::unix::read_available;
 pub use crate::peer::unix::{is_running, reap_marked};
 pub use group::{Exit, Leader, ProcessGroup};
 pub(in crate::peer) use launch::exclusively;
-pub use launch::{Environment, Launch, MergedProcess, Process, SpawnError};
+pub use launch::{Environment, Launch, MergedProcess, Process, SpawnError, TerminalProcess};
 pub use stream::{Drained, drain, read_all};
 
 /// The environment variable whose value names the case that a process belongs to; see [`reap_marked`].

@@ -94,9 +94,13 @@ impl Collector {
             return;
         }
         for event in &trace.events {
-            let What::Line { from: Party::Agent, bytes, .. } = &event.what else { continue };
+            let What::Line { from, bytes, .. } = &event.what else { continue };
             let Content::One { value, .. } = read_line(bytes) else { continue };
-            let info = value.pointer("/result/agentInfo");
+            let info = match self.kind {
+                _ if *from != self.kind => None,
+                Party::Agent => value.pointer("/result/agentInfo"),
+                Party::Client => value.pointer("/params/clientInfo"),
+            };
             let text = |name: &str| info.and_then(|info| info.get(name)).and_then(Value::as_str).map(str::to_owned);
             (self.name, self.version) = (text("name"), text("version"));
             if self.name.is_some() {

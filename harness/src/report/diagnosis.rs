@@ -1,12 +1,69 @@
 //! Says in words why a conversation never began.
 
 use crate::requirement::Party;
-use crate::trace::{ProcessEvent, Trace, What};
+use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::wire::{Content, Envelope, read_line};
 
-/// What to tell the user when `initialize` was not answered; none when it was.
+/// What to tell the user when there was nothing to judge: an agent did not answer `initialize`, or a client did not come as
+/// far as its first prompt. None when the conversation began.
 #[must_use]
 pub fn diagnose(trace: &Trace) -> Option<String> {
+    match trace.header.subject {
+        Some(Party::Client) => of_client(trace),
+        _ => of_agent(trace),
+    }
+}
+
+fn of_client(trace: &Trace) -> Option<String> {
+    let sent = |method: &str| {
+        let calls = |bytes: &[u8]| match read_line(bytes) {
+            Content::One { value, .. } => matches!(Envelope::of(&value), Envelope::Call(call) if call.method == method),
+            _ => false,
+        };
+        let mut lines = trace.events.iter().filter_map(|event| match &event.what {
+            What::Line { from: Party::Client, bytes, .. } => Some(bytes),
+            _ => None,
+        });
+        lines.any(|bytes| calls(bytes))
+    };
+    if sent("session/prompt") {
+        return None;
+    }
+    if let Some(reason) = not_spawned(trace) {
+        return Some(format!("The program could not be started: {reason}."));
+    }
+    let missed = trace.events.iter().find_map(|event| match &event.what {
+        What::Step(StepEvent { kind: StepKind::Act, outcome: Outcome::Missed, seen, .. }) => Some(seen.clone()),
+        _ => None,
+    });
+    if let Some(missed) = missed {
+        return Some(format!("The client cannot be driven: {missed}."));
+    }
+    let starts =
+        trace.events.iter().filter(|event| matches!(event.what, What::Process(ProcessEvent::AgentStarted { .. })));
+    let ended = ended(trace).filter(|_| !was_stopped(trace));
+    let how = ended.map_or("The client runs".to_owned(), |how| format!("The client ended ({how})"));
+    let mut text = match starts.count() {
+        0 => format!(
+            "{how}, and never started its agent. Is the path {{agent}} where the client looks for it, and does it start its \
+             agent before it is prompted? A slow start wants a higher --timeout-start."
+        ),
+        _ if !sent("initialize") => format!("{how}; it started its agent, and never sent initialize."),
+        _ if !sent("session/new") => format!("{how}; it initialized its agent, and never opened a session."),
+        _ => format!(
+            "{how}; it opened a session, and never sent the prompt. Does {{prompt}} stand where the client wants it?"
+        ),
+    };
+    for (name, last) in [("standard output", last_lines(trace, stdout)), ("standard error", last_lines(trace, stderr))]
+    {
+        if let Some(last) = last {
+            text.push_str(&format!("\nThe end of its {name}:\n{last}"));
+        }
+    }
+    Some(text)
+}
+
+fn of_agent(trace: &Trace) -> Option<String> {
     let lines = |party: Party| {
         trace.events.iter().filter_map(move |event| match &event.what {
             What::Line { from, bytes, .. } if *from == party => Some(bytes.as_slice()),
@@ -22,18 +79,11 @@ pub fn diagnose(trace: &Trace) -> Option<String> {
     if answered && !echoed {
         return None;
     }
-    if let Some(reason) = process(trace, |event| match event {
-        ProcessEvent::NotSpawned(reason) => Some(reason.clone()),
-        _ => None,
-    }) {
+    if let Some(reason) = not_spawned(trace) {
         return Some(format!("The program could not be started: {reason}."));
     }
-    let ended = process(trace, |event| match event {
-        ProcessEvent::Exited { code: Some(code), .. } => Some(format!("exit code {code}")),
-        ProcessEvent::Exited { signal: Some(signal), .. } => Some(format!("signal {signal}")),
-        _ => None,
-    });
-    let stopped = process(trace, |event| matches!(event, ProcessEvent::StdinClosed).then_some(())).is_some();
+    let ended = ended(trace);
+    let stopped = was_stopped(trace);
     let wrote = said.first().map(|line| {
         format!(
             " It wrote {} line(s) to its standard output that answer nothing; the first: {}",
@@ -52,7 +102,7 @@ pub fn diagnose(trace: &Trace) -> Option<String> {
     } else {
         "The program runs, and wrote nothing to its standard output before the time limit for initialize (see --timeout-start). Does it want an argument such as `acp` or `--acp`?".to_owned()
     };
-    if let Some(last) = last_stderr(trace) {
+    if let Some(last) = last_lines(trace, stderr) {
         text.push_str(&format!("\nThe end of its standard error:\n{last}"));
     }
     Some(text)
@@ -62,15 +112,40 @@ fn process<T>(trace: &Trace, pick: impl Fn(&ProcessEvent) -> Option<T>) -> Optio
     trace.events.iter().find_map(|event| if let What::Process(process) = &event.what { pick(process) } else { None })
 }
 
-fn last_stderr(trace: &Trace) -> Option<String> {
+fn not_spawned(trace: &Trace) -> Option<String> {
+    process(trace, |event| match event {
+        ProcessEvent::NotSpawned(reason) => Some(reason.clone()),
+        _ => None,
+    })
+}
+
+fn ended(trace: &Trace) -> Option<String> {
+    process(trace, |event| match event {
+        ProcessEvent::Exited { code: Some(code), .. } => Some(format!("exit code {code}")),
+        ProcessEvent::Exited { signal: Some(signal), .. } => Some(format!("signal {signal}")),
+        _ => None,
+    })
+}
+
+/// Whether the subject was asked to end before it did.
+fn was_stopped(trace: &Trace) -> bool {
+    let asked =
+        |event: &ProcessEvent| matches!(event, ProcessEvent::StdinClosed | ProcessEvent::Signalled(_)).then_some(());
+    process(trace, asked).is_some()
+}
+
+fn stderr(what: &What) -> Option<&[u8]> {
+    if let What::Stderr(bytes) = what { Some(bytes) } else { None }
+}
+
+fn stdout(what: &What) -> Option<&[u8]> {
+    if let What::Stdout(bytes) = what { Some(bytes) } else { None }
+}
+
+fn last_lines(trace: &Trace, pick: impl Fn(&What) -> Option<&[u8]>) -> Option<String> {
     const LINES: usize = 8;
-    let lines: Vec<String> = trace
-        .events
-        .iter()
-        .filter_map(
-            |event| if let What::Stderr(bytes) = &event.what { Some(format!("  {}", shown(bytes))) } else { None },
-        )
-        .collect();
+    let lines: Vec<String> =
+        trace.events.iter().filter_map(|event| pick(&event.what)).map(|bytes| format!("  {}", shown(bytes))).collect();
     (!lines.is_empty()).then(|| lines[lines.len().saturating_sub(LINES)..].join("\n"))
 }
 

@@ -104,7 +104,11 @@ impl<'w> TextReport<'w> {
             writeln!(self.out, "  … and {} more like it", failed.len() - 3)?;
         }
         if let Some(finding) = failed.first().filter(|_| !self.reproduce.is_empty()) {
-            writeln!(self.out, "  reproduce: acp-conformance agent --case {} {}", finding.case, self.reproduce)?;
+            writeln!(
+                self.out,
+                "  reproduce: acp-conformance {} --case {} {}",
+                requirement.party, finding.case, self.reproduce
+            )?;
         }
         Ok(())
     }
@@ -145,7 +149,7 @@ impl<'w> TextReport<'w> {
         let subject = match (&report.subject.name, &report.subject.version) {
             (Some(name), Some(version)) => format!("{name} {version}"),
             (Some(name), None) => name.clone(),
-            (None, _) => "an agent that gives no name".to_owned(),
+            (None, _) => format!("a program that gives no name ({})", report.subject.kind),
         };
         writeln!(
             self.out,

@@ -20,16 +20,17 @@ impl Script<'_> {
                 !matches!(value, Value::Null | Value::Bool(false))
                     && value.as_array().is_none_or(|list| !list.is_empty())
             });
-            if !there {
+            if there == need.unmet {
+                let verb = if need.unmet { "advertises" } else { "does not advertise" };
                 let event = StepEvent {
                     kind: StepKind::Needs,
                     line: 0,
-                    text: format!("needs: {}", need.text),
+                    text: format!("needs: {}{}", if need.unmet { "not " } else { "" }, need.text),
                     outcome: Outcome::NotApplicable,
                     decides: Vec::new(),
                     events: vec![event],
                     expected: String::new(),
-                    seen: format!("the {} does not advertise {}", self.case.subject, need.text),
+                    seen: format!("the {} {verb} {}", self.case.subject, need.text),
                 };
                 self.driver.recorder.record(What::Step(event));
                 return true;

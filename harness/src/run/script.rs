@@ -5,7 +5,7 @@ use std::io;
 
 use serde_json::Value;
 
-use super::act;
+use super::act::{self, Hook};
 use super::driver::Driver;
 use super::expect;
 use super::interrupt::interruption;
@@ -15,7 +15,7 @@ use super::record::Recorder;
 use super::sandbox::Sandbox;
 use super::subject::{Places, Subject};
 use super::tester::{Policy, Services};
-use crate::case::model::{Action, Case, PermissionPolicy, Presence, Step};
+use crate::case::model::{Action, Case, PermissionPolicy, Presence, Step, TesterSetup};
 use crate::case::template::Bindings;
 use crate::peer::link::Link;
 use crate::peer::process::{Launch, reap_marked};
@@ -66,7 +66,8 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
             return recorder.finish();
         }
     };
-    let mut driver = match open(case, subject, &sandbox, &launch, recorder) {
+    let setup = case.tester.filled(&bindings);
+    let mut driver = match open(&setup, subject, &sandbox, &launch, recorder) {
         Ok(driver) => driver,
         Err(recorder) => return recorder.finish(),
     };
@@ -79,6 +80,8 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
         case,
         subject,
         places,
+        launch,
+        hooks: Vec::new(),
         limits,
         driver,
         bindings,
@@ -123,7 +126,7 @@ fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
 
 /// Starts the subject; gives the recorder back, with the reason in it, when that is not possible.
 fn open(
-    case: &Case,
+    setup: &TesterSetup,
     subject: &Subject,
     sandbox: &Sandbox,
     launch: &Launch,
@@ -132,6 +135,7 @@ fn open(
     let link = match subject.party {
         Party::Agent => Link::to_agent(launch),
         Party::Client => match Relays::open(sandbox.root(), &subject.agent_path(sandbox)) {
+            Ok(relays) if subject.controls.terminal => Link::to_client_on_terminal(launch, relays),
             Ok(relays) => Link::to_client(launch, relays),
             Err(error) => {
                 recorder.record(What::Step(own_fault(format!("the agent's place could not be made: {error}"))));
@@ -148,17 +152,17 @@ fn open(
     };
     Ok(match subject.party {
         Party::Agent => {
-            let policy = match case.tester.permission {
+            let policy = match setup.permission {
                 PermissionPolicy::Allow => Policy::Allow,
                 PermissionPolicy::Reject => Policy::Reject,
                 PermissionPolicy::Hold => Policy::Hold,
                 PermissionPolicy::Cancel => Policy::Cancel,
             };
-            let services = Services::new(sandbox.workspace().to_owned(), &case.tester.capabilities, policy);
+            let services = Services::new(sandbox.workspace().to_owned(), &setup.capabilities, policy);
             services.set_environment(subject.surroundings(sandbox));
-            Driver::of_agent(link, recorder, services, case.tester.clone())
+            Driver::of_agent(link, recorder, services, setup.clone())
         }
-        Party::Client => Driver::of_client(link, recorder, case.tester.clone()),
+        Party::Client => Driver::of_client(link, recorder, setup.clone()),
     })
 }
 
@@ -174,6 +178,10 @@ pub(super) struct Script<'c> {
     pub(super) case: &'c Case,
     pub(super) subject: &'c Subject,
     pub(super) places: Places,
+    /// How the subject was started.
+    pub(super) launch: Launch,
+    /// The programs that act on a client.
+    pub(super) hooks: Vec<Hook>,
     pub(super) limits: Limits,
     pub(super) driver: Driver,
     pub(super) bindings: Bindings,
@@ -217,7 +225,7 @@ impl Script<'_> {
     async fn transcript(&mut self) {
         let case = self.case;
         let mut whole = true;
-        if let Err(why) = act::first_prompt(self) {
+        if let Err(why) = act::begin(self) {
             self.driver.recorder.record(What::Step(cannot_act(why)));
             return;
         }
@@ -243,7 +251,7 @@ impl Script<'_> {
     /// Ends the transcript with a sign of life, so that a client that crashed or hangs is told from one that is silent.
     async fn alive(&mut self) -> bool {
         let last = self.case.steps.last();
-        let fenced = last.is_some_and(|step| matches!(step.action, Action::Fence | Action::Exit { .. }));
+        let fenced = last.is_some_and(|step| matches!(step.action, Action::Fence | Action::End | Action::Exit { .. }));
         // A client may leave once its turn is over.
         if fenced || self.input_closed || !self.driver.in_turn(self.connection) {
             return true;
@@ -275,6 +283,7 @@ impl Script<'_> {
                 self.input_closed = true;
                 Report::new(StepKind::Send, Outcome::Done)
             }
+            Action::End => self.end(step.within.unwrap_or(self.limits.exit)).await,
             Action::Exit { code } => self.exit(*code, step.within.unwrap_or(self.limits.exit)).await,
         }
     }

@@ -12,7 +12,7 @@ use crate::case::model::{Case, UserPermission};
 use crate::case::template::Bindings;
 use crate::fault::Planted;
 use crate::peer::process::{CASE_MARKER, Environment, Launch};
-use crate::profile::{Controls, Setting, places};
+use crate::profile::{Controls, Means, Profile, Setting, places};
 use crate::requirement::Party;
 
 /// A program to be judged, and how to start and drive it.
@@ -74,6 +74,20 @@ impl Subject {
         Self { party: Party::Client, ..Self::agent(command, cwd) }
     }
 
+    /// The subject that a profile describes, started in this directory.
+    #[must_use]
+    pub fn of_profile(profile: Profile, cwd: PathBuf) -> Self {
+        Self {
+            party: profile.kind,
+            env: profile.env,
+            home_files: profile.home.into_iter().collect(),
+            prompts: profile.prompts,
+            controls: profile.controls,
+            limits: Limits::default().with(&profile.limits),
+            ..Self::agent(profile.command, cwd)
+        }
+    }
+
     /// What every process of a case sees, also the commands that the tester runs for the subject: the HOME of the case,
     /// and the mark by which a process is found that left its group.
     #[must_use]
@@ -115,6 +129,10 @@ impl Subject {
                 acp-conformance client -- my-client --agent {agent} --dir {cwd} {prompt}"
                     .to_owned(),
             );
+        }
+        let typed = self.controls.acts.iter().find(|(_, means)| matches!(means, Means::Keys(_)));
+        if let Some((act, _)) = typed.filter(|_| !self.controls.terminal) {
+            return Err(format!("the act `{act}` is typed, and the client runs on no terminal; add --terminal"));
         }
         if !self.prompts_at_start() && !self.controls.acts.contains_key("prompt") {
             return Err("nothing makes the client prompt its agent: write {prompt} where the text goes, or say how it is done, \
@@ -171,12 +189,10 @@ impl Subject {
         for (name, value) in &self.env {
             environment = environment.with(name, places::fill(value, places));
         }
-        let mut words: Vec<String> = self.command.iter().map(|word| places::fill(word, places)).collect();
-        let args = self.args(case, bindings)?;
-        match words.iter().position(|word| word == ARGS) {
-            Some(at) => drop(words.splice(at..=at, args)),
-            None => words.extend(args),
-        }
+        let filled = |words: &[String]| words.iter().map(|word| places::fill(word, places)).collect::<Vec<_>>();
+        let at = self.command.iter().position(|word| word == ARGS);
+        let (before, after) = self.command.split_at(at.unwrap_or(self.command.len()));
+        let words = [filled(before), self.args(case, bindings)?, filled(after.get(1..).unwrap_or_default())].concat();
         let mut words = words.into_iter();
         Ok(Launch {
             program: words.next().unwrap_or_default().into(),

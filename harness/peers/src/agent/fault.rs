@@ -3,35 +3,8 @@
 //! A fault that only changes the spelling of a message is not here; the harness edits messages on
 //! the wire itself.
 
-/// Declares the faults together with their command line names and one-line explanations.
-macro_rules! faults {
-    ($($fault:ident $name:literal $line:literal)*) => {
-        /// One deliberate violation, named after what the agent does wrong.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Fault {
-            $(#[doc = $line] $fault,)*
-        }
-
-        impl Fault {
-            /// Lists every fault.
-            pub const ALL: &'static [Self] = &[$(Self::$fault,)*];
-
-            /// Returns the name used on the command line.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$fault => $name,)* }
-            }
-
-            /// Returns one line that says what the agent does wrong.
-            #[must_use]
-            pub const fn line(self) -> &'static str {
-                match self { $(Self::$fault => $line,)* }
-            }
-        }
-    };
-}
-
 faults! {
+    /// One deliberate violation, named after what the agent does wrong.
     ReadWithoutCapability "read-without-capability" "Sends fs/read_text_file to a client that did not advertise it."
     WriteWithoutCapability "write-without-capability" "Sends fs/write_text_file to a client that did not advertise it."
     TerminalWithoutCapability "terminal-without-capability" "Sends terminal/create to a client that did not advertise it."
@@ -78,12 +51,4 @@ faults! {
     ResumeReplays "resume-replays" "Replays the history on session/resume."
     TextNotReported "text-not-reported" "Ends turns without ever sending an agent message."
     NeverAnswersPrompt "never-answers-prompt" "Plays the turn and never sends its response."
-}
-
-impl Fault {
-    /// Returns the fault with a command line name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|fault| fault.name() == name)
-    }
 }

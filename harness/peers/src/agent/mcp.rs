@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::process::Group;
+use crate::group::Group;
 
 const MCP_VERSION: &str = "2025-06-18";
 /// Time for the handshake; a server that hangs must not hang `session/new`.

@@ -1,7 +1,5 @@
 //! The command line: which features to leave out and which faults to commit.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-
 use super::fault::Fault;
 
 const INTENTS: &str = "\
@@ -38,7 +36,7 @@ pub struct Options {
     #[arg(long)]
     pub require_login: bool,
     /// Commit a deliberate protocol violation; may be given several times
-    #[arg(long = "fault", value_name = "NAME", hide_possible_values = true, value_parser = fault_parser())]
+    #[arg(long = "fault", value_name = "NAME", hide_possible_values = true, value_parser = Fault::parser())]
     pub faults: Vec<Fault>,
     /// Print the names of the faults, each with one line, and exit
     #[arg(long)]
@@ -86,9 +84,4 @@ impl Options {
     pub fn commits(&self, fault: Fault) -> bool {
         self.faults.contains(&fault)
     }
-}
-
-fn fault_parser() -> impl clap::builder::TypedValueParser<Value = Fault> {
-    PossibleValuesParser::new(Fault::ALL.iter().map(|fault| fault.name()))
-        .try_map(|name| Fault::from_name(&name).ok_or("unknown fault"))
 }

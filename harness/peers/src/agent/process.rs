@@ -1,45 +1,14 @@
-//! Child processes of the agent itself: commands without a client terminal, and MCP servers.
-//!
-//! Each child leads a process group, and the whole group ends with it.
+//! Commands that the agent runs itself, for want of a client terminal.
 
 use std::{os::unix::process::ExitStatusExt as _, path::Path, process::Stdio};
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
-    process::{Child, Command},
+    process::Command,
 };
 
 use super::{intent::RunCommand, terminal::Ran};
-
-/// A child that takes its process group along when it is dropped.
-pub(super) struct Group {
-    pub child: Child,
-    id: Option<Pid>,
-}
-
-impl Group {
-    /// Starts a command as the leader of a new group.
-    pub(super) fn start(command: &mut Command) -> std::io::Result<Self> {
-        let child = command.process_group(0).kill_on_drop(true).spawn()?;
-        let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        Ok(Self { child, id })
-    }
-
-    /// Kills what is left of the group.
-    pub(super) fn kill(&self) {
-        if let Some(id) = self.id {
-            // An error means that the group is gone already.
-            let _ = kill_process_group(id, Signal::KILL);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
+use crate::group::Group;
 
 /// Runs a command to its end, or kills it at once if the intent says so.
 pub(super) async fn run(intent: &RunCommand, cwd: &Path) -> Result<Ran, String> {

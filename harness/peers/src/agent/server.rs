@@ -29,10 +29,9 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_millis(500);
 
 /// Runs the agent on stdin and stdout until stdin ends or the process is told to stop.
 #[must_use]
-#[expect(clippy::print_stdout, reason = "the list of faults is what the user asked for")]
 pub fn run(options: Options) -> ExitCode {
     if options.list_faults {
-        Fault::ALL.iter().for_each(|fault| println!("{:28} {}", fault.name(), fault.line()));
+        Fault::print_all();
         return ExitCode::SUCCESS;
     }
     match serve_to_end(Arc::new(options)) {

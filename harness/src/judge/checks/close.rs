@@ -5,9 +5,10 @@ use serde_json::Value;
 use super::common::{LOGIN, NO_METHOD, decide_applicable, note_null, proper};
 use super::support::says_abort;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::Opening;
-use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::conversation::{Decision, Exchange, Opening};
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
 use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("close.implemented", On::Response(implemented)),
@@ -21,6 +22,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("close.frees-resources", On::End(applicable)),
     Check::agent("close.other-sessions-unaffected", On::Response(others_unaffected)),
     Check::agent("close.other-sessions-unaffected", On::End(applicable)),
+    Check::client("close.pending-permissions", On::Call(permissions_answered_first)),
+    Check::client("close.pending-permissions", On::Response(permission_answered)),
+    Check::client("close.pending-permissions", On::End(permissions_passed_over)),
 ];
 
 const CLOSE: &str = "session/close";
@@ -138,5 +142,53 @@ fn others_unaffected(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
         }
         Some(_) if asked.is_none() => ruling.pass(),
         _ => {}
+    }
+}
+
+/// A permission request about the work of a session, as long as the agent has not taken it back.
+fn is_permission(open: &Exchange) -> bool {
+    open.method == "session/request_permission" && !open.deliberate && open.cancel_requested.is_none()
+}
+
+/// Closing ends the work "as if `session/cancel` had been called", and with that "the Client MUST respond to all pending
+/// `session/request_permission` requests with the `cancelled` outcome"; it may do so right before.
+fn permissions_answered_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(id) = call.text("sessionId").filter(|_| call.method == CLOSE) else { return };
+    let turn = moment.talk.session(id).and_then(|session| session.turn.as_ref());
+    if turn.is_some_and(|turn| turn.permission_cancelled.is_some()) {
+        ruling.pass();
+    }
+}
+
+/// As above; the answer comes after the request to close.
+fn permission_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(request) = answer.exchange.filter(|exchange| is_permission(exchange)) else { return };
+    let Some(session) = request.session().and_then(|id| moment.talk.session(id)) else { return };
+    let mut open = moment.talk.open_of(moment.from);
+    let closing = open.find(|open| open.method == CLOSE && open.n > request.n && open.session() == request.session());
+    let seen = || format!("the permission request of a closed session was answered with {}", answer.outcome.describe());
+    match (Decision::of(&request.params, answer.outcome), session.closed, closing) {
+        (Decision::Cancelled, Some(closed), _) if closed > request.n => ruling.pass(),
+        (Decision::Cancelled, _, Some(_)) => ruling.pass(),
+        (_, Some(closed), _) if closed > request.n => ruling.fail(seen(), &[request.n, closed]),
+        (_, _, Some(closing)) => ruling.inconclusive(seen(), &[request.n, closing.n]),
+        _ => {}
+    }
+}
+
+/// As above, for requests that are still open at the end. Only a later answer shows that one was passed over.
+fn permissions_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    for open in talk.open_of(Party::Agent).filter(|open| is_permission(open)) {
+        let session = open.session().and_then(|id| talk.session(id));
+        let Some(closed) = session.and_then(|session| session.closed).filter(|closed| *closed > open.n) else {
+            continue;
+        };
+        let message = "the permission request of a session that was closed was not answered";
+        if talk.answered_after(Party::Client, closed) {
+            ruling.fail(message, &[open.n, closed]);
+        } else {
+            ruling.inconclusive(message, &[open.n, closed]);
+        }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::common::{BAD_PARAMS, NO_METHOD, decide_implemented, mentions, proper};
 use super::modes::decide_anytime;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Exchange, Session};
+use crate::judge::conversation::{Exchange, Session, option_text as text, option_values as values};
 use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
 use crate::judge::ruling::Ruling;
 
@@ -34,21 +34,6 @@ const SET: &str = "session/set_config_option";
 /// The list of options in a result or in an update.
 fn list(value: &Value) -> Option<&Vec<Value>> {
     value.get("configOptions").or_else(|| value.pointer("/update/configOptions"))?.as_array()
-}
-
-fn text<'m>(option: &'m Value, name: &str) -> Option<&'m str> {
-    option.get(name)?.as_str()
-}
-
-/// The values that a select offers, flat or in groups.
-fn values(option: &Value) -> impl Iterator<Item = &str> {
-    let offered = option.get("options").and_then(Value::as_array).into_iter().flatten();
-    let inner = |entry: &'_ Value| entry.get("options").and_then(Value::as_array).is_some();
-    let grouped = offered.clone().filter(move |entry| inner(entry)).flat_map(|group| {
-        let options = group.get("options").and_then(Value::as_array).into_iter().flatten();
-        options.filter_map(|entry| text(entry, "value"))
-    });
-    offered.filter_map(|entry| text(entry, "value")).chain(grouped)
 }
 
 fn ids(options: &[Value]) -> impl Iterator<Item = &str> {

@@ -1,4 +1,4 @@
-//! Areas `content` and `message-id`: the blocks that the agent sends, and which message they belong to.
+//! Areas `content` and `message-id`: the blocks that a party sends, and which message they belong to.
 
 use serde_json::Value;
 
@@ -12,6 +12,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("content.image-data.agent", On::Payload(image_data)),
     Check::agent("content.audio-data.agent", On::Payload(audio_data)),
     Check::agent("content.resource-shape.agent", On::Payload(resource_blob)),
+    Check::client("content.image-data.client", On::Payload(image_data)),
+    Check::client("content.audio-data.client", On::Payload(audio_data)),
+    Check::client("content.resource-shape.client", On::Payload(resource_blob)),
     Check::agent("message-id.groups", On::Update(groups)),
     Check::agent("message-id.unique", On::Update(unique)),
     Check::agent("message-id.consistent", On::Update(consistent)),

@@ -8,7 +8,7 @@ use super::common::{BAD_PARAMS, decide_absolute, decide_applicable, decide_imple
 use super::support::{is_absolute, is_iso8601};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Listing, entries};
-use crate::judge::moment::{Answer, Moment, Outcome, Payload};
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -31,6 +31,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("list.read-only", On::End(applicable)),
     Check::agent("list.params-optional", On::Response(params_optional)),
     Check::agent("list.params-optional", On::End(applicable)),
+    Check::client("list.cwd-absolute", On::Call(filter_absolute)),
+    Check::client("list.cursor-opaque", On::Call(cursor_opaque)),
 ];
 
 const LIST: &str = "session/list";
@@ -201,5 +203,28 @@ fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
         }
         None if matches!(answer.outcome, Outcome::Result(_)) && moment.talk.agent_has(&CAPABILITY) => ruling.pass(),
         _ => {}
+    }
+}
+
+/// The filter by working directory "Must be an absolute path".
+fn filter_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(cwd) = call.text("cwd").filter(|_| call.method == LIST) {
+        ruling.decide(is_absolute(cwd), || format!("the cwd to filter by is `{cwd}`, which is no absolute path"));
+    }
+}
+
+/// "Opaque cursor token from a previous response's `nextCursor` field": as it was received, on this connection.
+fn cursor_opaque(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(cursor) = call.text("cursor").filter(|_| call.method == LIST) else { return };
+    let talk = moment.talk;
+    let last = talk.listing.as_ref().map(|walk| walk.n);
+    if talk.cursors.contains(cursor) {
+        ruling.pass();
+    } else if last.is_some_and(|n| talk.deliberate.contains(&n)) {
+        ruling
+            .inconclusive(format!("the cursor is `{cursor}`, after a page that was wrong on purpose"), last.as_slice());
+    } else if talk.initialize.is_some() {
+        let message = format!("the cursor `{cursor}` is on no page that was answered on this connection");
+        ruling.fail(message, last.as_slice());
     }
 }

@@ -1,5 +1,7 @@
 //! The checks, one file per area of the protocol.
 
+mod addressed;
+mod announced;
 mod auth;
 mod cancel;
 mod cancelreq;
@@ -7,20 +9,24 @@ mod close;
 mod commands;
 mod common;
 mod config;
+mod consent;
 mod content;
 mod delete;
 mod dialogue;
 mod dirs;
 mod elicit;
 mod ext;
+mod form;
 mod fs;
 mod garbage;
 mod gates;
+mod handshake;
 mod init;
 mod jsonrpc;
 mod list;
 mod load;
 mod modes;
+mod opening;
 mod permission;
 mod plan;
 mod prompt;
@@ -28,6 +34,8 @@ mod resume;
 mod schema;
 pub(super) mod script;
 mod session;
+mod settings;
+mod shell;
 mod support;
 mod terminal;
 mod tool;
@@ -45,13 +53,18 @@ pub(super) fn all() -> Vec<Check> {
         schema::CHECKS,
         init::CHECKS,
         gates::CHECKS,
+        handshake::CHECKS,
         auth::CHECKS,
         session::CHECKS,
+        opening::CHECKS,
+        addressed::CHECKS,
+        announced::CHECKS,
         prompt::CHECKS,
         content::CHECKS,
         cancel::CHECKS,
         cancelreq::CHECKS,
         permission::CHECKS,
+        consent::CHECKS,
         plan::CHECKS,
         load::CHECKS,
         resume::CHECKS,
@@ -62,11 +75,14 @@ pub(super) fn all() -> Vec<Check> {
         tool::CHECKS,
         fs::CHECKS,
         terminal::CHECKS,
+        shell::CHECKS,
         modes::CHECKS,
         config::CHECKS,
+        settings::CHECKS,
         commands::CHECKS,
         ext::CHECKS,
         elicit::CHECKS,
+        form::CHECKS,
     ]
     .concat()
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::support::{Finish, late_for};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, Decision, Opening, Session, ToolCall};
-use crate::judge::moment::{Answer, Moment, UpdateSeen};
+use crate::judge::moment::{Answer, CallSeen, Moment, UpdateSeen};
 use crate::judge::ruling::Ruling;
 use crate::requirement::Party;
 
@@ -32,6 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.output-reported", On::Response(output_reported)),
     Check::agent("prompt.update-session-match", On::Update(update_session_match)),
     Check::agent("prompt.cancelled-only-on-cancel", On::Response(cancelled_only_on_cancel)),
+    Check::client("prompt.one-at-a-time", On::Call(one_at_a_time)),
 ];
 
 /// A prompt of nothing but text.
@@ -266,5 +267,27 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
         ruling.inconclusive("the client did something else to the session during the turn", &[n]);
     } else if !elsewhere && !before {
         ruling.fail("the turn ends as cancelled, and the client did not cancel it", &[finish.exchange.n]);
+    }
+}
+
+/// "Once a prompt turn completes, the Client may send another `session/prompt`": a turn that is being cancelled completes
+/// with the answer to its prompt, too. Nobody has to wait for ever for an agent that does not give it.
+fn one_at_a_time(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    /// Longer than agents take to stop what they do.
+    const PATIENCE_US: u64 = 10_000_000;
+    let Some(id) = call.text("sessionId").filter(|_| call.method == "session/prompt") else { return };
+    let Some(session) = moment.talk.session(id) else { return };
+    let cancelled = moment.talk.course.session(id).and_then(|course| course.turn.as_ref()?.at_cancel.as_ref());
+    match &session.turn {
+        None if session.ended.is_some() => ruling.pass(),
+        None => {}
+        Some(turn) if turn.closed.is_some() => {}
+        Some(turn) if moment.talk.deliberate.range(turn.n..).next().is_some() => {
+            ruling.inconclusive("the tester broke the protocol during the turn before", &[turn.n]);
+        }
+        Some(turn) if cancelled.is_some_and(|cancel| moment.us.saturating_sub(cancel.us) > PATIENCE_US) => {
+            ruling.inconclusive("the agent did not answer the prompt that was cancelled", &[turn.n]);
+        }
+        Some(turn) => ruling.fail("the prompt came before the one before it was answered", &[turn.n]),
     }
 }

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::judge::conversation::{Exchange, Session, Turn, TurnCourse};
 use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
-use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 
 /// An answer that arrives so soon after a cancel may have been on its way already.
@@ -34,6 +33,33 @@ pub(super) fn not_base64(text: &str) -> Option<String> {
     }
     let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, config.with_decode_allow_trailing_bits(true));
     engine.decode(text).err().map(|error| error.to_string().to_lowercase())
+}
+
+/// Whether one id is the other in another spelling, as programs make it that do not leave ids alone: in other case, encoded
+/// or decoded as part of a URL, or without what is no letter or digit of ASCII.
+pub(super) fn is_respelt(one: &str, other: &str) -> bool {
+    let bare = |bytes: &[u8]| -> String {
+        bytes
+            .iter()
+            .filter(|byte| byte.is_ascii_alphanumeric())
+            .map(|byte| char::from(byte.to_ascii_lowercase()))
+            .collect()
+    };
+    let forms = |id: &str| [bare(id.as_bytes()), bare(&url_decoded(id))];
+    let others = forms(other);
+    one != other && forms(one).iter().any(|form| !form.is_empty() && others.contains(form))
+}
+
+fn url_decoded(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let digits = tail.get(..2).filter(|digits| first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let code = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(code.unwrap_or(first));
+        rest = if code.is_some() { &tail[2..] } else { tail };
+    }
+    bytes
 }
 
 /// A date of ISO 8601, with or without a time, in the extended or the basic form.
@@ -122,16 +148,28 @@ pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Opti
     moment.talk.course.session(update.session)?.turn.as_ref().filter(|turn| turn.ended.is_some())
 }
 
-/// Whether the agent's output ended right behind the client's line `n`, with nothing else to blame.
+/// Whether the answer to a request may have to wait for others: for a model, a user, or a command that runs.
+pub(super) fn waits_for_others(method: &str) -> bool {
+    matches!(
+        method,
+        "session/prompt"
+            | "authenticate"
+            | "session/request_permission"
+            | "elicitation/create"
+            | "terminal/wait_for_exit"
+    )
+}
+
+/// Whether the party's output ended right behind the other's line `n`, with nothing else to blame.
 pub(super) fn died_after(moment: &Moment<'_>, process: &ProcessEvent, n: usize) -> bool {
     const AT_ONCE_US: u64 = 5_000_000;
     let talk = moment.talk;
-    let last = talk.course.last_line.get(&Party::Client);
+    let last = talk.course.last_line.get(&moment.from.other());
     matches!(process, ProcessEvent::StdoutEnded)
         && talk.shutting_down.is_none()
         && !talk.deliberate.contains(&n)
         && last.is_some_and(|&(last, us)| last == n && moment.us - us < AT_ONCE_US)
-        && talk.open_of(Party::Client).next().is_none()
+        && talk.open_of(moment.from.other()).next().is_none()
 }
 
 #[cfg(test)]
@@ -160,6 +198,17 @@ mod tests {
         assert_eq!(not_base64("iVBORw0KGgo"), None);
         assert!(not_base64("data:image/png;base64,iVBORw0KGgo=").is_some());
         assert!(not_base64("524946460000000057415645").is_some());
+    }
+
+    #[test]
+    fn respelt_ids_are_known_again() {
+        for other in ["sess%20%2FA%C3%A9%2541", "SESS /AÉ%41", "sess+/a%41", " Sess /Aé%41 ", "Sess /AéA"] {
+            assert!(is_respelt("Sess /Aé%41", other), "{other}");
+        }
+        for other in ["Sess /Aé%41", "Sess /Bé%41", "Sess /Aé", "", "%"] {
+            assert!(!is_respelt("Sess /Aé%41", other), "{other}");
+        }
+        assert!(!is_respelt("é", "è"));
     }
 
     #[test]

@@ -21,8 +21,9 @@ impl Conversation {
         if call.method != "session/list" && !call.method.starts_with('_') {
             self.stir();
         }
-        if from == Party::Client && call.id.is_none() {
-            self.last_notification = Some((n, call.method.to_owned()));
+        if call.id.is_none() {
+            self.last_notification.insert(from, (n, call.method.to_owned()));
+            self.told.add(n, from, call.method);
         }
         match (call.id, call.method) {
             (Some(id), method) => {
@@ -35,6 +36,7 @@ impl Conversation {
                     deliberate,
                     cancel_requested: None,
                     turn: self.turn_of(&params),
+                    turn_cancelled: self.cancel_of(&params),
                     params,
                 };
                 self.open_exchange(exchange);
@@ -145,7 +147,12 @@ impl Conversation {
         let id = params.get("sessionId").and_then(Value::as_str);
         let Some(session) = id.and_then(|id| self.sessions.get_mut(id)) else { return };
         match session.turn.as_mut() {
-            Some(turn) => turn.cancelled = turn.cancelled.or(Some(n)),
+            Some(turn) => {
+                turn.cancelled = turn.cancelled.or(Some(n));
+                for exchange in self.open.values_mut().filter(|exchange| exchange.turn == Some(turn.n)) {
+                    exchange.turn_cancelled = exchange.turn_cancelled.or(Some(n));
+                }
+            }
             None => session.idle_cancel = Some(n),
         }
     }
@@ -175,6 +182,7 @@ impl Conversation {
         *self.answers.entry(from).or_default() += 1;
         let latest = self.latest_answered.entry(exchange.from).or_default();
         *latest = exchange.n.max(*latest);
+        self.told.settle(exchange.n, exchange.from);
         if exchange.from == Party::Agent {
             self.note_service_answer(n, &exchange, outcome);
         }
@@ -188,7 +196,7 @@ impl Conversation {
             ("session/new", Outcome::Result(result)) => {
                 if let Some(id) = result.get("sessionId").and_then(Value::as_str) {
                     let mut session = Session::new(Opening::New, n, &exchange.params);
-                    session.learn_state(result);
+                    session.learn_state(n, result);
                     self.sessions.insert(id.to_owned(), session);
                 }
             }
@@ -210,7 +218,7 @@ impl Conversation {
             }
             ("session/set_config_option", Outcome::Result(result)) => {
                 if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
-                    session.learn_state(result);
+                    session.learn_state(n, result);
                 }
             }
             ("session/request_permission", outcome) => self.apply_permission_answer(n, &exchange, outcome),
@@ -261,17 +269,10 @@ impl Conversation {
             return;
         };
         let turn = self.session(session).and_then(|session| Some(session.turn.as_ref()?.n));
-        let terminal = Terminal {
-            session: session.to_owned(),
-            created: n,
-            killed: None,
-            released: None,
-            embedded: None,
-            turn,
-            exited: None,
-            read: None,
-            release_refused: false,
-        };
+        let mut terminal = Terminal::new(session, n);
+        terminal.shares_id = self.terminals.get(id).is_some_and(|other| other.session != session || other.shares_id);
+        terminal.turn = turn;
+        terminal.limit = exchange.params.get("outputByteLimit").and_then(Value::as_u64);
         self.terminals.insert(id.to_owned(), terminal);
     }
 
@@ -297,7 +298,7 @@ impl Conversation {
                     modes.insert("currentModeId".to_owned(), mode);
                 }
             }
-            "config_option_update" => session.learn_state(update.body),
+            "config_option_update" => session.learn_state(n, update.body),
             _ => {}
         }
     }
@@ -327,11 +328,12 @@ impl Conversation {
 
 impl Session {
     /// Takes in modes and options from any object that may carry them.
-    pub(super) fn learn_state(&mut self, value: &Value) {
+    pub(super) fn learn_state(&mut self, n: usize, value: &Value) {
         if let Some(modes) = value.get("modes").filter(|modes| modes.is_object()) {
             self.modes = Some(modes.clone());
         }
         if let Some(options) = value.get("configOptions").and_then(Value::as_array) {
+            self.note_dropped(n, options);
             self.options = Some(options.clone());
         }
     }

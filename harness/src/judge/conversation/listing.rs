@@ -53,6 +53,10 @@ impl Conversation {
                 self.listed.insert(id.to_owned());
             }
         }
+        let sessions = page.get("sessions").and_then(Value::as_array).into_iter().flatten();
+        let text = |entry: &Value, name: &str| Some(entry.get(name)?.as_str()?.to_owned());
+        let cwds = sessions.filter_map(|entry| Some((text(entry, "sessionId")?, text(entry, "cwd")?)));
+        self.listed_cwds.extend(cwds.filter(|(id, _)| self.listed.contains(id)));
         let filter = request.text("cwd").map(str::to_owned);
         self.listing = Some(Listing { n, filter, next, quiet: true, ..walk });
     }

@@ -23,7 +23,7 @@ impl Conversation {
             session.reopened = Some((opening, n));
             session.was_reopened = true;
             session.roots = Session::new(opening, n, &exchange.params).roots;
-            session.learn_state(result);
+            session.learn_state(n, result);
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct Session {
     pub cwd: String,
     /// The roots that the client gave beside it.
     pub roots: Vec<String>,
+    /// How many MCP servers the client named for it.
+    pub mcp_servers: usize,
     /// The event of the `session/load` request that is being answered.
     pub loading: Option<usize>,
     /// The event of the `session/resume` request that is being answered.
@@ -47,6 +49,9 @@ pub struct Session {
     pub modes: Option<Value>,
     /// The last list of config options.
     pub options: Option<Vec<Value>>,
+    /// Options and their values that a list left out which replaced another one: (option, value) → event of that list. The
+    /// option itself stands there with no value.
+    pub dropped: BTreeMap<(String, Option<String>), usize>,
     /// Who uses which message id, in which turn: id → (update variant, number of the prompt).
     pub message_ids: BTreeMap<String, (String, usize)>,
     /// The variant and message id of the last chunk.
@@ -88,6 +93,7 @@ impl Session {
             known,
             cwd: text("cwd"),
             roots,
+            mcp_servers: params.get("mcpServers").and_then(Value::as_array).map_or(0, Vec::len),
             loading: None,
             resuming: None,
             turn: None,
@@ -97,6 +103,7 @@ impl Session {
             tools: BTreeMap::new(),
             modes: None,
             options: None,
+            dropped: BTreeMap::new(),
             message_ids: BTreeMap::new(),
             last_chunk: None,
             finished_messages: BTreeSet::new(),
@@ -110,6 +117,12 @@ impl Session {
             was_reopened: false,
             mode_set: None,
         }
+    }
+
+    /// Whether it is open for the client: it was created here, or a request to load or resume it succeeded.
+    #[must_use]
+    pub fn is_introduced(&self) -> bool {
+        self.opening == Opening::New || self.was_reopened
     }
 
     /// Whether `id` is one of the modes that the agent listed.
@@ -242,7 +255,7 @@ pub enum Decision {
 
 impl Decision {
     /// Reads the answer to a permission request.
-    pub(super) fn of(request: &Value, outcome: Outcome<'_>) -> Self {
+    pub(in crate::judge) fn of(request: &Value, outcome: Outcome<'_>) -> Self {
         let Outcome::Result(result) = outcome else { return Self::Other };
         let chosen = match result.pointer("/outcome/outcome").and_then(Value::as_str) {
             Some("cancelled") => return Self::Cancelled,

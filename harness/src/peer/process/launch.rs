@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use pty_process::Pty;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::peer::process::group::{self, Leader, ProcessGroup};
 use crate::peer::unix as platform;
@@ -83,6 +84,19 @@ pub struct MergedProcess {
     pub group: ProcessGroup,
 }
 
+/// A running child on a terminal of its own.
+pub struct TerminalProcess {
+    /// Reads what the child shows, and writes what is typed.
+    pub terminal: Pty,
+    /// Waits for the child itself.
+    pub leader: Leader,
+    /// Signals the child with all of its group, and kills the group when dropped.
+    pub group: ProcessGroup,
+}
+
+/// Rows and columns of the terminals that programs are started on.
+const TERMINAL_SIZE: (u16, u16) = (24, 80);
+
 impl Launch {
     /// Starts the program with all three streams piped; needs a Tokio runtime.
     ///
@@ -126,6 +140,24 @@ impl Launch {
         Ok(MergedProcess { output, leader, group })
     }
 
+    /// Starts the program on a terminal of its own, as the leader of a session; needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// See [`SpawnError`].
+    pub fn spawn_on_terminal(&self) -> Result<TerminalProcess, SpawnError> {
+        self.check_cwd()?;
+        let failed = |error: pty_process::Error| match error {
+            pty_process::Error::Io(error) => self.error(error),
+            other => self.error(io::Error::other(other)),
+        };
+        let (terminal, screen) = pty_process::open().map_err(failed)?;
+        terminal.resize(pty_process::Size::new(TERMINAL_SIZE.0, TERMINAL_SIZE.1)).map_err(failed)?;
+        let command = pty_process::Command::from(self.command());
+        let child = exclusively(|| command.spawn(screen)).map_err(failed)?;
+        let (leader, group) = self.adopt(child)?;
+        Ok(TerminalProcess { terminal, leader, group })
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(&self.cwd).kill_on_drop(true);
@@ -134,11 +166,16 @@ impl Launch {
     }
 
     fn start(&self, command: &mut Command) -> Result<(Leader, ProcessGroup), SpawnError> {
-        if !self.cwd.is_dir() {
-            return Err(SpawnError::CwdMissing { cwd: self.cwd.clone() });
-        }
+        self.check_cwd()?;
         platform::lead_group(command);
-        let child = exclusively(|| command.spawn()).map_err(|error| self.error(error))?;
+        self.adopt(exclusively(|| command.spawn()).map_err(|error| self.error(error))?)
+    }
+
+    fn check_cwd(&self) -> Result<(), SpawnError> {
+        if self.cwd.is_dir() { Ok(()) } else { Err(SpawnError::CwdMissing { cwd: self.cwd.clone() }) }
+    }
+
+    fn adopt(&self, child: Child) -> Result<(Leader, ProcessGroup), SpawnError> {
         let id = child.id().ok_or_else(|| self.error(io::Error::other("the child has no process id")))?;
         Ok(group::adopt(child, id))
     }

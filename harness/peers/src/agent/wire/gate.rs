@@ -8,11 +8,12 @@ use std::{
     sync::Arc,
 };
 
-use futures::channel::mpsc::UnboundedSender;
 use serde_json::{Map, Value, json};
 
-use super::Wire;
-use crate::agent::{Fault, Options};
+use crate::{
+    agent::{Fault, Options},
+    wire::{self, Inward, Lines, Wire},
+};
 
 const GATED: [Fault; 13] = [
     Fault::CancelAnswered,
@@ -53,8 +54,8 @@ const CAPABILITIES: [&str; 6] = ["fs", "terminal", "session", "auth", "elicitati
 pub(super) struct Gate {
     options: Arc<Options>,
     wire: Wire,
-    inward: Option<UnboundedSender<std::io::Result<Vec<u8>>>>,
-    partial: Vec<u8>,
+    inward: Inward,
+    lines: Lines,
     /// Ids of the agent's own requests, oldest first.
     open_requests: VecDeque<Value>,
     /// Requested protocol version by the id of its initialize.
@@ -66,16 +67,12 @@ pub(super) struct Gate {
 
 impl Gate {
     /// Builds the gate if one of the faults needs it.
-    pub(super) fn new(
-        options: Arc<Options>,
-        wire: Wire,
-        inward: UnboundedSender<std::io::Result<Vec<u8>>>,
-    ) -> Option<Self> {
+    pub(super) fn new(options: Arc<Options>, wire: Wire, inward: Inward) -> Option<Self> {
         GATED.iter().any(|fault| options.commits(*fault)).then(|| Self {
             options,
             wire,
-            inward: Some(inward),
-            partial: Vec::new(),
+            inward,
+            lines: Lines::default(),
             open_requests: VecDeque::new(),
             versions: HashMap::new(),
             prompt: None,
@@ -83,59 +80,8 @@ impl Gate {
         })
     }
 
-    /// Takes bytes from stdin; answers whether the SDK still listens.
-    pub(super) fn incoming(&mut self, bytes: &[u8]) -> bool {
-        self.partial.extend_from_slice(bytes);
-        while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.partial.drain(..=end).collect();
-            match serde_json::from_slice(&line) {
-                Ok(message @ Value::Object(_)) => self.admit(message),
-                _ if self.commits(Fault::EndOnBadInput) => {
-                    self.close();
-                    return false;
-                }
-                _ => self.pass(line),
-            }
-        }
-        self.inward.as_ref().is_some_and(|inward| !inward.is_closed())
-    }
-
-    /// Notes the end of stdin.
-    pub(super) fn close(&mut self) {
-        self.inward = None;
-    }
-
-    /// Looks at a line that the SDK writes.
-    pub(super) fn outgoing(&mut self, line: Vec<u8>) -> Vec<u8> {
-        let Ok(mut message) = serde_json::from_slice::<Value>(&line) else { return line };
-        if message.get("method").is_some() {
-            self.open_requests.extend(message.get("id").cloned());
-            return line;
-        }
-        let id = message.get("id").cloned().unwrap_or_default();
-        if self.prompt.as_ref() == Some(&id) {
-            self.prompt = None;
-            let held = std::mem::take(&mut self.held);
-            held.into_iter().for_each(|message| self.admit(message));
-        }
-        match self.versions.remove(&id.to_string()) {
-            Some(version) if message["result"].is_object() && self.commits(Fault::EchoVersion) => {
-                message["result"]["protocolVersion"] = version;
-                format!("{message}\n").into_bytes()
-            }
-            _ => line,
-        }
-    }
-
     fn commits(&self, fault: Fault) -> bool {
         self.options.commits(fault)
-    }
-
-    fn pass(&self, line: Vec<u8>) {
-        if let Some(inward) = &self.inward {
-            // A closed receiver means that the agent ends.
-            let _ = inward.unbounded_send(Ok(line));
-        }
     }
 
     fn admit(&mut self, mut message: Value) {
@@ -154,7 +100,7 @@ impl Gate {
             (Some(method), None) => self.answer_notification(&method),
             _ => {}
         }
-        self.pass(format!("{message}\n").into_bytes());
+        self.inward.pass(format!("{message}\n").into_bytes());
     }
 
     /// Decides whether a request reaches the SDK.
@@ -211,6 +157,47 @@ impl Gate {
         } else if self.commits(Fault::AnswerNotifications) {
             let error = json!({"code": -32601, "message": "Method not found", "data": method});
             self.wire.write(&json!({"jsonrpc": "2.0", "id": null, "error": error}));
+        }
+    }
+}
+
+impl wire::Gate for Gate {
+    fn incoming(&mut self, bytes: &[u8]) -> bool {
+        for line in self.lines.push(bytes) {
+            match serde_json::from_slice(&line) {
+                Ok(message @ Value::Object(_)) => self.admit(message),
+                _ if self.commits(Fault::EndOnBadInput) => {
+                    self.close();
+                    return false;
+                }
+                _ => self.inward.pass(line),
+            }
+        }
+        self.inward.is_open()
+    }
+
+    fn close(&mut self) {
+        self.inward.close();
+    }
+
+    fn outgoing(&mut self, line: Vec<u8>) -> Vec<u8> {
+        let Ok(mut message) = serde_json::from_slice::<Value>(&line) else { return line };
+        if message.get("method").is_some() {
+            self.open_requests.extend(message.get("id").cloned());
+            return line;
+        }
+        let id = message.get("id").cloned().unwrap_or_default();
+        if self.prompt.as_ref() == Some(&id) {
+            self.prompt = None;
+            let held = std::mem::take(&mut self.held);
+            held.into_iter().for_each(|message| self.admit(message));
+        }
+        match self.versions.remove(&id.to_string()) {
+            Some(version) if message["result"].is_object() && self.commits(Fault::EchoVersion) => {
+                message["result"]["protocolVersion"] = version;
+                format!("{message}\n").into_bytes()
+            }
+            _ => line,
         }
     }
 }

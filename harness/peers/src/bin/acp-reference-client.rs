@@ -1,0 +1,9 @@
+//! The reference client: a conforming ACP v1 client without a user interface, which does what its options and acts say.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    acp_conformance_peers::client::run(acp_conformance_peers::client::Options::parse())
+}

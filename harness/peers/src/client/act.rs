@@ -1,0 +1,102 @@
+//! What a user does, as read from a line of standard input.
+
+use serde::Deserialize;
+
+/// One act of the user.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "act", rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub(super) enum Act {
+    /// Says something to the agent in the current session.
+    Prompt {
+        text: String,
+        #[serde(default)]
+        attach: Vec<Attachment>,
+    },
+    /// Stops the running turn of the current session.
+    Cancel,
+    /// Opens a further session, which becomes the current one.
+    NewSession,
+    Load {
+        session_id: String,
+    },
+    Resume {
+        session_id: String,
+    },
+    Close {
+        session_id: String,
+    },
+    Delete {
+        session_id: String,
+    },
+    /// Makes an open session the current one.
+    Switch {
+        session_id: String,
+    },
+    /// Looks at all pages of the list of sessions.
+    List,
+    SetMode {
+        mode_id: String,
+    },
+    SetOption {
+        config_id: String,
+        value: OptionValue,
+    },
+    /// Runs a slash command.
+    Command {
+        name: String,
+        input: Option<String>,
+    },
+    Authenticate {
+        method_id: String,
+    },
+    Logout,
+    /// Gives up the open prompt of the current session by `$/cancel_request`.
+    CancelRequest,
+    /// Answers the oldest open permission request.
+    Decide {
+        option_id: String,
+    },
+    /// Ends the client.
+    Quit,
+}
+
+/// What can come with the text of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Attachment {
+    Image,
+    Audio,
+    /// A file, as a whole if the agent takes it.
+    File,
+    /// A file, only named.
+    Mention,
+}
+
+/// The new value of a config option.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum OptionValue {
+    Flag(bool),
+    Choice(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_acts_as_the_contract_spells_them() {
+        let act = |line: &str| serde_json::from_str::<Act>(line).expect(line);
+        let attach = vec![Attachment::Image, Attachment::Mention];
+        assert_eq!(
+            act(r#"{"act":"prompt","text":"hi","attach":["image","mention"]}"#),
+            Act::Prompt { text: "hi".into(), attach }
+        );
+        assert_eq!(act(r#"{"act":"cancel-request"}"#), Act::CancelRequest);
+        assert_eq!(act(r#"{"act":"load","sessionId":"s 1"}"#), Act::Load { session_id: "s 1".into() });
+        let value = OptionValue::Flag(true);
+        let set = Act::SetOption { config_id: "v".into(), value };
+        assert_eq!(act(r#"{"act":"set-option","configId":"v","value":true}"#), set);
+        assert!(serde_json::from_str::<Act>(r#"{"act":"dance"}"#).is_err());
+    }
+}

@@ -1,0 +1,112 @@
+//! The content of prompts, as far as the agent takes it.
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use agent_client_protocol::v1::schema::{
+    AudioContent, ContentBlock, EmbeddedResource, EmbeddedResourceResource, ImageContent, PromptCapabilities,
+    ResourceLink, TextResourceContents,
+};
+
+use super::{Fault, act::Attachment, output::log, session::Session, state::Client};
+
+/// A picture of one pixel.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=";
+
+/// A sound without samples.
+const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
+
+/// The file that is attached if the session's directory has none.
+const NOTE: (&str, &str) = ("note.txt", "A note.\n");
+
+/// A file that goes with a prompt.
+struct Attached {
+    name: String,
+    uri: String,
+    text: String,
+}
+
+/// Builds the content of a prompt; what the agent cannot take is left out with a word on stderr.
+pub(super) fn prompt(client: &Client, session: &Session, text: String, attach: &[Attachment]) -> Vec<ContentBlock> {
+    let mut takes = client.agent().capabilities.prompt_capabilities.clone();
+    takes.image |= client.commits(Fault::ImageRegardless);
+    takes.audio |= client.commits(Fault::AudioRegardless);
+    takes.embedded_context |= client.commits(Fault::EmbeddedRegardless);
+    takes.embedded_context &= !client.commits(Fault::NeverEmbeds);
+    let attached = attach.iter().filter_map(|attachment| block(*attachment, &takes, &session.cwd));
+    std::iter::once(ContentBlock::from(text)).chain(attached).collect()
+}
+
+fn block(attachment: Attachment, takes: &PromptCapabilities, cwd: &Path) -> Option<ContentBlock> {
+    match attachment {
+        Attachment::Image if takes.image => Some(ContentBlock::Image(ImageContent::new(PNG, "image/png"))),
+        Attachment::Audio if takes.audio => Some(ContentBlock::Audio(AudioContent::new(WAV, "audio/wav"))),
+        Attachment::Image => left_out("image"),
+        Attachment::Audio => left_out("audio"),
+        Attachment::File if takes.embedded_context => {
+            let file = file_in(cwd);
+            let contents = TextResourceContents::new(file.text, file.uri).mime_type("text/plain".to_owned());
+            let resource = EmbeddedResourceResource::TextResourceContents(contents);
+            Some(ContentBlock::Resource(EmbeddedResource::new(resource)))
+        }
+        Attachment::File | Attachment::Mention => {
+            let file = file_in(cwd);
+            Some(ContentBlock::ResourceLink(ResourceLink::new(file.name, file.uri).mime_type("text/plain".to_owned())))
+        }
+    }
+}
+
+fn left_out(what: &str) -> Option<ContentBlock> {
+    log(&format!("{what} left out of the prompt: the agent does not take it"));
+    None
+}
+
+/// Picks the first text file of a directory, or makes one up.
+fn file_in(cwd: &Path) -> Attached {
+    let mut paths: Vec<_> = fs::read_dir(cwd).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let found = paths.into_iter().filter(|path| path.is_file()).find_map(|path| {
+        let text = fs::read_to_string(&path).ok()?;
+        Some((path, text))
+    });
+    let (path, text) = found.unwrap_or_else(|| (cwd.join(NOTE.0), NOTE.1.to_owned()));
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Attached { name, uri: file_uri(&path), text }
+}
+
+/// Writes a path as a URI, with everything escaped that is not plain.
+fn file_uri(path: &Path) -> String {
+    let mut uri = String::from("file://");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
+            uri.push(char::from(*byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(uri, "%{byte:02X}");
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_follows_the_capabilities() {
+        let cwd = Path::new("/nowhere at all");
+        let none = PromptCapabilities::new();
+        let all = PromptCapabilities::new().image(true).audio(true).embedded_context(true);
+        assert!(block(Attachment::Image, &none, cwd).is_none());
+        assert!(block(Attachment::Audio, &none, cwd).is_none());
+        assert!(matches!(block(Attachment::File, &none, cwd), Some(ContentBlock::ResourceLink(_))));
+        assert!(matches!(block(Attachment::Image, &all, cwd), Some(ContentBlock::Image(_))));
+        assert!(matches!(block(Attachment::Audio, &all, cwd), Some(ContentBlock::Audio(_))));
+        assert!(matches!(block(Attachment::File, &all, cwd), Some(ContentBlock::Resource(_))));
+        assert!(matches!(block(Attachment::Mention, &all, cwd), Some(ContentBlock::ResourceLink(_))));
+    }
+
+    #[test]
+    fn uris_are_escaped() {
+        assert_eq!(file_uri(Path::new("/a b/\u{e9}")), "file:///a%20b/%C3%A9");
+    }
+}

@@ -1,0 +1,153 @@
+//! The command line: the agent, what its user wants, and which features to leave out or to break.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol::v1::schema::McpServer;
+use serde_json::{Value, json};
+
+use super::fault::Fault;
+
+const ACTS: &str = "\
+Acts, one JSON object a line on standard input with --acts:
+  {\"act\":\"prompt\",\"text\":\"hi\",\"attach\":[\"image\",\"audio\",\"file\",\"mention\"]}
+  {\"act\":\"cancel\"}  {\"act\":\"cancel-request\"}  {\"act\":\"new-session\"}  {\"act\":\"list\"}
+  {\"act\":\"load\",\"sessionId\":\"s\"}, and so resume, close, delete and switch
+  {\"act\":\"set-mode\",\"modeId\":\"ask\"}  {\"act\":\"set-option\",\"configId\":\"model\",\"value\":\"fast\"}
+  {\"act\":\"command\",\"name\":\"plan\",\"input\":\"tests\"}  {\"act\":\"decide\",\"optionId\":\"allow\"}
+  {\"act\":\"authenticate\",\"methodId\":\"login\"}  {\"act\":\"logout\"}  {\"act\":\"quit\"}";
+
+/// Raw arguments of `acp-reference-client`.
+#[derive(Debug, clap::Parser)]
+#[command(
+    name = "acp-reference-client",
+    version,
+    about = "A conforming ACP v1 client without a user interface",
+    after_help = ACTS
+)]
+pub struct Options {
+    /// Prompts to give to the agent, one after the other
+    #[arg(long = "prompt", value_name = "TEXT")]
+    pub prompts: Vec<String>,
+    /// Read acts from standard input after the prompts
+    #[arg(long)]
+    pub acts: bool,
+    /// Working directory of the sessions
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub cwd: PathBuf,
+    /// What the user says to permission requests and forms
+    #[arg(long, value_enum, default_value_t)]
+    pub permission: Permission,
+    /// MCP servers as in session/new, as a JSON list
+    #[arg(long, value_name = "JSON", value_parser = mcp_servers, default_value = "[]")]
+    pub mcp_servers: McpServers,
+    /// Additional directories of the sessions, as a JSON list of paths
+    #[arg(long, value_name = "JSON", value_parser = directories, default_value = "[]")]
+    pub directories: Directories,
+    /// Features to leave out: neither advertised nor served
+    #[arg(long, value_enum, value_name = "FEATURE", value_delimiter = ',')]
+    pub without: Vec<Feature>,
+    /// Commit a deliberate protocol violation; may be given several times
+    #[arg(long = "fault", value_name = "NAME", hide_possible_values = true, value_parser = Fault::parser())]
+    pub faults: Vec<Fault>,
+    /// Print the names of the faults, each with one line, and exit
+    #[arg(long)]
+    pub list_faults: bool,
+    /// Command that starts the agent
+    #[arg(last = true, required_unless_present = "list_faults", value_name = "AGENT")]
+    pub agent: Vec<String>,
+}
+
+/// What the user says to a permission request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Permission {
+    /// The first option that allows.
+    #[default]
+    Allow,
+    /// The first option that rejects.
+    Reject,
+    /// Nothing: the request stays open until the act `decide`.
+    Hold,
+}
+
+/// An optional part of the protocol that the client can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Feature {
+    /// `fs/read_text_file`.
+    FsRead,
+    /// `fs/write_text_file`.
+    FsWrite,
+    /// All `terminal/*` methods.
+    Terminal,
+    /// `elicitation/create` in every mode.
+    Elicitation,
+    /// `elicitation/create` with a form.
+    ElicitationForm,
+    /// `elicitation/create` with a URL.
+    ElicitationUrl,
+    /// Boolean config options.
+    ConfigBoolean,
+}
+
+/// The value of `--mcp-servers`.
+#[derive(Debug, Clone, Default)]
+pub struct McpServers(pub Vec<McpServer>);
+
+/// The value of `--directories`.
+#[derive(Debug, Clone, Default)]
+pub struct Directories(pub Vec<PathBuf>);
+
+impl Options {
+    /// Tells whether a feature is advertised and served.
+    #[must_use]
+    pub fn with(&self, feature: Feature) -> bool {
+        let is_mode = matches!(feature, Feature::ElicitationForm | Feature::ElicitationUrl);
+        let whole = if is_mode { Feature::Elicitation } else { feature };
+        !self.without.contains(&feature) && !self.without.contains(&whole)
+    }
+
+    /// Tells whether a fault is to be committed.
+    #[must_use]
+    pub fn commits(&self, fault: Fault) -> bool {
+        self.faults.contains(&fault)
+    }
+
+    /// Makes the paths absolute.
+    pub(super) fn with_absolute_paths(mut self) -> std::io::Result<Self> {
+        let here = std::env::current_dir()?;
+        let absolute = |path: &Path| here.join(path).components().collect::<PathBuf>();
+        self.cwd = absolute(&self.cwd);
+        self.directories.0 = self.directories.0.iter().map(|path| absolute(path)).collect();
+        Ok(self)
+    }
+}
+
+fn directories(text: &str) -> Result<Directories, serde_json::Error> {
+    serde_json::from_str(text).map(Directories)
+}
+
+fn mcp_servers(text: &str) -> Result<McpServers, serde_json::Error> {
+    let mut entries: Vec<Value> = serde_json::from_str(text)?;
+    entries.iter_mut().for_each(fill_in);
+    entries.into_iter().map(serde_json::from_value).collect::<Result<_, _>>().map(McpServers)
+}
+
+/// Adds the lists that a user may leave out but the protocol wants.
+fn fill_in(entry: &mut Value) {
+    let names: &[&str] = if entry.get("url").is_some() { &["headers"] } else { &["args", "env"] };
+    let Some(members) = entry.as_object_mut() else { return };
+    for name in names {
+        members.entry(*name).or_insert_with(|| json!([]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_servers_may_be_left_out() {
+        let servers = mcp_servers(r#"[{"name":"a","command":"/bin/a"},{"type":"http","name":"b","url":"http://b"}]"#);
+        let McpServers(servers) = servers.expect("both are complete then");
+        assert!(matches!(servers[..], [McpServer::Stdio(_), McpServer::Http(_)]));
+    }
+}

@@ -1,0 +1,44 @@
+//! What the client prints: the agent's words on stdout, its own on stderr.
+
+use std::{
+    io::Write as _,
+    sync::{Mutex, PoisonError},
+};
+
+/// Writes one line to stderr.
+#[expect(clippy::print_stderr, reason = "stderr is where the client talks about itself")]
+pub(super) fn log(line: &str) {
+    eprintln!("acp-reference-client: {line}");
+}
+
+/// Stdout, with the knowledge whether a line is open.
+#[derive(Debug, Default)]
+pub(super) struct Printer {
+    line_is_open: Mutex<bool>,
+}
+
+impl Printer {
+    /// Prints text as it is.
+    pub(super) fn print(&self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let mut line_is_open = self.line_is_open.lock().unwrap_or_else(PoisonError::into_inner);
+        *line_is_open = !text.ends_with('\n');
+        write(text);
+    }
+
+    /// Ends the line, if one is open.
+    pub(super) fn end_line(&self) {
+        let mut line_is_open = self.line_is_open.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut *line_is_open) {
+            write("\n");
+        }
+    }
+}
+
+fn write(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    // Nobody who closed stdout wants to read this.
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}

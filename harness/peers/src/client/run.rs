@@ -1,0 +1,155 @@
+//! Start and end of the client.
+
+use std::{
+    pin::pin,
+    process::{ExitCode, ExitStatus},
+    sync::Arc,
+    time::Duration,
+};
+
+use agent_client_protocol::{
+    Agent, Client as ClientRole, Error, on_receive_notification, on_receive_request,
+    v1::{
+        ConnectionTo,
+        schema::{AgentNotification, AgentRequest},
+    },
+};
+
+use super::{
+    Fault, Options, lifecycle,
+    output::log,
+    process::AgentProcess,
+    serve,
+    state::{Client, describe},
+    update,
+    user::{self, Acts},
+    wire,
+};
+
+/// Time for the output of an agent that has ended to end as well.
+const HELD_OPEN: Duration = Duration::from_secs(1);
+
+/// Time for the user to see that the agent has gone, and for its exit status to come.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// Runs the client until its user has nothing more to do, or it cannot go on.
+#[must_use]
+pub fn run(options: Options) -> ExitCode {
+    if options.list_faults {
+        Fault::print_all();
+        return ExitCode::SUCCESS;
+    }
+    match run_to_end(options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(reason) => {
+            log(&reason);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the client; the result tells whether all went well.
+fn run_to_end(options: Options) -> Result<bool, String> {
+    let options = options.with_absolute_paths().map_err(|error| format!("no working directory: {error}"))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let ended = runtime.block_on(connect(options));
+    // Does not wait for threads that still read from a pipe.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn connect(options: Options) -> Result<bool, String> {
+    let (mut process, pipes) =
+        AgentProcess::start(&options).map_err(|error| format!("the agent cannot be started: {error}"))?;
+    let (transport, wire) = wire::open(&options, pipes);
+    let acts = Acts::open(&options);
+    let client = Arc::new(Client::new(options));
+    let (requests, notifications, foreground) = (Arc::clone(&client), Arc::clone(&client), Arc::clone(&client));
+    let served = ClientRole
+        .v1()
+        .name("acp-reference-client")
+        .on_receive_request(
+            async move |request: AgentRequest, responder, _: ConnectionTo<Agent>| {
+                serve::handle(&requests, request, responder)
+            },
+            on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |notification: AgentNotification, _: ConnectionTo<Agent>| {
+                update::note(&notifications, notification);
+                Ok(())
+            },
+            on_receive_notification!(),
+        )
+        .connect_with(transport, async |connection| {
+            foreground.set_connection(connection.clone());
+            let end = live(&foreground, acts, &connection, &mut process).await;
+            lifecycle::shut_down(&foreground).await;
+            Ok::<_, Error>(end)
+        })
+        .await;
+    wire.drain();
+    wire.close();
+    process.end().await;
+    client.printer.end_line();
+    served.map_err(|error| format!("the connection failed: {}", describe(&error)))??;
+    Ok(!client.has_failed())
+}
+
+/// Does what the user wants until that is done, or cannot be done any more.
+async fn live(
+    client: &Arc<Client>,
+    acts: Acts,
+    connection: &ConnectionTo<Agent>,
+    process: &mut AgentProcess,
+) -> Result<(), String> {
+    let mut user = pin!(user::run(client, acts));
+    let end = tokio::select! {
+        biased;
+        end = &mut user => Some(end),
+        reason = client.death() => return Err(reason),
+        () = told_to_stop() => return Err("told to stop".to_owned()),
+        () = gone(connection, process) => None,
+    };
+    let end = match end {
+        Some(end) => Some(end),
+        // What the agent said before it went may be all that the user waits for.
+        None => tokio::time::timeout(LAST_WORDS, user).await.ok(),
+    };
+    match end {
+        Some(Ok(())) if !(client.has_failed() && connection.is_incoming_closed()) => return Ok(()),
+        Some(Err(reason)) if !connection.is_incoming_closed() => return Err(reason),
+        _ => {}
+    }
+    let status = tokio::time::timeout(LAST_WORDS, process.ended()).await.ok().flatten();
+    Err(format!("the agent broke off early: {}", told(status)))
+}
+
+/// Waits until nothing more can come from the agent.
+async fn gone(connection: &ConnectionTo<Agent>, process: &mut AgentProcess) {
+    tokio::select! {
+        () = connection.incoming_closed() => {}
+        _ = process.ended() => {
+            // The last messages may still be in the pipe, and a child of the agent may hold that open for ever.
+            let _ = tokio::time::timeout(HELD_OPEN, connection.incoming_closed()).await;
+        }
+    }
+}
+
+fn told(status: Option<ExitStatus>) -> String {
+    status.map_or_else(|| "it closed its output".to_owned(), |status| status.to_string())
+}
+
+async fn told_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

@@ -1,0 +1,34 @@
+//! The agent's notifications, at any time.
+
+use agent_client_protocol::v1::schema::{AgentNotification, ContentBlock, SessionNotification, SessionUpdate};
+
+use super::{Fault, state::Client};
+
+/// Takes a notification in; unknown ones never come here.
+pub(super) fn note(client: &Client, notification: AgentNotification) {
+    if let AgentNotification::SessionNotification(update) = notification {
+        take(client, update);
+    }
+}
+
+fn take(client: &Client, notification: SessionNotification) {
+    let Some(session) = client.session(&notification.session_id) else { return };
+    match notification.update {
+        SessionUpdate::AgentMessageChunk(chunk) => {
+            if let ContentBlock::Text(text) = chunk.content {
+                client.printer.print(&text.text);
+            }
+        }
+        SessionUpdate::CurrentModeUpdate(update) => {
+            session.change(|choices| {
+                if let Some(modes) = &mut choices.modes {
+                    modes.current_mode_id = update.current_mode_id;
+                }
+            });
+        }
+        SessionUpdate::ConfigOptionUpdate(update) if !client.commits(Fault::ConfigUpdateIgnored) => {
+            session.change(|choices| choices.options = Some(update.config_options));
+        }
+        _ => {}
+    }
+}

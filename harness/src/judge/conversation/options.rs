@@ -1,0 +1,47 @@
+//! The config options of a session, and which of them a later list left out.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::session::Session;
+
+/// The bound on the options and values that are remembered after they were left out.
+const MOST_DROPPED: usize = 4096;
+
+/// A string member of an option.
+pub fn option_text<'m>(option: &'m Value, name: &str) -> Option<&'m str> {
+    option.get(name)?.as_str()
+}
+
+/// The values that a select offers, flat or in groups.
+pub fn option_values(option: &Value) -> impl Iterator<Item = &str> {
+    let offered = option.get("options").and_then(Value::as_array).into_iter().flatten();
+    let inner = |entry: &'_ Value| entry.get("options").and_then(Value::as_array).is_some();
+    let grouped = offered.clone().filter(move |entry| inner(entry)).flat_map(|group| {
+        let options = group.get("options").and_then(Value::as_array).into_iter().flatten();
+        options.filter_map(|entry| option_text(entry, "value"))
+    });
+    offered.filter_map(|entry| option_text(entry, "value")).chain(grouped)
+}
+
+/// Each option by itself and with each of its values.
+fn choices(options: &[Value]) -> BTreeSet<(String, Option<String>)> {
+    let of = |option: &Value| {
+        let id = option_text(option, "id").unwrap_or_default().to_owned();
+        let values: Vec<_> = option_values(option).map(|value| (id.clone(), Some(value.to_owned()))).collect();
+        std::iter::once((id, None)).chain(values).collect::<Vec<_>>()
+    };
+    options.iter().flat_map(of).collect()
+}
+
+impl Session {
+    /// Notes what a new list leaves out of the one before it; a client may still be choosing from that.
+    pub(super) fn note_dropped(&mut self, n: usize, now: &[Value]) {
+        let Some(before) = &self.options else { return };
+        let (before, now) = (choices(before), choices(now));
+        self.dropped.retain(|choice, _| !now.contains(choice));
+        let room = MOST_DROPPED.saturating_sub(self.dropped.len());
+        self.dropped.extend(before.difference(&now).take(room).map(|choice| (choice.clone(), n)));
+    }
+}

@@ -1,0 +1,269 @@
+//! Lowers a profile to plain data, and finds all of its mistakes on the way.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+use super::file::{MeansFile, ProfileFile, SettingsFile};
+use super::means::place_help;
+use super::{Controls, Means, Profile, Setting, places};
+use crate::case::{ACTS, INTENTS, LimitOverrides, limits};
+use crate::diagnostic::{self, Diagnostic, did_you_mean, nearest};
+use crate::document::{Document, Spot};
+use crate::requirement::{Catalogue, Party};
+use crate::source::Span;
+
+/// Lowers a file whose structure is right. There is a profile only if there is no error.
+pub(super) fn lower(file: ProfileFile, document: &Document) -> (Option<Profile>, Vec<Diagnostic>) {
+    let root = Spot::root(document);
+    let mut problems = Vec::new();
+    problems.extend(misplaced_keys(&root, file.kind));
+    paths(&root, &file, &mut problems);
+    start_places(&root, &file, &mut problems);
+    for intent in file.prompts.keys().filter(|intent| !INTENTS.contains(&intent.as_str())) {
+        let spot = root.down("prompts").down(intent);
+        let problem = spot.key_error("profile::unknown-intent", format!("unknown intent `{intent}`"));
+        problems.push(problem.maybe_help(did_you_mean(intent, "the intents are", &INTENTS)));
+    }
+    for (id, reason) in &file.expected {
+        problems.extend(expectation(&root.down("expected").down(id), file.kind, id, reason));
+    }
+    let terminal = file.terminal.unwrap_or(false);
+    let controls = Controls {
+        acts: acts(&root.down("acts"), file.acts, terminal, &mut problems),
+        settings: settings(&root.down("settings"), file.settings, &mut problems),
+        agent_name: file.agent_name,
+        terminal,
+        exit_codes: exit_codes(&root.down("exit-codes"), file.exit_codes, &mut problems),
+    };
+    let profile = Profile {
+        name: file.name,
+        kind: file.kind,
+        title: file.title,
+        homepage: file.homepage,
+        install: file.install,
+        command: file.command,
+        env: file.env,
+        home: file.home,
+        limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
+        prompts: file.prompts,
+        expected: file.expected,
+        controls,
+    };
+    diagnostic::sort(&mut problems);
+    let sound = !problems.iter().any(Diagnostic::is_error);
+    (sound.then_some(profile), problems)
+}
+
+/// Complains about keys that are for the profiles of the other side.
+fn misplaced_keys(root: &Spot<'_>, kind: Party) -> Vec<Diagnostic> {
+    let foreign: &[&str] = match kind {
+        Party::Agent => &["agent-name", "terminal", "settings", "acts", "exit-codes"],
+        Party::Client => &["prompts"],
+    };
+    let given = foreign.iter().map(|key| (key, root.down(key))).filter(|(_, spot)| spot.value().is_some());
+    let problem = |(key, spot): (&&str, Spot<'_>)| {
+        let message = format!("`{key}` is for {}, and this is the profile of {}", article(kind.other()), article(kind));
+        let help = match kind {
+            Party::Agent => format!("leave it out, or write `kind = \"{}\"`", kind.other()),
+            Party::Client => "what the user says stands in the cases; how it is said, in `[acts]`".to_owned(),
+        };
+        spot.key_error("profile::misplaced-key", message).help(help)
+    };
+    given.map(problem).collect()
+}
+
+/// Checks the names of the files of HOME, and that of the agent.
+fn paths(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnostic>) {
+    for path in file.home.keys() {
+        if path.is_empty() || !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
+            let problem =
+                root.down("home").down(path).key_error("profile::path", format!("`{path}` is not a path below HOME"));
+            problems.push(problem.help("write a relative path without `..`, such as `.config/agent.json`"));
+        }
+    }
+    if let Some(name) = &file.agent_name {
+        let mut parts = Path::new(name).components();
+        let single = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
+        if !single || name.ends_with('/') {
+            let problem = root.down("agent-name").error("profile::path", format!("`{name}` is not the name of a file"));
+            problems.push(problem.help("the harness chooses the folder, which is `{agent_dir}`"));
+        }
+    }
+}
+
+/// Checks the places in the command, the environment and the files of HOME, and that a client is given its agent.
+fn start_places(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnostic>) {
+    let known = places::of_a_start(file.kind);
+    let command = root.down("command");
+    let is_args = |word: &str| file.kind == Party::Client && word == format!("{{{}}}", places::ARGS);
+    for (i, word) in file.command.iter().enumerate().filter(|(_, word)| !is_args(word)) {
+        problems.extend(unknown_places(&command.down(i), word, &known));
+    }
+    let mut args = file.command.iter().enumerate().filter(|(_, word)| is_args(word)).map(|(i, _)| command.down(i));
+    if let (Some(first), Some(second)) = (args.next(), args.next()) {
+        let problem = second.error("profile::args", "`{args}` stands twice");
+        problems.push(problem.also(first.source(), first.span(), "first here").help("keep one of the two"));
+    }
+    for (name, value) in &file.env {
+        problems.extend(unknown_places(&root.down("env").down(name), value, &known));
+    }
+    for (path, text) in &file.home {
+        // A file has a language of its own, which may use braces; only what is nearly a place is suspicious.
+        let near = |word: &&str| nearest(word, known.iter().map(String::as_str)).is_some();
+        let suspicious = unfit(text, &known).filter(near);
+        problems.extend(suspicious.map(|word| unknown_place(&root.down("home").down(path), word, &known).warning()));
+    }
+    if file.kind == Party::Client && !names_its_agent(file) {
+        let problem = command.error("profile::no-agent", "nothing tells the client what its agent is");
+        problems.push(problem.help(
+            "write `{agent}` where the path of the agent's program stands: in `command`, `[env]` or `[home]`; \
+             `{agent_dir}` is its folder, and `{agent_json}` an entry for a list of agents",
+        ));
+    }
+}
+
+/// Whether some text has a place for the agent, or one that was meant to be.
+fn names_its_agent(file: &ProfileFile) -> bool {
+    let mut texts = file.command.iter().chain(file.env.values()).chain(file.home.values());
+    let meant = |word: &str| places::AGENT.contains(&word) || nearest(word, places::AGENT).is_some();
+    texts.any(|text| places::words(text).any(meant))
+}
+
+/// How each act is done.
+fn acts(
+    spot: &Spot<'_>,
+    acts: BTreeMap<String, MeansFile>,
+    terminal: bool,
+    problems: &mut Vec<Diagnostic>,
+) -> BTreeMap<String, Means> {
+    let mut lowered = BTreeMap::new();
+    let names = ACTS.map(|(name, _)| name);
+    for (act, means) in acts {
+        let here = spot.down(&act);
+        if !names.contains(&act.as_str()) {
+            let problem = here.key_error("profile::unknown-act", format!("unknown act `{act}`"));
+            problems.push(problem.maybe_help(did_you_mean(&act, "the acts are", &names)));
+            continue;
+        }
+        if means.keys.is_some() && !terminal {
+            let problem = here.down("keys").key_error("profile::keys", "the client has no terminal to type on");
+            problems.push(problem.help("add `terminal = true` above the tables, or use another of the means"));
+        }
+        let known = places::of_an_act(&act);
+        for (key, text) in [("line", &means.line), ("keys", &means.keys), ("person", &means.person)] {
+            let text = text.as_deref().unwrap_or_default();
+            problems.extend(unknown_places(&here.down(key), text, &known));
+        }
+        for (i, word) in means.hook.iter().flatten().enumerate() {
+            problems.extend(unknown_places(&here.down("hook").down(i), word, &known));
+        }
+        lowered.extend(lower_means(means).map(|means| (act, means)));
+    }
+    lowered
+}
+
+/// The one means that is given; the structure of the file sees to it that there is one.
+fn lower_means(means: MeansFile) -> Option<Means> {
+    let MeansFile { line, keys, hook, signal, person } = means;
+    line.map(Means::Line)
+        .or(keys.map(Means::Keys))
+        .or(hook.map(Means::Hook))
+        .or(signal.map(|signal| Means::Signal(signal.name().to_owned())))
+        .or(person.map(Means::Person))
+}
+
+fn settings(spot: &Spot<'_>, settings: SettingsFile, problems: &mut Vec<Diagnostic>) -> BTreeMap<Setting, Vec<String>> {
+    let SettingsFile { permission_allow, permission_reject, permission_hold, mcp_servers, directories } = settings;
+    let given = [
+        (Setting::PermissionAllow, permission_allow),
+        (Setting::PermissionReject, permission_reject),
+        (Setting::PermissionHold, permission_hold),
+        (Setting::McpServers, mcp_servers),
+        (Setting::Directories, directories),
+    ];
+    let given: BTreeMap<_, _> = given.into_iter().filter_map(|(setting, words)| Some((setting, words?))).collect();
+    for (setting, words) in &given {
+        let here = spot.down(setting.name());
+        for (i, word) in words.iter().enumerate() {
+            problems.extend(unknown_places(&here.down(i), word, &setting.places()));
+        }
+    }
+    given
+}
+
+fn exit_codes(
+    spot: &Spot<'_>,
+    codes: BTreeMap<String, String>,
+    problems: &mut Vec<Diagnostic>,
+) -> BTreeMap<i32, String> {
+    let mut lowered = BTreeMap::new();
+    for (text, meaning) in codes {
+        match text.parse::<u8>() {
+            Ok(code) if code.to_string() == text => {
+                lowered.insert(i32::from(code), meaning);
+            }
+            _ => {
+                let problem = spot.down(&text).key_error("profile::exit-code", format!("`{text}` is no exit code"));
+                problems.push(problem.help("write a number from 0 to 255, such as `5 = \"a permission was refused\"`"));
+            }
+        }
+    }
+    lowered
+}
+
+/// What looks like a place in a text, and is none of these.
+fn unfit<'t>(text: &'t str, known: &[String]) -> impl Iterator<Item = &'t str> {
+    places::words(text).filter(|word| !known.iter().any(|known| known == word))
+}
+
+fn unknown_places(spot: &Spot<'_>, text: &str, known: &[String]) -> Vec<Diagnostic> {
+    unfit(text, known).map(|word| unknown_place(spot, word, known)).collect()
+}
+
+/// An error at a place within a text, as narrowly as the source allows.
+fn unknown_place(spot: &Spot<'_>, word: &str, known: &[String]) -> Diagnostic {
+    let needle = format!("{{{word}}}");
+    let span = spot.span();
+    let span = spot.source().slice(span).find(&needle).map_or(span, |at| {
+        let start = span.start + at;
+        Span::new(start, start + needle.len())
+    });
+    let (message, help) = if word == places::ARGS && known.iter().any(|place| place == "agent") {
+        ("`{args}` cannot stand here".to_owned(), "it is a whole word of `command`".to_owned())
+    } else {
+        (format!("unknown place `{needle}`"), place_help(word, known))
+    };
+    Diagnostic::error("profile::unknown-place", spot.source(), span, message).help(help)
+}
+
+/// What is wrong with one entry of `[expected]`. The ids of cases have slashes; which there are is not known here.
+fn expectation(spot: &Spot<'_>, kind: Party, id: &str, reason: &str) -> Option<Diagnostic> {
+    if reason.trim().is_empty() {
+        let problem = spot.error("profile::no-reason", format!("`{id}` is expected to fail without a reason"));
+        return Some(problem.help("say why in a few words, with a link if there is one"));
+    }
+    if id.contains('/') {
+        return None;
+    }
+    let catalogue = Catalogue::v1();
+    match catalogue.find(id) {
+        Some(found) if found.party != kind => {
+            let message = format!("`{id}` binds the {}, and this is the profile of {}", found.party, article(kind));
+            Some(spot.key_error("profile::wrong-party", message).help("leave the entry out"))
+        }
+        Some(_) => None,
+        None => {
+            let known = catalogue.iter().filter(|known| known.party == kind).map(|known| known.id.as_str());
+            let help = nearest(id, known).map(|known| format!("did you mean `{known}`?"));
+            let problem = spot.key_error("profile::unknown-requirement", format!("there is no requirement `{id}`"));
+            Some(problem.help(help.unwrap_or_else(|| "cases/requirements/v1.yaml lists them all".to_owned())))
+        }
+    }
+}
+
+const fn article(party: Party) -> &'static str {
+    match party {
+        Party::Agent => "an agent",
+        Party::Client => "a client",
+    }
+}

@@ -1,0 +1,135 @@
+//! The profile as it is written: the serde shape from which `schemas/profile.schema.json` is generated.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::case::file::LimitsFile;
+use crate::requirement::Party;
+
+/// How to start and drive one subject of the harness.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "acp-conformance-profile/1")]
+pub(crate) struct ProfileFile {
+    /// A short name, by which the profile is chosen.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// What the subject is: `agent` or `client`.
+    pub kind: Party,
+    /// The name for people.
+    #[schemars(length(min = 1))]
+    pub title: String,
+    /// Where to read about the subject.
+    pub homepage: Option<String>,
+    /// How to install it.
+    pub install: Option<String>,
+    /// The program and its arguments, as a list.
+    #[schemars(length(min = 1))]
+    pub command: Vec<String>,
+    /// Environment variables that it gets.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Files that are written into the HOME of each case: relative path and text.
+    #[serde(default)]
+    pub home: BTreeMap<String, String>,
+    /// How long to wait for this subject.
+    pub limits: Option<LimitsFile>,
+    /// The wording of prompts by intent, with `{path}` and the like for arguments.
+    #[serde(default)]
+    pub prompts: BTreeMap<String, String>,
+    /// What is known to fail: the id of a requirement or a case, and why.
+    #[serde(default)]
+    pub expected: BTreeMap<String, String>,
+    /// Client: the file name of the program that the client takes for its agent; `agent` if not given.
+    pub agent_name: Option<String>,
+    /// Client: whether it runs on a terminal; no if not given.
+    pub terminal: Option<bool>,
+    /// Client: the words of its command for what a case wants its user to have set up.
+    #[serde(default)]
+    pub settings: SettingsFile,
+    /// Client: how each act of its user is done, such as `cancel`.
+    #[serde(default)]
+    pub acts: BTreeMap<String, MeansFile>,
+    /// Client: what its exit codes mean, for people.
+    #[serde(default)]
+    pub exit_codes: BTreeMap<String, String>,
+}
+
+/// The words that take the place of `{args}` in the command for a setting that a case asks for.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct SettingsFile {
+    /// The user takes the first option that allows.
+    pub permission_allow: Option<Vec<String>>,
+    /// The user takes the first option that rejects.
+    pub permission_reject: Option<Vec<String>>,
+    /// The user leaves requests for permission open.
+    pub permission_hold: Option<Vec<String>>,
+    /// The user has MCP servers: `{mcp_servers}` is a JSON list as in session/new.
+    pub mcp_servers: Option<Vec<String>>,
+    /// The user has additional directories: `{directories}` is a JSON list of paths.
+    pub directories: Option<Vec<String>>,
+}
+
+/// An act is done by exactly one of these means, as in `cancel = { signal = "SIGINT" }`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
+pub(crate) struct MeansFile {
+    /// A line on the client's standard input.
+    #[schemars(length(min = 1))]
+    pub line: Option<String>,
+    /// Keys that are typed on the client's terminal.
+    #[schemars(length(min = 1))]
+    pub keys: Option<String>,
+    /// A program that does it, and its arguments, as a list.
+    #[schemars(length(min = 1))]
+    pub hook: Option<Vec<String>>,
+    /// A signal that the client gets.
+    pub signal: Option<SignalFile>,
+    /// What a person is asked to do.
+    #[schemars(length(min = 1))]
+    pub person: Option<String>,
+}
+
+/// A signal that a client may get from its user.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+pub(crate) enum SignalFile {
+    /// What Ctrl-C sends.
+    #[serde(rename = "SIGINT")]
+    Interrupt,
+    /// What asks a program to end.
+    #[serde(rename = "SIGTERM")]
+    Terminate,
+    /// What is sent when the terminal goes.
+    #[serde(rename = "SIGHUP")]
+    HangUp,
+    /// The first signal without a meaning.
+    #[serde(rename = "SIGUSR1")]
+    User1,
+    /// The second signal without a meaning.
+    #[serde(rename = "SIGUSR2")]
+    User2,
+    /// What Ctrl-\\ sends.
+    #[serde(rename = "SIGQUIT")]
+    Quit,
+}
+
+impl SignalFile {
+    /// Every signal.
+    pub const ALL: [Self; 6] = [Self::Interrupt, Self::Terminate, Self::HangUp, Self::User1, Self::User2, Self::Quit];
+
+    /// The name as it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+            Self::HangUp => "SIGHUP",
+            Self::User1 => "SIGUSR1",
+            Self::User2 => "SIGUSR2",
+            Self::Quit => "SIGQUIT",
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! How a setting is said and an act is done, as it is written on the command line.
+
+use super::file::SignalFile;
+use super::{Means, Setting, places};
+use crate::case::ACTS;
+use crate::diagnostic::did_you_mean;
+
+/// How to write an act on the command line.
+const HOW_TO_ACT: &str =
+    "write NAME=line:TEXT, NAME=keys:TEXT, NAME=hook:COMMAND, NAME=signal:SIGNAL or NAME=person:TEXT";
+
+/// How to write a setting on the command line.
+const HOW_TO_SET: &str = "write NAME=WORDS, such as permission-allow='--approve all'";
+
+/// Reads how an act is done, such as `cancel=signal:SIGINT` or `load=hook:my-client load {sessionId}`.
+///
+/// ```
+/// use acp_conformance::profile::{Means, parse_act};
+///
+/// let hook = Means::Hook(vec!["my-client".to_owned(), "load".to_owned(), "{sessionId}".to_owned()]);
+/// assert_eq!(parse_act("load=hook:my-client load {sessionId}"), Ok(("load".to_owned(), hook)));
+/// assert!(parse_act("cancel=signal:SIGIN").unwrap_err().contains("did you mean `SIGINT`?"));
+/// ```
+///
+/// # Errors
+///
+/// What is wrong, and how it is to be written.
+pub fn parse_act(text: &str) -> Result<(String, Means), String> {
+    let Some((act, (means, words))) = text.split_once('=').and_then(|(act, rest)| Some((act, rest.split_once(':')?)))
+    else {
+        return Err(format!("`{text}` does not say how an act is done; {HOW_TO_ACT}"));
+    };
+    let acts = ACTS.map(|(name, _)| name);
+    if !acts.contains(&act) {
+        return Err(unknown("act", act, "the acts are", &acts));
+    }
+    if words.is_empty() {
+        return Err(format!("nothing stands behind `{means}:`; {HOW_TO_ACT}"));
+    }
+    let known = places::of_an_act(act);
+    if let Some(word) = places::words(words).find(|word| !known.iter().any(|known| known == word)) {
+        return Err(unknown_place(word, &known));
+    }
+    let means = match means {
+        "line" => Means::Line(words.to_owned()),
+        "keys" => Means::Keys(words.to_owned()),
+        "hook" => Means::Hook(split(words).and_then(|words| {
+            if words.is_empty() { Err(format!("the hook has no command; {HOW_TO_ACT}")) } else { Ok(words) }
+        })?),
+        "signal" => {
+            let names = SignalFile::ALL.map(SignalFile::name);
+            if !names.contains(&words) {
+                return Err(unknown("signal", words, "the signals are", &names));
+            }
+            Means::Signal(words.to_owned())
+        }
+        "person" => Means::Person(words.to_owned()),
+        _ => {
+            let names = ["line", "keys", "hook", "signal", "person"];
+            let problem = unknown("means", means, "the means are", &names);
+            return Err(format!("{problem}; {HOW_TO_ACT}"));
+        }
+    };
+    Ok((act.to_owned(), means))
+}
+
+/// Reads the words of a command for a setting, such as `permission-allow=--approve-all`.
+///
+/// ```
+/// use acp_conformance::profile::{Setting, parse_setting};
+///
+/// let words = vec!["--mcp".to_owned(), "{mcp_servers}".to_owned()];
+/// assert_eq!(parse_setting("mcp-servers=--mcp {mcp_servers}"), Ok((Setting::McpServers, words)));
+/// assert!(parse_setting("permission=-y").unwrap_err().contains("`permission-allow`"));
+/// ```
+///
+/// # Errors
+///
+/// What is wrong, and how it is to be written.
+pub fn parse_setting(text: &str) -> Result<(Setting, Vec<String>), String> {
+    let Some((name, words)) = text.split_once('=') else {
+        return Err(format!("`{text}` says no words for a setting; {HOW_TO_SET}"));
+    };
+    let Some(setting) = Setting::ALL.into_iter().find(|setting| setting.name() == name) else {
+        return Err(unknown("setting", name, "the settings are", &Setting::ALL.map(Setting::name)));
+    };
+    let known = setting.places();
+    if let Some(word) = places::words(words).find(|word| !known.iter().any(|known| known == word)) {
+        return Err(unknown_place(word, &known));
+    }
+    Ok((setting, split(words)?))
+}
+
+impl Setting {
+    /// The places in its words.
+    pub(super) fn places(self) -> Vec<String> {
+        match self {
+            Self::PermissionAllow | Self::PermissionReject | Self::PermissionHold => Vec::new(),
+            Self::McpServers => vec!["mcp_servers".to_owned()],
+            Self::Directories => vec!["directories".to_owned()],
+        }
+    }
+}
+
+/// What to say about a place that is none, where there are others or none at all.
+pub(super) fn place_help(word: &str, known: &[String]) -> String {
+    let known: Vec<_> = known.iter().map(|place| format!("{{{place}}}")).collect();
+    let known: Vec<_> = known.iter().map(String::as_str).collect();
+    did_you_mean(&format!("{{{word}}}"), "the places here are", &known)
+        .unwrap_or_else(|| "there are no places here".to_owned())
+}
+
+fn unknown_place(word: &str, known: &[String]) -> String {
+    format!("unknown place `{{{word}}}`; {}", place_help(word, known))
+}
+
+fn unknown(what: &str, word: &str, list: &str, known: &[&str]) -> String {
+    let help = did_you_mean(word, list, known).unwrap_or_default();
+    format!("unknown {what} `{word}`; {help}")
+}
+
+fn split(words: &str) -> Result<Vec<String>, String> {
+    shell_words::split(words).map_err(|error| format!("`{words}` cannot be split into words: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_means_can_be_written() {
+        let means = |text| parse_act(text).map(|(_, means)| means);
+        assert_eq!(means("quit=line:{\"act\":\"quit\"}"), Ok(Means::Line("{\"act\":\"quit\"}".to_owned())));
+        assert_eq!(means("prompt=keys:{text}\n"), Ok(Means::Keys("{text}\n".to_owned())));
+        let words = ["my client", "{modeId}"].map(str::to_owned);
+        assert_eq!(means("set-mode=hook:'my client' {modeId}"), Ok(Means::Hook(words.to_vec())));
+        assert_eq!(means("cancel=signal:SIGINT"), Ok(Means::Signal("SIGINT".to_owned())));
+        assert_eq!(means("close=person:Close it: {sessionId}"), Ok(Means::Person("Close it: {sessionId}".to_owned())));
+        assert_eq!(parse_setting("permission-hold="), Ok((Setting::PermissionHold, Vec::new())));
+    }
+
+    #[test]
+    fn mistakes_say_how_to_write_it() {
+        for (text, wanted) in [
+            ("cancel", "write NAME=line:TEXT"),
+            ("cancel=SIGINT", "write NAME=line:TEXT"),
+            ("cancle=signal:SIGINT", "did you mean `cancel`?"),
+            ("cancel=signal:", "nothing stands behind `signal:`"),
+            ("cancel=singal:SIGINT", "did you mean `signal`?"),
+            ("cancel=hook: ", "the hook has no command"),
+            ("cancel=hook:a 'b", "cannot be split into words"),
+            ("load=line:{sesionId}", "did you mean `{sessionId}`?"),
+        ] {
+            let problem = parse_act(text).expect_err(text);
+            assert!(problem.contains(wanted), "{problem}");
+        }
+        for (text, wanted) in [
+            ("permission-allow", "write NAME=WORDS"),
+            ("permission-alow=-y", "did you mean `permission-allow`?"),
+            ("directories=--add {dirs}", "the places here are: `{directories}`"),
+            ("permission-allow={prompt}", "there are no places here"),
+            ("permission-allow=\"-y", "cannot be split into words"),
+        ] {
+            let problem = parse_setting(text).expect_err(text);
+            assert!(problem.contains(wanted), "{problem}");
+        }
+    }
+}
