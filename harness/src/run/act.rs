@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::script::{Report, Script};
 use super::subject::Places;
@@ -118,7 +118,8 @@ fn places_of(script: &Script<'_>, act: &Act) -> Places {
     let known = ACTS.into_iter().find(|(known, _)| *known == act.name).map_or(&[][..], |(_, arguments)| arguments);
     for name in known.iter().filter_map(|name| name.strip_prefix('?')) {
         places.insert(name.to_owned(), String::new());
-        places.insert(format!("{name}_json"), Value::Null.to_string());
+        let none = if name == "attach" { json!([]) } else { Value::Null };
+        places.insert(format!("{name}_json"), none.to_string());
     }
     for (name, value) in &act.arguments {
         let value = script.bindings.interpolate(value);
