@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::script::{Report, Script};
 use super::subject::Places;
-use crate::case::ACTS;
 use crate::case::model::{Act, AgentProcess};
 use crate::peer::process::{Launch, MergedProcess, ProcessGroup};
 use crate::profile::{Means, places};
@@ -48,12 +47,14 @@ fn attempt(script: &mut Script<'_>, act: &Act) -> Result<(), String> {
     let Some(means) = script.subject.controls.acts.get(name) else {
         return Err(format!("nothing says how the user of this client does `{name}` (see --act)"));
     };
-    if let Some(argument) = act.arguments.keys().find(|argument| !has_place(means, argument)) {
-        return Err(format!("the way in which the user of this client does `{name}` has no place for `{argument}`"));
-    }
     let places = places_of(script, act);
     match means {
         Means::Line(text) => {
+            if let Some(argument) = act.arguments.keys().find(|argument| !has_place(text, argument)) {
+                return Err(format!(
+                    "the line by which the user of this client does `{name}` has no place for `{argument}`"
+                ));
+            }
             let mut line = places::fill(text, &places).into_bytes();
             line.push(b'\n');
             script.driver.type_in(line);
@@ -100,26 +101,17 @@ impl Hook {
     }
 }
 
-/// Whether an argument is passed on; a person is told everything.
-fn has_place(means: &Means, argument: &str) -> bool {
-    let places = [format!("{{{argument}}}"), format!("{{{argument}_json}}")];
-    let among = |text: &String| places.iter().any(|place| text.contains(place));
-    match means {
-        Means::Line(text) | Means::Keys(text) => among(text),
-        Means::Hook(words) => words.iter().any(among),
-        Means::Signal(_) => false,
-        Means::Person(_) => true,
-    }
+fn has_place(text: &str, argument: &str) -> bool {
+    [format!("{{{argument}}}"), format!("{{{argument}_json}}")].iter().any(|place| text.contains(place))
 }
 
 /// The places of an act: each argument by its name, and as JSON behind `_json`, beside those of the case.
 fn places_of(script: &Script<'_>, act: &Act) -> Places {
     let mut places = script.places.clone();
-    let known = ACTS.into_iter().find(|(known, _)| *known == act.name).map_or(&[][..], |(_, arguments)| arguments);
-    for name in known.iter().filter_map(|name| name.strip_prefix('?')) {
-        places.insert(name.to_owned(), String::new());
-        let none = if name == "attach" { json!([]) } else { Value::Null };
+    // What may be left out has a place all the same.
+    for (name, none) in [("attach", json!([])), ("input", Value::Null)] {
         places.insert(format!("{name}_json"), none.to_string());
+        places.insert(name.to_owned(), String::new());
     }
     for (name, value) in &act.arguments {
         let value = script.bindings.interpolate(value);
