@@ -162,7 +162,7 @@ pub(super) fn waits_for_others(method: &str) -> bool {
 
 /// Whether a client may want its user's consent before it does what the request is about.
 pub(super) fn asks_first(method: &str) -> bool {
-    matches!(method, "fs/read_text_file" | "fs/write_text_file" | "terminal/create")
+    matches!(method, "fs/write_text_file" | "terminal/create")
 }
 
 /// Whether the party's output ended right behind the other's line `n`, with nothing else to blame.
