@@ -29,7 +29,7 @@ use crate::wire::{Call, Content, Envelope, RpcId, read_line};
 #[must_use]
 pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
     let mut fold = Fold {
-        talk: Conversation::new(edition),
+        talk: Conversation::new(edition, trace.header.case.is_some()),
         parked: BTreeMap::new(),
         connection: 0,
         judgement: Judgement::default(),
@@ -105,7 +105,10 @@ impl Fold {
     /// Each connection is a conversation of its own.
     fn turn_to(&mut self, connection: usize) {
         if connection != self.connection {
-            let talk = self.parked.remove(&connection).unwrap_or_else(|| Conversation::new(self.talk.edition));
+            let talk = self
+                .parked
+                .remove(&connection)
+                .unwrap_or_else(|| Conversation::new(self.talk.edition, self.talk.whole));
             let before = std::mem::replace(&mut self.talk, talk);
             self.parked.insert(std::mem::replace(&mut self.connection, connection), before);
         }

@@ -52,6 +52,8 @@ fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
         }
     } else if needs_initialized(call) && talk.initialized.is_some() {
         ruling.pass();
+    } else if talk.whole && needs_initialized(call) && talk.initialize.is_none() {
+        ruling.fail(format!("the client sent {} and had not called initialize", call.method), &[]);
     } else if let Some(open) = waits().filter(|_| needs_initialized(call)) {
         ruling.fail(format!("the client sent {} before initialize was answered", call.method), &[open.n]);
     }

@@ -32,6 +32,8 @@ use crate::wire::RpcId;
 pub struct Conversation {
     /// The edition that the conversation is judged by.
     pub edition: &'static Edition,
+    /// Whether everything was seen from the start, as in a case; a recording may begin in the middle.
+    pub whole: bool,
     /// Requests that were sent and not answered yet.
     pub open: HashMap<(Party, RpcId), Exchange>,
     /// The requests that were answered, by sender and id: the event of the answer.
@@ -86,11 +88,12 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// A conversation in which nothing was said.
+    /// A conversation in which nothing was said; `whole` as in the field.
     #[must_use]
-    pub fn new(edition: &'static Edition) -> Self {
+    pub fn new(edition: &'static Edition, whole: bool) -> Self {
         Self {
             edition,
+            whole,
             open: HashMap::new(),
             answered: HashMap::new(),
             initialize: None,
