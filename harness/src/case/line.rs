@@ -21,6 +21,7 @@ enum Said {
     Call { label: Option<String>, method: String, params: Option<Value> },
     Result { label: String, result: Value },
     Error { label: String, error: Value },
+    Answer { label: String },
 }
 
 impl Checker<'_> {
@@ -78,6 +79,10 @@ impl Checker<'_> {
                 self.by_hand.extend(method);
                 Body::Error { label, error }
             }
+            Said::Answer { .. } => {
+                self.problems.push(silent(spot));
+                return None;
+            }
         };
         Some(Outgoing { body, illegal, split })
     }
@@ -113,6 +118,10 @@ impl Checker<'_> {
                 self.answered(spot, &label, subject, presence == Presence::Must);
                 let error = self.pattern(&spot.down("error"), &error, !never)?;
                 IncomingBody::Error { label, error }
+            }
+            Said::Answer { label } => {
+                self.answered(spot, &label, subject, presence == Presence::Must);
+                IncomingBody::Answer { label }
             }
         };
         Some(Incoming { body, exact })
@@ -151,9 +160,10 @@ impl Checker<'_> {
             return Some(Said::Call { label, method, params: line.params });
         }
         let Some(key) = given.first() else {
-            let problem = spot.error("case::no-message", "the line says nothing");
-            self.problems.push(problem.help("a message has exactly one of `method`, `result` and `error`"));
-            return None;
+            if label.is_none() {
+                self.problems.push(silent(spot));
+            }
+            return label.map(|label| Said::Answer { label });
         };
         let Some(label) = label else {
             let problem = spot.down(key).key_error("case::missing-id", format!("the {key} answers no request"));
@@ -347,6 +357,11 @@ impl Checker<'_> {
         }
         bindings.interpolate(value)
     }
+}
+
+fn silent(spot: &Spot<'_>) -> Diagnostic {
+    let problem = spot.error("case::no-message", "the line says nothing");
+    problem.help("a message has exactly one of `method`, `result` and `error`")
 }
 
 fn not_a_pattern(spot: &Spot<'_>, error: PatternError) -> Diagnostic {

@@ -361,6 +361,22 @@ pub enum IncomingBody {
         /// What the error object looks like.
         error: Pattern,
     },
+    /// Any answer to the tester's request `label`: a result or an error.
+    Answer {
+        /// The request that is answered.
+        label: String,
+    },
+}
+
+impl IncomingBody {
+    /// The request of the tester that the line answers, if it is an answer.
+    #[must_use]
+    pub fn answered(&self) -> Option<&str> {
+        match self {
+            Self::Call { .. } => None,
+            Self::Result { label, .. } | Self::Error { label, .. } | Self::Answer { label } => Some(label),
+        }
+    }
 }
 
 /// Exact bytes, with the line feed where one was asked for.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::script::{Report, Script};
 use crate::case::model::{Action, Incoming, IncomingBody, Presence};
+use crate::case::template::Bindings;
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepKind};
 use crate::wire::{Envelope, RpcId};
@@ -30,9 +31,9 @@ pub(super) fn answers(value: &Value, id: &RpcId) -> bool {
 
 /// Looks for the line among what has come; calls behind the cursor, answers anywhere behind their request.
 pub(super) fn look_for(script: &mut Script<'_>, line: &Incoming) -> Found {
-    match &line.body {
-        IncomingBody::Call { .. } => look_for_call(script, line),
-        IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => look_for_answer(script, line, label),
+    match line.body.answered() {
+        None => look_for_call(script, line),
+        Some(label) => look_for_answer(script, line, label),
     }
 }
 
@@ -58,7 +59,7 @@ fn look_for_call(script: &mut Script<'_>, line: &Incoming) -> Found {
     Found::NotYet
 }
 
-fn call_matches(value: &Value, line: &Incoming, bindings: &mut crate::case::template::Bindings) -> bool {
+fn call_matches(value: &Value, line: &Incoming, bindings: &mut Bindings) -> bool {
     let IncomingBody::Call { label, method, params } = &line.body else { return false };
     let Envelope::Call(call) = Envelope::of(value) else { return false };
     let form = label.is_some() == call.id.is_some();
@@ -68,24 +69,10 @@ fn call_matches(value: &Value, line: &Incoming, bindings: &mut crate::case::temp
 }
 
 fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Found {
-    let Some(asked) = script.driver.asked.get(label) else { return Found::NotYet };
-    let (id, request, connection) = (asked.id.clone(), asked.n, asked.connection);
-    let mut later = script.driver.inbox[asked.from..].iter();
-    let position = later.position(|seen| seen.connection == connection && answers(&seen.value, &id));
-    let Some(index) = position.map(|position| position + asked.from) else { return Found::NotYet };
+    let Some((request, index)) = answer_to(script, label) else { return Found::NotYet };
     let (n, value) = (script.driver.inbox[index].n, script.driver.inbox[index].value.clone());
     script.cursor = script.cursor.max(index + 1);
-    let wrong = match (&line.body, value.get("result"), value.get("error")) {
-        (IncomingBody::Result { result, .. }, Some(found), None) => {
-            result.matches(found, &mut script.bindings, line.exact).err().map(|mismatch| mismatch.to_string())
-        }
-        (IncomingBody::Error { error, .. }, _, Some(found)) => {
-            error.matches(found, &mut script.bindings, line.exact).err().map(|mismatch| mismatch.to_string())
-        }
-        (_, _, Some(found)) => Some(format!("it was answered with the error {found}")),
-        (_, found, None) => Some(format!("it was answered with the result {}", found.unwrap_or(&Value::Null))),
-    };
-    let Some(seen) = wrong else {
+    let Some(seen) = answer_differs(line, &value, &mut script.bindings) else {
         return Found::Matched(Report { events: vec![n, request], ..Report::new(StepKind::Must, Outcome::Done) });
     };
     // Only an agent asks for a login; the code means nothing in the answer of a client.
@@ -95,6 +82,21 @@ fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Fou
     let outcome = if login { Outcome::LoginNeeded } else { Outcome::Contradicted };
     let expected = describe(script, line);
     Found::Contradicted(Report { events: vec![n, request], expected, seen, ..Report::new(StepKind::Must, outcome) })
+}
+
+/// How the answer differs from the line, if it does.
+fn answer_differs(line: &Incoming, value: &Value, bindings: &mut Bindings) -> Option<String> {
+    match (&line.body, value.get("result"), value.get("error")) {
+        (IncomingBody::Answer { .. }, ..) => None,
+        (IncomingBody::Result { result, .. }, Some(found), None) => {
+            result.matches(found, bindings, line.exact).err().map(|mismatch| mismatch.to_string())
+        }
+        (IncomingBody::Error { error, .. }, _, Some(found)) => {
+            error.matches(found, bindings, line.exact).err().map(|mismatch| mismatch.to_string())
+        }
+        (_, _, Some(found)) => Some(format!("it was answered with the error {found}")),
+        (_, found, None) => Some(format!("it was answered with the result {}", found.unwrap_or(&Value::Null))),
+    }
 }
 
 /// Whether the conversation has passed a hoped-for line: an answer that stands behind it in the transcript has come.
@@ -110,13 +112,24 @@ pub(super) fn passed(script: &Script<'_>, index: usize) -> bool {
 }
 
 fn has_answer(script: &Script<'_>, line: &Incoming) -> bool {
-    let (IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. }) = &line.body else { return false };
-    let Some(asked) = script.driver.asked.get(label) else { return false };
-    script.driver.inbox[asked.from..].iter().any(|seen| answers(&seen.value, &asked.id))
+    line.body.answered().is_some_and(|label| answer_to(script, label).is_some())
+}
+
+/// The event of the tester's request `label`, and where in the inbox its answer is.
+fn answer_to(script: &Script<'_>, label: &str) -> Option<(usize, usize)> {
+    let asked = script.driver.asked.get(label)?;
+    let mut later = script.driver.inbox[asked.from..].iter();
+    let position = later.position(|seen| seen.connection == asked.connection && answers(&seen.value, &asked.id));
+    position.map(|position| (asked.n, position + asked.from))
 }
 
 /// The events of all messages that match a line which must not come; the line needs no label to match a request.
 pub(super) fn came(script: &Script<'_>, line: &Incoming) -> Vec<usize> {
+    if let Some((request, index)) = line.body.answered().and_then(|label| answer_to(script, label)) {
+        let seen = &script.driver.inbox[index];
+        let other = answer_differs(line, &seen.value, &mut script.bindings.clone()).is_some();
+        return if other { Vec::new() } else { vec![seen.n, request] };
+    }
     let matches = |value: &Value| {
         let mut bindings = script.bindings.clone();
         match (&line.body, Envelope::of(value)) {
@@ -133,12 +146,7 @@ pub(super) fn came(script: &Script<'_>, line: &Incoming) -> Vec<usize> {
 
 /// The event of the request whose answer the line is.
 pub(super) fn request_event(script: &Script<'_>, line: &Incoming) -> Option<usize> {
-    match &line.body {
-        IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => {
-            script.driver.asked.get(label).map(|asked| asked.n)
-        }
-        IncomingBody::Call { .. } => None,
-    }
+    line.body.answered().and_then(|label| script.driver.asked.get(label)).map(|asked| asked.n)
 }
 
 /// The words for a line in reports.
@@ -153,6 +161,7 @@ pub(super) fn describe(script: &Script<'_>, line: &Incoming) -> String {
         IncomingBody::Error { label, error } => {
             format!("{} answered with {}", method(label), wanted("an error", error))
         }
+        IncomingBody::Answer { label } => format!("an answer to {}", method(label)),
     }
 }
 
