@@ -109,7 +109,7 @@ fn has_place(text: &str, argument: &str) -> bool {
 fn places_of(script: &Script<'_>, act: &Act) -> Places {
     let mut places = script.places.clone();
     // What may be left out has a place all the same.
-    for (name, none) in [("attach", json!([])), ("input", Value::Null)] {
+    for (name, none) in [("attach", json!([])), ("input", Value::Null), ("dir", Value::Null)] {
         places.insert(format!("{name}_json"), none.to_string());
         places.insert(name.to_owned(), String::new());
     }
