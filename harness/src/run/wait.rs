@@ -170,9 +170,10 @@ impl Script<'_> {
             _ if self.input_closed => "after its input was closed",
             Party::Agent => UNASKED,
             Party::Client if self.driver.connections() == 0 => "and never started its agent",
-            Party::Client if !self.driver.in_turn(self.connection) => "when no turn was running",
+            Party::Client if !self.driver.awaits_answer(self.connection) => "when no turn was running",
             // A client may have reasons to leave, and says so by its exit code.
             Party::Client if self.crashed() => UNASKED,
+            Party::Client if !self.driver.in_turn(self.connection) => "while it waited for an answer",
             Party::Client => "in the middle of a turn",
         };
         format!("the {subject} {how} {why}")
