@@ -3,8 +3,9 @@
 //! First the wanted verdicts, `requirement: verdict` a line, `#` for comments, `subject: client` where it is the client that
 //! is judged; then a line `---`; then the conversation, a letter and a message a line: `A` the agent's, `C` the client's,
 //! `!` the tester's, wrong on purpose, `E` the subject's standard error, `P` a process event and `S` a step event, both as
-//! JSON, `B` a line of the subject and `D` its standard error in base64, `N` the number of the connection that is spoken of
-//! from there on, and `T` the milliseconds that pass before the next line. Every requirement that fails must be listed.
+//! JSON, `B` a line of the subject and `D` its standard error in base64, `L` the last line of the subject, without a line
+//! feed, in base64 as well, `N` the number of the connection that is spoken of from there on, and `T` the milliseconds that
+//! pass before the next line. Every requirement that fails must be listed.
 
 use std::fs;
 use std::path::Path;
@@ -75,6 +76,7 @@ fn read(conversation: &str, subject: Party) -> Result<Trace, Failed> {
             "C" => said(Party::Client, false),
             "!" => said(subject.other(), true),
             "B" => What::Line { from: subject, bytes: STANDARD.decode(rest)?, end: LineEnd::Lf, deliberate: false },
+            "L" => What::Line { from: subject, bytes: STANDARD.decode(rest)?, end: LineEnd::Eof, deliberate: false },
             "D" => What::Stderr(STANDARD.decode(rest)?),
             "N" => {
                 connection = rest.parse()?;

@@ -179,6 +179,8 @@ pub struct StepFile {
     pub agent_process: Option<AgentProcessFile>,
     /// Closes the subject's input: `close: stdin`.
     pub close: Option<CloseFile>,
+    /// Awaits that the subject ends the connection, whether its process goes on or not.
+    pub end: Option<FenceFile>,
     /// Awaits the end of the subject's process.
     pub exit: Option<ExitFile>,
     /// Puts in the steps of `agent/include/<name>.yaml` or `client/include/<name>.yaml`, by the subject.

@@ -257,6 +257,8 @@ pub enum Action {
     AgentProcess(AgentProcess),
     /// Closes the subject's input.
     CloseStdin,
+    /// Awaits that the subject ends the connection.
+    End,
     /// Awaits the end of the subject's process.
     Exit {
         /// The status it must end with, if that matters.

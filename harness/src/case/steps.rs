@@ -86,6 +86,10 @@ impl Checker<'_> {
             self.closed = Some((Arc::clone(spot.source()), spot.key_span()));
             self.push(&spot, Action::CloseStdin, Vec::new(), None);
         }
+        if let Some(FenceFile { decides, within }) = step.end {
+            let decides = self.decides(&spot, &decides);
+            self.push(&spot, Action::End, decides, within.as_ref().map(duration));
+        }
         if let Some(ExitFile { code, decides, within }) = step.exit {
             let decides = self.decides(&spot, &decides);
             self.ended = Some((Arc::clone(spot.source()), spot.key_span()));

@@ -80,7 +80,11 @@ fn own_requirements(trace: &Trace, judgement: &Judgement) -> CaseVerdict {
         return CaseVerdict::new(Verdict::Inconclusive, format!("not exercised: {}", of(Verdict::NotExercised)));
     }
     if !own.is_empty() && own.iter().all(|(_, verdict)| *verdict == Verdict::NotApplicable) {
-        return CaseVerdict::new(Verdict::NotApplicable, "the agent does not advertise what the case is about");
+        let subject = trace.header.subject.unwrap_or(Party::Agent);
+        return CaseVerdict::new(
+            Verdict::NotApplicable,
+            format!("the {subject} does not advertise what the case is about"),
+        );
     }
     CaseVerdict { verdict: Verdict::Pass, reason: None }
 }

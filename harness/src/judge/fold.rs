@@ -29,7 +29,7 @@ use crate::wire::{Call, Content, Envelope, RpcId, read_line};
 #[must_use]
 pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
     let mut fold = Fold {
-        talk: Conversation::new(edition),
+        talk: Conversation::new(edition, trace.header.case.is_some()),
         parked: BTreeMap::new(),
         connection: 0,
         judgement: Judgement::default(),
@@ -105,7 +105,10 @@ impl Fold {
     /// Each connection is a conversation of its own.
     fn turn_to(&mut self, connection: usize) {
         if connection != self.connection {
-            let talk = self.parked.remove(&connection).unwrap_or_else(|| Conversation::new(self.talk.edition));
+            let talk = self
+                .parked
+                .remove(&connection)
+                .unwrap_or_else(|| Conversation::new(self.talk.edition, self.talk.whole));
             let before = std::mem::replace(&mut self.talk, talk);
             self.parked.insert(std::mem::replace(&mut self.connection, connection), before);
         }
@@ -204,16 +207,17 @@ impl Fold {
             let methods = &self.talk.edition.methods;
             let method = methods.find(from.other(), Kind::Request, &exchange.method);
             if let Some(definition) = method.and_then(|method| method.result.clone()) {
-                // A null in place of an empty object is judged by the rules of the single methods.
-                if !result.is_null() && unannounced.is_none() {
+                // A null in place of an empty object is judged by the rules of the single methods; the table knows
+                // which results of a client may be empty.
+                let judged = !result.is_null() || from == Party::Client;
+                if judged && unannounced.is_none() && !self.talk.is_unoffered(&exchange.method) {
                     self.payload(from, &definition, &exchange.method, true, result);
                 }
             }
         }
         match &exchange {
             Some(exchange) => self.talk.course.response(self.now, exchange, outcome),
-            None if from == Party::Agent => self.talk.course.stray(self.now.0, &answer),
-            None => {}
+            None => self.talk.course.stray(self.now.0, from, &answer),
         }
         if let Some(id) = id {
             self.talk.apply_response(self.now.0, from, id, outcome);
@@ -225,9 +229,9 @@ impl Fold {
 
     fn payload(&mut self, from: Party, definition: &str, method: &str, is_result: bool, value: &Value) {
         let edition = self.talk.edition;
-        let answered =
-            value.get("protocolVersion").and_then(Value::as_u64).filter(|_| is_result && method == "initialize");
-        let version = answered.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version());
+        // Who asks for another version, or agrees to one, may speak in the shape of that version.
+        let named = value.get("protocolVersion").and_then(Value::as_u64).filter(|_| method == "initialize");
+        let version = named.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version());
         if version.is_some_and(|version| version != u64::from(edition.major)) {
             return;
         }
@@ -273,7 +277,7 @@ impl Fold {
         }
         let (n, us) = self.now;
         let moment = Moment { talk: &self.talk, n, us, from: party };
-        let foreign = self.talk.version().is_some_and(|version| version != u64::from(self.talk.edition.major));
+        let foreign = self.talk.is_foreign();
         for check in Registry::all().iter().filter(|check| check.party == party) {
             if foreign && !timeless(check.requirement) {
                 continue;

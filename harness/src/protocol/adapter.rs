@@ -28,6 +28,10 @@ pub trait Adapter: Send + Sync {
     /// agent has.
     fn capability_of(&self, method: &str) -> Option<&'static [&'static str]>;
 
+    /// The path, in the client's capabilities, of the one that announces a method of the client; none for a method that
+    /// every client has.
+    fn client_capability_of(&self, method: &str) -> Option<&'static [&'static str]>;
+
     /// The stop reason, when the result of this method ends a turn.
     fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str>;
 
@@ -63,6 +67,16 @@ impl Adapter for V1 {
             "session/delete" => &["sessionCapabilities", "delete"],
             "session/close" => &["sessionCapabilities", "close"],
             "logout" => &["auth", "logout"],
+            _ => return None,
+        })
+    }
+
+    fn client_capability_of(&self, method: &str) -> Option<&'static [&'static str]> {
+        Some(match method {
+            "fs/read_text_file" => &["fs", "readTextFile"],
+            "fs/write_text_file" => &["fs", "writeTextFile"],
+            "elicitation/create" => &["elicitation"],
+            _ if method.starts_with("terminal/") => &["terminal"],
             _ => return None,
         })
     }

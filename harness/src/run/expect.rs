@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::script::{Report, Script};
 use crate::case::model::{Action, Incoming, IncomingBody, Presence};
+use crate::requirement::Party;
 use crate::trace::{Outcome, StepKind};
 use crate::wire::{Envelope, RpcId};
 
@@ -87,8 +88,10 @@ fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Fou
     let Some(seen) = wrong else {
         return Found::Matched(Report { events: vec![n, request], ..Report::new(StepKind::Must, Outcome::Done) });
     };
-    let login =
-        value.pointer("/error/code") == Some(&Value::from(-32000)) && matches!(line.body, IncomingBody::Result { .. });
+    // Only an agent asks for a login; the code means nothing in the answer of a client.
+    let login = script.case.subject == Party::Agent
+        && value.pointer("/error/code") == Some(&Value::from(-32000))
+        && matches!(line.body, IncomingBody::Result { .. });
     let outcome = if login { Outcome::LoginNeeded } else { Outcome::Contradicted };
     let expected = describe(script, line);
     Found::Contradicted(Report { events: vec![n, request], expected, seen, ..Report::new(StepKind::Must, outcome) })

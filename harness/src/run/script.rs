@@ -247,7 +247,7 @@ impl Script<'_> {
     /// Ends the transcript with a sign of life, so that a client that crashed or hangs is told from one that is silent.
     async fn alive(&mut self) -> bool {
         let last = self.case.steps.last();
-        let fenced = last.is_some_and(|step| matches!(step.action, Action::Fence | Action::Exit { .. }));
+        let fenced = last.is_some_and(|step| matches!(step.action, Action::Fence | Action::End | Action::Exit { .. }));
         // A client may leave once its turn is over.
         if fenced || self.input_closed || !self.driver.in_turn(self.connection) {
             return true;
@@ -279,6 +279,7 @@ impl Script<'_> {
                 self.input_closed = true;
                 Report::new(StepKind::Send, Outcome::Done)
             }
+            Action::End => self.end(step.within.unwrap_or(self.limits.exit)).await,
             Action::Exit { code } => self.exit(*code, step.within.unwrap_or(self.limits.exit)).await,
         }
     }

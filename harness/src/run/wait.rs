@@ -208,6 +208,23 @@ impl Script<'_> {
         }
     }
 
+    /// Waits for the subject to end the connection. One that answers afterwards has not.
+    pub(super) async fn end(&mut self, limit: Duration) -> Report {
+        let connection = self.connection;
+        let ended = self.driver.until(Instant::now() + limit, |driver| driver.ended(connection)).await;
+        let expected = format!("the {} ends the connection", self.case.subject);
+        if ended {
+            return Report { expected, ..Report::new(StepKind::Exit, Outcome::Done) };
+        }
+        let fence = self.fence(FENCE_AFTER_TIMEOUT).await;
+        let (outcome, seen) = match fence.outcome {
+            Outcome::Done => (Outcome::Contradicted, "it goes on, and answers a later request"),
+            Outcome::Ended => (Outcome::Done, ""),
+            _ => (Outcome::TimedOut, "it had not done so at the time limit"),
+        };
+        Report { events: fence.events, expected, seen: seen.to_owned(), ..Report::new(StepKind::Exit, outcome) }
+    }
+
     pub(super) async fn exit(&mut self, code: Option<i32>, limit: Duration) -> Report {
         let gone = self.driver.until(Instant::now() + limit, |driver| driver.life.exit.is_some()).await;
         let expected = code.map_or("the process ends".to_owned(), |code| format!("the process ends with code {code}"));

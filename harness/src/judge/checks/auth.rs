@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
-use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
 use crate::judge::ruling::Ruling;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -33,6 +33,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("auth.logout.implemented", On::End(no_logout)),
     Check::agent("auth.logout.requires-login-again", On::Response(login_again)),
     Check::agent("auth.logout.requires-login-again", On::End(no_logout)),
+    Check::client("auth.method-id-advertised", On::Call(method_id_advertised)),
+    Check::client("auth.terminal.no-authenticate", On::Call(no_terminal_authenticate)),
+    Check::client("auth.logout.gate", On::Call(logout_gate)),
+    Check::client("auth.logout.gate", On::End(left_without_logout)),
 ];
 
 /// The login methods in a result of `initialize`.
@@ -257,6 +261,49 @@ fn login_again(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
                 .fail("session/new wanted a login before, and wants none after logout", &[wanted, undone, exchange.n]);
         }
         _ => {}
+    }
+}
+
+/// "The Client calls authenticate with the advertised authentication method ID." Where the agent advertised none, the call
+/// is an open question.
+fn method_id_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
+    if moment.talk.initialized.is_some() && advertised(moment.talk).next().is_some() {
+        let known = advertised(moment.talk).any(|method| method.get("id").is_some_and(|known| known == id));
+        ruling.decide(known, || format!("the client logs in with `{id}`, which no login method has"));
+    }
+}
+
+/// "Clients MUST NOT pass a `terminal` method": it is run by the client itself.
+fn no_terminal_authenticate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
+    let (terminal, own): (Vec<_>, Vec<_>) = advertised(moment.talk).partition(|method| is_terminal(method));
+    let among = |methods: &[&Value]| methods.iter().any(|method| method.get("id").is_some_and(|known| known == id));
+    match among(&own) {
+        true if !terminal.is_empty() => ruling.pass(),
+        false if among(&terminal) => {
+            ruling.fail(format!("the client calls authenticate for `{id}`, a login in a terminal"), &[]);
+        }
+        _ => {}
+    }
+}
+
+/// Where `logout` is not advertised, "Clients MUST NOT call it".
+fn logout_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let proof = moment.talk.initialized.as_ref().map(|(n, _)| *n);
+    if call.method == "logout" && moment.talk.agent_lacks(&["auth", "logout"]) {
+        ruling.fail("the client calls logout, and the agent does not advertise auth.logout", proof.as_slice());
+    }
+}
+
+/// As above: exercised by a client that ended of its own accord, which is when a login might be given up.
+fn left_without_logout(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let left = talk.stdout_ended.is_some_and(|ended| talk.shutting_down.is_none_or(|stopped| stopped > ended));
+    if talk.agent_has(&["auth", "logout"]) {
+        ruling.not_applicable("the agent advertises auth.logout");
+    } else if talk.agent_lacks(&["auth", "logout"]) && left {
+        ruling.pass();
     }
 }
 

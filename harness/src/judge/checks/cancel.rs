@@ -7,7 +7,6 @@ use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
-use crate::wire::RpcId;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.stop-reason", On::Response(stop_reason)),
@@ -116,12 +115,12 @@ fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     replied_to(moment, answer, "session/cancel", ruling);
 }
 
-/// Fails when this answers no request, and the client's last notification was `method`.
+/// Fails when this answers no request, and can only be to the notification `method` of the other party.
 pub(super) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
-    let stray = answer.exchange.is_none() && answer.id.is_none_or(|id| *id == RpcId::Null);
+    let told = moment.talk.told.answered_by(answer, moment.from.other());
     let unread = moment.talk.unreadable.contains_key(&moment.from.other());
-    if let Some((n, _)) = moment.talk.last_notification.as_ref().filter(|(_, last)| stray && !unread && last == method)
-    {
+    let only = told.iter().all(|(_, known)| *known == method);
+    if let Some((n, _)) = told.last().filter(|_| only && !unread) {
         ruling.fail(format!("an answer without a request came after the notification {method}"), &[*n]);
     }
 }

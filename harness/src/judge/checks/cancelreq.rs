@@ -3,11 +3,13 @@
 use serde_json::Value;
 
 use super::cancel::replied_to;
-use super::support::{Finish, died_after, late_for, says_abort};
+use super::support::{Finish, died_after, late_for, says_abort, waits_for_others};
 use crate::judge::check::{Check, On};
+use crate::judge::conversation::{CancelRequest, Exchange};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
 use crate::protocol::Kind;
+use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 use crate::wire::RpcId;
 
@@ -27,7 +29,23 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancelreq.internal.agent", On::Response(internal)),
     Check::agent("cancelreq.flush-first", On::Response(flushed)),
     Check::agent("cancelreq.flush-first", On::Update(flushed_late)),
+    Check::client("cancelreq.response.client", On::Response(response)),
+    Check::client("cancelreq.response.client", On::End(no_response)),
+    Check::client("cancelreq.code.client", On::Response(code)),
+    Check::client("cancelreq.no-reply.client", On::Response(no_reply)),
+    Check::client("cancelreq.no-reply.client", On::End(served_after_any)),
+    Check::client("cancelreq.unknown-id.client", On::Response(unknown_id)),
+    Check::client("cancelreq.unknown-id.client", On::End(served_after_unknown)),
+    Check::client("cancelreq.own-requests.client", On::Call(own_requests)),
+    Check::client("cancelreq.params.client", On::Call(params)),
+    Check::client("cancelreq.scope.client", On::Response(scope)),
+    Check::client("cancelreq.internal.client", On::Response(gave_up)),
 ];
+
+/// The `$/cancel_request`s that the party received.
+fn received<'m>(moment: &Moment<'m>) -> impl DoubleEndedIterator<Item = &'m CancelRequest> {
+    moment.talk.course.cancel_requests_of(moment.from.other())
+}
 
 /// "MUST send one of these responses for the original request."
 fn response(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -43,7 +61,7 @@ fn no_response(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate) {
         let Some((cancel, &verdict)) = open.cancel_requested.zip(talk.timed_out.get(&open.n)) else { continue };
         let message = format!("{} was cancelled with $/cancel_request and had no answer", open.method);
-        if open.method != "session/prompt" && talk.fence.is_some_and(|fence| fence > cancel) {
+        if !waits_for_others(&open.method) && talk.fence.is_some_and(|fence| fence > cancel) {
             ruling.fail(message, &[open.n, cancel, verdict]);
         } else {
             ruling.inconclusive(message, &[open.n, cancel, verdict]);
@@ -70,24 +88,21 @@ fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// Exercised when a later request was answered.
 fn served_after_any(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let cancels = &moment.talk.course.cancel_requests;
-    if cancels.iter().any(|cancel| moment.talk.fence.is_some_and(|fence| fence > cancel.n)) {
+    if received(moment).any(|cancel| moment.talk.fence.is_some_and(|fence| fence > cancel.n)) {
         ruling.pass();
     }
 }
 
 /// "Cancellation remains optional": who does not support it ignores the notification.
 fn died(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
-    let last = moment.talk.course.cancel_requests.last();
-    if let Some(cancel) = last.filter(|cancel| died_after(moment, process, cancel.n)) {
+    if let Some(cancel) = received(moment).next_back().filter(|cancel| died_after(moment, process, cancel.n)) {
         ruling.fail("the agent ended when $/cancel_request came", &[cancel.n]);
     }
 }
 
 /// A `$/cancel_request` for an id that is not open has nothing to answer.
 fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let cancels = &moment.talk.course.cancel_requests;
-    let stray = cancels.iter().find(|cancel| !cancel.open && Some(&cancel.id) == answer.id);
+    let stray = received(moment).find(|cancel| !cancel.open && Some(&cancel.id) == answer.id);
     if let Some(cancel) = stray.filter(|_| answer.exchange.is_none() && answer.outcome.error_code() == Some(-32800)) {
         ruling
             .fail(format!("the id {} was not open, and is answered because it was cancelled", cancel.id), &[cancel.n]);
@@ -96,19 +111,21 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 
 /// Exercised when a later request was answered.
 fn served_after_unknown(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let mut stray = moment.talk.course.cancel_requests.iter().filter(|cancel| !cancel.open);
-    if stray.any(|cancel| moment.talk.fence.is_some_and(|fence| fence > cancel.n)) {
+    if received(moment)
+        .filter(|cancel| !cancel.open)
+        .any(|cancel| moment.talk.fence.is_some_and(|fence| fence > cancel.n))
+    {
         ruling.pass();
     }
 }
 
-/// The id in the agent's `$/cancel_request`, when it is one of a kind that requests have.
+/// The id in a `$/cancel_request`, when it is one of a kind that requests have.
 fn cancelled_id<'v>(call: &CallSeen<'v>) -> Option<&'v Value> {
     let id = call.params?.get("requestId")?;
     (call.method == "$/cancel_request" && (id.is_string() || id.is_number())).then_some(id)
 }
 
-/// Whether the agent sent a request with this id.
+/// Whether the party sent a request with this id.
 fn sent(moment: &Moment<'_>, id: &RpcId) -> bool {
     let key = (moment.from, id.clone());
     moment.talk.open.contains_key(&key) || moment.talk.answered.contains_key(&key)
@@ -129,7 +146,7 @@ fn own_requests(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     };
     if moment.talk.initialized.is_some() {
         ruling.decide(sent(moment, &RpcId::new(id)), || {
-            format!("the agent cancels the request {id}, which it did not send")
+            format!("the {} cancels the request {id}, which it did not send", moment.from)
         });
     }
 }
@@ -150,10 +167,14 @@ fn params(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 /// `$/cancel_request` cancels "the corresponding request", and no other.
 fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.cancel_requested.is_none()) else { return };
-    let mut cancels = moment.talk.course.cancel_requests.iter().filter(|cancel| cancel.open && cancel.n > exchange.n);
+    let mut cancels = received(moment).filter(|cancel| cancel.open && cancel.n > exchange.n);
     let Some(cancel) = cancels.next_back() else { return };
-    let ended =
-        Finish::of(moment, answer).is_some_and(|finish| finish.was_cancelled() || finish.course.disturbed.is_some());
+    let ended = match moment.from {
+        Party::Agent => {
+            Finish::of(moment, answer).is_some_and(|finish| finish.was_cancelled() || finish.course.disturbed.is_some())
+        }
+        Party::Client => may_give_up(moment, exchange),
+    };
     match answer.outcome {
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32800) && !ended => {
             ruling.fail(
@@ -177,6 +198,46 @@ fn internal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     };
     let seen = format!("the prompt of the closed session was answered with {}", finish.outcome.describe());
     match finish.outcome.error_code() {
+        Some(-32800) => ruling.pass(),
+        _ if says_abort(error) => ruling.fail(seen, &[closed]),
+        _ => ruling.inconclusive(seen, &[closed]),
+    }
+}
+
+/// Whether the client had its own reasons to give up a request of the agent: its turn was cancelled or is over, its
+/// session was closed, the connection ends, or a user had to answer.
+fn may_give_up(moment: &Moment<'_>, exchange: &Exchange) -> bool {
+    let talk = moment.talk;
+    let turn_goes_on = exchange
+        .session()
+        .and_then(|id| talk.session(id)?.turn.as_ref())
+        .is_some_and(|turn| Some(turn.n) == exchange.turn && turn.cancelled.is_none() && turn.closed.is_none());
+    let in_turn = exchange.turn.is_some();
+    (in_turn && !turn_goes_on)
+        || closed_under(moment, exchange).is_some()
+        || talk.shutting_down.is_some()
+        || matches!(exchange.method.as_str(), "session/request_permission" | "elicitation/create")
+}
+
+/// The event at which the client closed the session of a request that was open then.
+fn closed_under(moment: &Moment<'_>, exchange: &Exchange) -> Option<usize> {
+    let session = exchange.session()?;
+    let closing = moment.talk.open_of(moment.from).find(|open| is_closing(open, session) && open.n > exchange.n);
+    let closed = || moment.talk.session(session)?.closed.filter(|&closed| closed > exchange.n);
+    closing.map(|open| open.n).or_else(closed)
+}
+
+fn is_closing(open: &Exchange, session: &str) -> bool {
+    open.method == "session/close" && open.session() == Some(session)
+}
+
+/// As above, for a client that closes a session while a request of the agent is open in it.
+fn gave_up(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let own = |exchange: &&Exchange| !exchange.deliberate && exchange.cancel_requested.is_none();
+    let Some(exchange) = answer.exchange.filter(own) else { return };
+    let (Some(closed), Outcome::Error(error)) = (closed_under(moment, exchange), answer.outcome) else { return };
+    let seen = format!("{} of the closed session was answered with {}", exchange.method, answer.outcome.describe());
+    match answer.outcome.error_code() {
         Some(-32800) => ruling.pass(),
         _ if says_abort(error) => ruling.fail(seen, &[closed]),
         _ => ruling.inconclusive(seen, &[closed]),

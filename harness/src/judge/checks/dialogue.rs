@@ -1,11 +1,12 @@
 //! Area `jsonrpc`, second half: two parties that talk at the same time, and what error codes mean.
 
-use super::support::Finish;
+use serde_json::Value;
+
+use super::support::{Finish, waits_for_others};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::Exchange;
 use crate::judge::moment::{Answer, Moment, Outcome};
 use crate::judge::ruling::Ruling;
-use crate::requirement::Party;
 use crate::wire::RpcId;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -17,6 +18,13 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("transport.flush.agent", On::Response(flush)),
     Check::agent("transport.only-lf-delimits.agent", On::Response(only_lf)),
     Check::agent("transport.only-lf-delimits.agent", On::End(only_lf_unanswered)),
+    Check::client("jsonrpc.independent-id-spaces.client", On::Response(twin_answered)),
+    Check::client("jsonrpc.independent-id-spaces.client", On::End(twin_passed_over)),
+    Check::client("jsonrpc.error-code-meaning.client", On::Response(service_code_meaning)),
+    Check::client("jsonrpc.method-not-found.client", On::Response(method_not_found)),
+    Check::client("transport.flush.client", On::Response(flush)),
+    Check::client("transport.only-lf-delimits.client", On::Response(only_lf)),
+    Check::client("transport.only-lf-delimits.client", On::End(only_lf_unanswered)),
 ];
 
 /// A request may have the id of a request of the other party: it is answered all the same.
@@ -29,12 +37,13 @@ fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 /// As above: it was waited for until its limit, and a later request was answered meanwhile.
 fn twin_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate) {
+    let quick = |open: &&Exchange| !open.deliberate && !waits_for_others(&open.method);
+    for open in talk.open_of(moment.from.other()).filter(quick) {
         let Some(&twin) = talk.course.twins.get(&open.n) else { continue };
         if talk.timed_out.contains_key(&open.n) && talk.fence.is_some_and(|fence| fence > open.n) {
             let message = format!(
-                "{} was not answered; its id {} was that of a request of the agent as well",
-                open.method, open.id
+                "{} was not answered; its id {} was that of a request of the {} as well",
+                open.method, open.id, moment.from
             );
             ruling.fail(message, &[open.n, twin]);
         }
@@ -77,10 +86,16 @@ fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     }
 }
 
+/// Whether an error says in words that it is about a login.
+fn speaks_of_login(error: &Value) -> bool {
+    const WORDS: &[&str] =
+        &["auth", "log", "sign", "credential", "token", "key", "account", "subscri", "session expired"];
+    let text = error.to_string().to_lowercase();
+    WORDS.iter().any(|word| text.contains(word))
+}
+
 /// -32000 is "Authentication required", and has nothing to do with a mode or an option.
 fn error_code_meaning(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    const LOGIN: &[&str] =
-        &["auth", "log", "sign", "credential", "token", "key", "account", "subscri", "session expired"];
     let (Some(exchange), Outcome::Error(error)) = (answer.exchange.filter(|e| !e.deliberate), answer.outcome) else {
         return;
     };
@@ -93,10 +108,9 @@ fn error_code_meaning(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
             | "session/list"
             | "session/delete"
     );
-    let text = error.to_string().to_lowercase();
     let logged_in = exchange.method == "initialize" || !moment.talk.sessions.is_empty();
     match answer.outcome.error_code() {
-        Some(-32000) if unrelated && logged_in && !LOGIN.iter().any(|word| text.contains(word)) => {
+        Some(-32000) if unrelated && logged_in && !speaks_of_login(error) => {
             ruling.fail(
                 format!(
                     "{} is answered with {}, and -32000 asks for a login",
@@ -114,13 +128,34 @@ fn error_code_meaning(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
     }
 }
 
+/// As above, for a client: -32000 has nothing to do with files and terminals, unless the client says that it does.
+fn service_code_meaning(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
+    let (Outcome::Error(error), service) =
+        (answer.outcome, ["fs/", "terminal/"].iter().any(|area| exchange.method.starts_with(area)))
+    else {
+        return;
+    };
+    match answer.outcome.error_code() {
+        Some(-32000) if service && !speaks_of_login(error) => {
+            let found = answer.outcome.describe();
+            ruling.fail(
+                format!("{} is answered with {found}, and -32000 asks for a login", exchange.method),
+                &[exchange.n],
+            );
+        }
+        Some(-32000 | -32002 | -32800) => ruling.pass(),
+        _ => {}
+    }
+}
+
 /// -32601: "The method does not exist / is not available."
 fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let edition = moment.talk.edition;
     let known = |exchange: &Exchange| {
         let method = exchange.method.as_str();
-        edition.methods.knows(Party::Client, method)
-            || edition.draft_methods.knows(Party::Client, method)
+        edition.methods.knows(exchange.from, method)
+            || edition.draft_methods.knows(exchange.from, method)
             || method.starts_with(['_', '$'])
     };
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate && !known(exchange)) else { return };
@@ -131,23 +166,23 @@ fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 }
 
 /// A message is visible without more input. That it is not is shown by an answer that was waited for in vain, and comes
-/// at once when the agent's input is closed, which makes it flush what it held back.
+/// at once when the party's input is closed or it is told to end, which makes it flush what it held back.
 fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const AT_ONCE_US: u64 = 1_000_000;
     const LONG_US: u64 = 20_000_000;
     let talk = moment.talk;
-    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate && exchange.method != "session/prompt")
-    else {
-        return;
-    };
+    let quick = |exchange: &&Exchange| !exchange.deliberate && !waits_for_others(&exchange.method);
+    let Some(exchange) = answer.exchange.filter(quick) else { return };
     let last_sent = talk.course.last_line.get(&moment.from.other()).map(|(n, _)| *n);
     match (talk.course.closed_us, talk.timed_out.get(&exchange.n)) {
         (None, None) if last_sent == Some(exchange.n) => ruling.pass(),
         (Some(closed), Some(&verdict))
             if moment.us - closed < AT_ONCE_US && closed - exchange.us.min(closed) > LONG_US =>
         {
-            let message =
-                format!("the answer to {} came when the agent's input was closed, and not before", exchange.method);
+            let message = format!(
+                "the answer to {} came when the {} was being stopped, and not before",
+                exchange.method, moment.from
+            );
             ruling.fail(message, &[exchange.n, verdict]);
         }
         (_, Some(&verdict)) => {
@@ -163,7 +198,8 @@ fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// "Messages are delimited by newlines (\n)", and by no other separator of lines that Unicode knows.
 fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let Some(separated) = talk.course.separated.filter(|n| !talk.deliberate.contains(n)) else { return };
+    let separated = talk.course.separated.get(&moment.from.other());
+    let Some(&separated) = separated.filter(|&n| !talk.deliberate.contains(n)) else { return };
     let unreadable = answer.outcome.error_code() == Some(-32700);
     let after = talk.course.last_line.get(&moment.from.other()).is_some_and(|(n, _)| *n == separated);
     match answer.exchange {
@@ -180,8 +216,9 @@ fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// As above: the request was waited for until its limit, and a later one was answered meanwhile.
 fn only_lf_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let separated = |open: &&Exchange| talk.course.separated == Some(open.n) && !open.deliberate;
-    for open in talk.open_of(moment.from.other()).filter(separated).filter(|open| open.method != "session/prompt") {
+    let last = talk.course.separated.get(&moment.from.other());
+    let separated = |open: &&Exchange| last == Some(&open.n) && !open.deliberate && !waits_for_others(&open.method);
+    for open in talk.open_of(moment.from.other()).filter(separated) {
         if talk.timed_out.contains_key(&open.n) && talk.fence.is_some_and(|fence| fence > open.n) {
             ruling.fail(format!("{} with a line separator in a string was not answered", open.method), &[open.n]);
         }

@@ -1,4 +1,4 @@
-//! Area `ext`: what an agent may add to the protocol, and how it takes what others add.
+//! Area `ext`: what a party may add to the protocol, and how it takes what the other one adds.
 
 use serde_json::Value;
 
@@ -7,6 +7,8 @@ use crate::judge::check::{Check, On};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
 use crate::protocol::{Member, ProblemKind, Site};
+use crate::requirement::Party;
+use crate::trace::ProcessEvent;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("ext.no-custom-root-fields.agent", On::Payload(no_custom_root_fields)),
@@ -20,29 +22,60 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("ext.unknown-notification.agent", On::Response(unknown_notification)),
     Check::agent("ext.capability-in-meta.agent", On::Call(capability_in_meta)),
     Check::agent("ext.result-meta-tolerated.agent", On::Response(result_meta_tolerated)),
+    Check::client("ext.no-custom-root-fields.client", On::Payload(no_custom_root_fields)),
+    Check::client("ext.trace-keys.client", On::Payload(trace_keys)),
+    Check::client("ext.method-underscore.client", On::Call(method_underscore)),
+    Check::client("ext.direction.client", On::Call(direction)),
+    Check::client("ext.custom-request-answered.client", On::Response(custom_request_answered)),
+    Check::client("ext.custom-request-answered.client", On::End(custom_request_passed_over)),
+    Check::client("ext.unknown-custom-request.client", On::Response(unknown_custom_request)),
+    Check::client("ext.unknown-notification.client", On::Response(unknown_notification)),
+    Check::client("ext.capability-in-meta.client", On::Call(capability_in_meta)),
+    Check::client("ext.capability-checked.client", On::Call(went_on)),
+    Check::client("ext.capability-checked.client", On::Process(broke_off)),
 ];
 
-/// Members of the agent's messages that earlier schemas knew. They are legacy, and no names of an agent's own.
-const WITHDRAWN: [&str; 14] = [
+/// Members of messages that earlier schemas knew. They are legacy, and no names of anybody's own.
+const WITHDRAWN: [&str; 20] = [
     "authMethods",
     "authRequired",
     "availableCommands",
+    "clientTools",
+    "commandName",
+    "connectionId",
     "diff",
     "label",
     "link",
     "meta",
+    "modelId",
     "models",
     "nes",
     "optional",
+    "planCapabilities",
     "positionEncoding",
+    "positionEncodings",
     "stop",
     "userMessageId",
     "vars",
 ];
 
-/// Methods of clients that earlier drafts knew.
-const WITHDRAWN_METHODS: [&str; 4] =
-    ["mcp/connect", "mcp/disconnect", "session/elicitation", "session/elicitation/complete"];
+/// Methods that earlier drafts knew; those of clients first.
+const WITHDRAWN_METHODS: [&str; 11] = [
+    "mcp/connect",
+    "mcp/disconnect",
+    "session/elicitation",
+    "session/elicitation/complete",
+    "nes/accept",
+    "nes/close",
+    "nes/reject",
+    "nes/start",
+    "nes/suggest",
+    "session/set_model",
+    "session/stop",
+];
+
+/// What a family of methods that earlier drafts knew begins with.
+const WITHDRAWN_FAMILY: &str = "document/did";
 
 /// "Implementations MUST NOT add any custom fields at the root of a type that's part of the specification."
 fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
@@ -65,13 +98,18 @@ fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mu
 }
 
 /// Whether another requirement accounts for the member: its object lacks a required member, which this one is probably
-/// meant to be, or it is the `options` of a boolean option.
+/// meant to be, it is the `options` of a boolean option, or the result of a client is nested or flat where it must not be.
 fn is_explained(payload: &Payload<'_>, member: &Member<'_>) -> bool {
     let parent = |at: &str| at.rsplit_once('/').map_or(String::new(), |(parent, _)| parent.to_owned());
     let object = parent(&member.at);
     let misnamed = payload.problems.iter().any(|p| p.kind == ProblemKind::Missing && parent(&p.at) == object);
     let kind = payload.value.pointer(&object).and_then(|object| object.get("type"));
-    misnamed || member.name == "options" && kind == Some(&Value::from("boolean"))
+    let misplaced = payload.is_result
+        && matches!(
+            (payload.method, member.at.as_str()),
+            ("terminal/wait_for_exit", "/exitStatus") | ("session/request_permission", "/optionId")
+        );
+    misnamed || misplaced || member.name == "options" && kind == Some(&Value::from("boolean"))
 }
 
 /// Unknown keys in `_meta` change nothing: "Implementations MUST NOT make assumptions about values at these keys."
@@ -124,20 +162,20 @@ fn method_underscore(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
         _ if known => ruling.pass(),
         // These have rules of their own in the area `jsonrpc`.
         method if method.starts_with("rpc.") || misspelt => {}
-        method if drafted || WITHDRAWN_METHODS.contains(&method) => {
+        method if drafted || WITHDRAWN_METHODS.contains(&method) || method.starts_with(WITHDRAWN_FAMILY) => {
             ruling.note(format!("the method `{method}` is a draft's or withdrawn"));
         }
         method => ruling.fail(format!("`{method}` is no method of the protocol and has no leading underscore"), &[]),
     }
 }
 
-/// The agent calls what clients implement, and not its own methods.
+/// A party calls what the other one implements, and not its own methods.
 fn direction(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let methods = &moment.talk.edition.methods;
     if methods.knows(moment.from, call.method) {
         ruling.pass();
     } else if methods.knows(moment.from.other(), call.method) {
-        ruling.fail(format!("`{}` is a method for clients to call", call.method), &[]);
+        ruling.fail(format!("`{}` is a method for {}s to call", call.method, moment.from.other()), &[]);
     }
 }
 
@@ -162,7 +200,7 @@ fn custom_request_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// The custom requests that the tester invented; no agent can know them.
+/// The custom requests that the tester invented; no subject can know them.
 const INVENTED: &str = "_acp-conformance/";
 
 /// An unknown custom request "should" be answered with the error "Method not found".
@@ -179,31 +217,57 @@ fn unknown_custom_request(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
 
 /// "Unlike with custom requests, implementations SHOULD ignore unrecognized notifications."
 fn unknown_notification(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((told, method)) = &moment.talk.last_notification else { return };
-    if moment.talk.edition.methods.knows(moment.from.other(), method) {
-        return;
+    let (talk, other) = (moment.talk, moment.from.other());
+    let unknown = |n: usize, method: &str| !talk.edition.methods.knows(other, method) && !talk.deliberate.contains(&n);
+    let last = talk.last_notification.get(&other).filter(|(n, method)| unknown(*n, method));
+    if last.zip(answer.exchange).is_some_and(|((told, _), exchange)| exchange.n > *told) {
+        ruling.pass();
     }
-    let unread = moment.talk.unreadable.contains_key(&moment.from.other());
-    match answer.exchange {
-        Some(exchange) if exchange.n > *told => ruling.pass(),
-        None if answer.id.is_none_or(|id| *id == crate::wire::RpcId::Null) && !unread => {
-            ruling.fail(
-                format!("the unknown notification {method} was answered with {}", answer.outcome.describe()),
-                &[*told],
-            );
-        }
-        _ => {}
+    let told = talk.told.answered_by(answer, other);
+    let only = !talk.unreadable.contains_key(&other) && told.iter().all(|(n, method)| unknown(*n, method));
+    if let Some((n, method)) = told.last().filter(|_| only) {
+        let answered = answer.outcome.describe();
+        ruling.fail(format!("the unknown notification {method} was answered with {answered}"), &[*n]);
     }
 }
 
 /// "Implementations SHOULD use the `_meta` field in capability objects to advertise support for extensions."
 fn capability_in_meta(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (true, Some((n, result))) = (call.method.starts_with('_'), &moment.talk.initialized) else { return };
-    if result.to_string().contains("\"_meta\":{\"") {
+    let (from_agent, talk) = (moment.from == Party::Agent, moment.talk);
+    let said = if from_agent { &talk.initialized } else { &talk.initialize };
+    let (true, Some((n, said))) = (call.method.starts_with('_'), said) else { return };
+    if said.to_string().contains("\"_meta\":{\"") {
         ruling.pass();
     } else {
-        ruling
-            .fail(format!("{} was called, and no _meta in the result of initialize announces it", call.method), &[*n]);
+        let place = if from_agent { "the result" } else { "the params" };
+        ruling.fail(format!("{} was called, and no _meta in {place} of initialize announces it", call.method), &[*n]);
+    }
+}
+
+/// Whether the error of this method says that the other side lacks an extension of the client's.
+fn is_own_and_missing(moment: &Moment<'_>, method: &str, code: i64) -> bool {
+    let used = || moment.talk.methods_used.contains(&(moment.from, method.to_owned()));
+    code == NO_METHOD && method.starts_with('_') && used()
+}
+
+/// An unknown custom request is answered with "Method not found", and who sent it does without: shown by what it says next.
+fn went_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let mut errors = moment.talk.errors.values();
+    if call.method == "session/prompt" && errors.any(|(method, code)| is_own_and_missing(moment, method, *code)) {
+        ruling.pass();
+    }
+}
+
+/// As above, for a client that fails of its own accord right behind the answer.
+fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
+    const AT_ONCE_US: u64 = 5_000_000;
+    // Codes above are those of shells for signals, which come from elsewhere.
+    let failed = matches!(process, ProcessEvent::Exited { code: Some(1..=127), signal: None });
+    let last = moment.talk.course.last_line.get(&moment.from.other());
+    let Some(&(n, us)) = last.filter(|_| failed && moment.talk.shutting_down.is_none()) else { return };
+    let refused = moment.talk.errors.get(&n).filter(|(method, code)| is_own_and_missing(moment, method, *code));
+    if let Some((method, _)) = refused.filter(|_| moment.us - us < AT_ONCE_US) {
+        ruling.fail(format!("the client failed when {method} was answered with -32601"), &[n]);
     }
 }
 

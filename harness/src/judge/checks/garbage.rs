@@ -1,4 +1,4 @@
-//! Area `jsonrpc`, third part: what the agent says to a line that is no message.
+//! Area `jsonrpc`, third part: what a party says to a line that is no message.
 
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::Garbled;
@@ -10,6 +10,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("jsonrpc.parse-error.agent", On::End(passed_over::<TEXT>)),
     Check::agent("jsonrpc.invalid-request.agent", On::Response(answered::<JSON>)),
     Check::agent("jsonrpc.invalid-request.agent", On::End(passed_over::<JSON>)),
+    Check::client("jsonrpc.parse-error.client", On::Response(answered::<TEXT>)),
+    Check::client("jsonrpc.parse-error.client", On::End(passed_over::<TEXT>)),
+    Check::client("jsonrpc.invalid-request.client", On::Response(answered::<JSON>)),
+    Check::client("jsonrpc.invalid-request.client", On::End(passed_over::<JSON>)),
 ];
 
 /// The line is no JSON: -32700, "Invalid JSON was received by the server."
@@ -17,9 +21,10 @@ const TEXT: bool = false;
 /// The line is JSON, and no message: -32600, "The JSON sent is not a valid Request object."
 const JSON: bool = true;
 
-/// The last line of the client that is no message, when it is of this kind.
+/// The last line of the other party that is no message, when it is of this kind.
 fn garbled<'m, const KIND: bool>(moment: &Moment<'m>) -> Option<&'m Garbled> {
-    moment.talk.course.garbled.as_ref().filter(|garbled| garbled.is_json == KIND && garbled.answer.is_none())
+    let garbled = moment.talk.course.garbled.get(&moment.from.other());
+    garbled.filter(|garbled| garbled.is_json == KIND && garbled.answer.is_none())
 }
 
 fn code<const KIND: bool>() -> (i64, &'static str) {
@@ -40,7 +45,7 @@ fn answered<const KIND: bool>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: 
 }
 
 /// Silence decides nothing: JSON-RPC gives such an answer a code, and nobody the duty to send one to a line that may be
-/// no request at all. Most agents say nothing.
+/// no request at all. Most programs say nothing.
 fn passed_over<const KIND: bool>(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let Some(garbled) = garbled::<KIND>(moment) else { return };
     if let Some(fence) = moment.talk.fence.filter(|&fence| fence > garbled.n) {

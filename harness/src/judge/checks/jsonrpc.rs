@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
+use super::support::waits_for_others;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::Exchange;
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
 use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
 use crate::wire::{Envelope, RpcId};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -31,6 +33,28 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("jsonrpc.error-null-id.agent", On::Response(error_null_id)),
     Check::agent("jsonrpc.error-message-concise.agent", On::Response(error_message_concise)),
     Check::agent("jsonrpc.error-code-range.agent", On::Response(error_code_range)),
+    Check::client("jsonrpc.version-member.client", On::Message(version_member)),
+    Check::client("jsonrpc.kind-unambiguous.client", On::Message(kind_unambiguous)),
+    Check::client("jsonrpc.request-id-type.client", On::Call(request_id_type)),
+    Check::client("jsonrpc.request-id-not-null.client", On::Call(request_id_not_null)),
+    Check::client("jsonrpc.request-id-integral.client", On::Call(request_id_integral)),
+    Check::client("jsonrpc.request-id-unique.client", On::Call(request_id_unique)),
+    Check::client("jsonrpc.method-string.client", On::Message(method_string)),
+    Check::client("jsonrpc.method-string.client", On::Call(method_spelling)),
+    Check::client("jsonrpc.reserved-rpc-prefix.client", On::Call(reserved_prefix)),
+    Check::client("jsonrpc.params-object.client", On::Call(params_object)),
+    Check::client("jsonrpc.notification-no-response.client", On::Response(notification_no_response)),
+    Check::client("jsonrpc.notification-no-response.client", On::End(notification_unanswered)),
+    Check::client("jsonrpc.response-always.client", On::Response(response_came)),
+    Check::client("jsonrpc.response-always.client", On::End(response_always)),
+    Check::client("jsonrpc.response-once.client", On::Response(response_once)),
+    Check::client("jsonrpc.response-id.client", On::Response(response_id)),
+    Check::client("jsonrpc.response-id-known.client", On::Response(response_id_known)),
+    Check::client("jsonrpc.response-xor.client", On::Message(response_xor)),
+    Check::client("jsonrpc.error-shape.client", On::Response(error_shape)),
+    Check::client("jsonrpc.error-null-id.client", On::Response(error_null_id)),
+    Check::client("jsonrpc.error-message-concise.client", On::Response(error_message_concise)),
+    Check::client("jsonrpc.error-code-range.client", On::Response(error_code_range)),
 ];
 
 /// "jsonrpc: … MUST be exactly \"2.0\"."
@@ -118,24 +142,22 @@ fn params_object(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "The Server MUST NOT reply to a Notification." An answer that fits no request, right behind a notification, is one.
+/// "The Server MUST NOT reply to a Notification." An answer that fits no request, behind a notification, is one.
 fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if answer.exchange.is_some() || answer.id.is_some_and(|id| *id != RpcId::Null) {
-        return;
-    }
-    let unread = moment.talk.unreadable.get(&moment.from.other());
+    let told = moment.talk.told.answered_by(answer, moment.from.other());
+    let unread = moment.talk.unreadable.contains_key(&moment.from.other());
+    let deliberate = told.iter().any(|(n, _)| moment.talk.deliberate.contains(n));
     // The two cancellations have requirements of their own about this.
     let own = |method: &str| matches!(method, "session/cancel" | "$/cancel_request");
-    if let (Some((n, method)), None) = (moment.talk.last_notification.as_ref().filter(|(_, m)| !own(m)), unread) {
+    if let Some((n, method)) = told.iter().rev().find(|(_, method)| !own(method) && !unread && !deliberate) {
         ruling.fail(format!("an answer without a request came after the notification {method}"), &[*n]);
     }
 }
 
 /// Exercised when a notification was sent and a later request was answered without an answer in between.
 fn notification_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if let (Some((told, _)), Some(fence)) = (&moment.talk.last_notification, moment.talk.fence)
-        && *told < fence
-    {
+    let told = moment.talk.last_notification.get(&moment.from.other());
+    if told.zip(moment.talk.fence).is_some_and(|((told, _), fence)| *told < fence) {
         ruling.pass();
     }
 }
@@ -147,14 +169,13 @@ fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// A request is passed over when it was waited for until its limit, and the agent answered a later one meanwhile.
+/// A request is passed over when it was waited for until its limit, and the party answered a later one meanwhile.
 fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    // A turn and a login may wait for the user, or for others.
-    let quick = |open: &&Exchange| !matches!(open.method.as_str(), "session/prompt" | "authenticate");
+    let quick = |open: &&Exchange| !waits_for_others(&open.method);
     for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate).filter(quick) {
         let Some(&verdict) = talk.timed_out.get(&open.n) else { continue };
-        let later = talk.fence.filter(|&fence| fence > open.n);
+        let later = talk.fence.filter(|&fence| fence > open.n && !asks_first(&open.method));
         let waited = "had no answer before its time limit";
         match later {
             Some(fence) => {
@@ -167,6 +188,11 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             None => ruling.inconclusive(format!("{} {waited}", open.method), &[open.n, verdict]),
         }
     }
+}
+
+/// Whether a client may want its user's consent before it does what the request is about.
+fn asks_first(method: &str) -> bool {
+    matches!(method, "fs/write_text_file" | "terminal/create")
 }
 
 /// One request, one answer.
@@ -210,7 +236,7 @@ fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
     let answered = talk.answered.contains_key(&(other, id.clone()));
     let converted_one = talk.open_of(other).any(|open| converted(&open.id) == converted(id));
-    let read_in_garbage = talk.course.garbled.as_ref().is_some_and(|garbled| garbled.id.as_ref() == Some(id));
+    let read_in_garbage = talk.course.garbled.get(&other).is_some_and(|garbled| garbled.id.as_ref() == Some(id));
     if answer.exchange.is_some() {
         ruling.pass();
     } else if !answered && !converted_one && !read_in_garbage {
@@ -244,6 +270,8 @@ fn error_null_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     match answer.id {
         _ if answer.exchange.is_some() => {}
         Some(RpcId::Null) => ruling.pass(),
+        // Some clients leave the member out, which no agent can take for an answer to anything else.
+        None if moment.from == Party::Client => ruling.note("the answer to an unreadable line has no member `id`"),
         None => ruling.fail("the answer to an unreadable line has no member `id`", &[unread]),
         Some(id) if code == Some(-32700) => {
             ruling.fail(format!("the answer to an unreadable line has the id {id}, and not null"), &[unread]);

@@ -18,6 +18,7 @@ mod ext;
 mod fs;
 mod garbage;
 mod gates;
+mod handshake;
 mod init;
 mod jsonrpc;
 mod list;
@@ -49,6 +50,7 @@ pub(super) fn all() -> Vec<Check> {
         schema::CHECKS,
         init::CHECKS,
         gates::CHECKS,
+        handshake::CHECKS,
         auth::CHECKS,
         session::CHECKS,
         opening::CHECKS,

@@ -1,5 +1,6 @@
 //! What the steps of a case decide: a step accuses only the requirements that it names.
 
+use super::support::waits_for_others;
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::ruling::Judgement;
 use crate::requirement::Party;
@@ -46,14 +47,19 @@ pub(in crate::judge) fn judge_step(
 
 /// Whether the step waited for the answer to a request that takes no user and no model, and a later one was answered.
 fn was_passed_over(talk: &Conversation, step: &StepEvent) -> bool {
-    let quick = |method: &str| !matches!(method, "session/prompt" | "authenticate");
-    let passed = |open: &Exchange| !open.deliberate && quick(&open.method) && talk.fence.is_some_and(|n| n > open.n);
-    talk.open_of(Party::Client).any(|open| step.events.contains(&open.n) && passed(open))
+    let waited_for = |open: &Exchange| step.events.contains(&open.n) && !open.deliberate;
+    let passed = |open: &Exchange| !waits_for_others(&open.method) && talk.fence.is_some_and(|n| n > open.n);
+    // Only the tester's requests are waited for, whichever side it plays.
+    talk.open.values().any(|open| waited_for(open) && passed(open))
 }
 
-/// An error that need not be the agent's: a login that is missing, or a model that cannot be reached.
+/// An error that need not be the subject's own: a login that is missing, or a model that cannot be reached.
 fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<String> {
     let (method, code) = step.events.iter().find_map(|event| talk.errors.get(event))?;
+    if talk.edition.methods.knows(Party::Agent, method) {
+        // A client has neither a login nor a model that its services would depend on.
+        return None;
+    }
     if *code == -32000 {
         return Some(format!("{method} was answered with error -32000: the agent asks for a login"));
     }

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::judge::conversation::{Exchange, Session, Turn, TurnCourse};
 use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
-use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 
 /// An answer that arrives so soon after a cancel may have been on its way already.
@@ -149,16 +148,28 @@ pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Opti
     moment.talk.course.session(update.session)?.turn.as_ref().filter(|turn| turn.ended.is_some())
 }
 
-/// Whether the agent's output ended right behind the client's line `n`, with nothing else to blame.
+/// Whether the answer to a request may have to wait for others: for a model, a user, or a command that runs.
+pub(super) fn waits_for_others(method: &str) -> bool {
+    matches!(
+        method,
+        "session/prompt"
+            | "authenticate"
+            | "session/request_permission"
+            | "elicitation/create"
+            | "terminal/wait_for_exit"
+    )
+}
+
+/// Whether the party's output ended right behind the other's line `n`, with nothing else to blame.
 pub(super) fn died_after(moment: &Moment<'_>, process: &ProcessEvent, n: usize) -> bool {
     const AT_ONCE_US: u64 = 5_000_000;
     let talk = moment.talk;
-    let last = talk.course.last_line.get(&Party::Client);
+    let last = talk.course.last_line.get(&moment.from.other());
     matches!(process, ProcessEvent::StdoutEnded)
         && talk.shutting_down.is_none()
         && !talk.deliberate.contains(&n)
         && last.is_some_and(|&(last, us)| last == n && moment.us - us < AT_ONCE_US)
-        && talk.open_of(Party::Client).next().is_none()
+        && talk.open_of(moment.from.other()).next().is_none()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{LineSeen, Moment};
 use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 use crate::wire::{Content, LineEnd};
 
@@ -14,11 +15,18 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("transport.no-batch.agent", On::Line(no_batch)),
     Check::agent("transport.stderr-utf8", On::Stderr(stderr_utf8)),
     Check::agent("transport.stdio-supported.agent", On::Process(stdio_supported)),
+    Check::client("transport.utf8.client", On::Line(utf8)),
+    Check::client("transport.newline-terminated.client", On::Line(newline_terminated)),
+    Check::client("transport.no-embedded-newline.client", On::Line(no_embedded_newline)),
+    Check::client("transport.stdin-only-messages", On::Line(only_messages)),
+    Check::client("transport.no-batch.client", On::Line(no_batch)),
 ];
 
 /// "Messages are … UTF-8 encoded." Pure ASCII shows nothing, so only lines with other characters count.
 fn utf8(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
+        // What was cut off may have been cut in the middle of a character.
+        Content::NotUtf8(_) if !is_whole(line) => {}
         Content::NotUtf8(at) => ruling.fail(format!("byte {at} of the line begins no valid UTF-8 sequence"), &[]),
         _ if !line.bytes.is_ascii() => ruling.pass(),
         _ => {}
@@ -33,7 +41,12 @@ fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Rul
         }
         (Content::Blank, _) | (_, LineEnd::Cut) => {}
         (Content::One { .. }, LineEnd::Eof) if moment.talk.shutting_down.is_some() => {
-            ruling.inconclusive("the last message has no line feed, and the agent was being stopped", &[]);
+            let message = format!("the last message has no line feed, and the {} was being stopped", moment.from);
+            ruling.inconclusive(message, &[]);
+        }
+        // Who ended a client is not known: its user may have, at any moment.
+        (Content::One { .. }, LineEnd::Eof) if moment.from == Party::Client => {
+            ruling.inconclusive("the stream ended behind a message without its line feed", &[]);
         }
         (Content::One { .. }, LineEnd::Eof) => {
             ruling.fail("the stream ended behind a message without its line feed", &[])
@@ -46,12 +59,17 @@ fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Rul
 /// "Messages … MUST NOT contain embedded newlines." Shown by a message that has line breaks to escape.
 fn no_embedded_newline(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
-        Content::NotJson(_) if begins_a_value(line.bytes) => {
+        Content::NotJson(_) if is_whole(line) && begins_a_value(line.bytes) => {
             ruling.fail("the line begins a JSON value and does not end it", &[]);
         }
         Content::One { .. } if line.bytes.windows(2).any(|pair| pair == b"\\n") => ruling.pass(),
         _ => {}
     }
+}
+
+/// Whether the line was ended by its sender; otherwise its rest was lost, or has not come yet.
+fn is_whole(line: &LineSeen<'_>) -> bool {
+    matches!(line.end, LineEnd::Lf | LineEnd::CrLf)
 }
 
 /// Whether the line looks like the first line of a JSON value that goes on: an opening that is never closed, cleanly.
@@ -62,7 +80,8 @@ fn begins_a_value(bytes: &[u8]) -> bool {
     (text.starts_with('{') || text.starts_with('[')) && error.is_some_and(|error| error.is_eof())
 }
 
-/// "The agent MUST NOT write anything to its stdout that is not a valid ACP message."
+/// "The agent MUST NOT write anything to its stdout that is not a valid ACP message", and the client nothing else to
+/// the agent's stdin.
 fn only_messages(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
         Content::One { value, .. } if value.is_object() || value.is_array() => ruling.pass(),

@@ -21,8 +21,9 @@ impl Conversation {
         if call.method != "session/list" && !call.method.starts_with('_') {
             self.stir();
         }
-        if from == Party::Client && call.id.is_none() {
-            self.last_notification = Some((n, call.method.to_owned()));
+        if call.id.is_none() {
+            self.last_notification.insert(from, (n, call.method.to_owned()));
+            self.told.add(n, from, call.method);
         }
         match (call.id, call.method) {
             (Some(id), method) => {
@@ -175,6 +176,7 @@ impl Conversation {
         *self.answers.entry(from).or_default() += 1;
         let latest = self.latest_answered.entry(exchange.from).or_default();
         *latest = exchange.n.max(*latest);
+        self.told.settle(exchange.n, exchange.from);
         if exchange.from == Party::Agent {
             self.note_service_answer(n, &exchange, outcome);
         }

@@ -15,13 +15,13 @@ use crate::wire::{Call, Content, Envelope, LineEnd, RpcId};
 pub struct Course {
     /// The last line of each party: its event and microseconds.
     pub last_line: HashMap<Party, (usize, u64)>,
-    /// The last line of the client with a separator of Unicode in it that is no line feed, as a character of its own.
-    pub separated: Option<usize>,
-    /// The last line of the client that is no message at all.
-    pub garbled: Option<Garbled>,
+    /// By sender: the last line with a separator of Unicode in it that is no line feed, as a character of its own.
+    pub separated: HashMap<Party, usize>,
+    /// By sender: the last line that is no message at all.
+    pub garbled: HashMap<Party, Garbled>,
     /// The agent's first request or notification.
     pub first_call: Option<usize>,
-    /// The microseconds at which the agent's input was closed, or the agent stopped.
+    /// The microseconds at which the subject's input was closed, or the subject stopped.
     pub closed_us: Option<u64>,
     /// How the login stands.
     pub login: Login,
@@ -31,9 +31,9 @@ pub struct Course {
     pub early_commands: BTreeMap<String, usize>,
     /// The last `session/cancel` for a session that the client does not know.
     pub stray_cancel: Option<usize>,
-    /// What the client asked to cancel with `$/cancel_request`.
+    /// What either party asked to cancel with `$/cancel_request`.
     pub cancel_requests: Vec<CancelRequest>,
-    /// Client requests whose id an open request of the agent had as well: the events of both.
+    /// Requests whose id an open request of the other party had as well: the events of both.
     pub twins: BTreeMap<usize, usize>,
     /// What belongs to the single sessions, by id.
     pub sessions: BTreeMap<String, SessionCourse>,
@@ -85,11 +85,13 @@ pub struct Login {
     pub undone: Option<usize>,
 }
 
-/// A `$/cancel_request` of the client.
+/// A `$/cancel_request`.
 #[derive(Debug, Clone)]
 pub struct CancelRequest {
     /// Its event.
     pub n: usize,
+    /// Who sent it.
+    pub from: Party,
     /// The id that it names.
     pub id: RpcId,
     /// Whether a request with that id was open.
@@ -169,21 +171,26 @@ pub struct Deed {
 const MOST_NOTED: usize = 256;
 
 impl Course {
+    /// The `$/cancel_request`s of one party.
+    pub fn cancel_requests_of(&self, sender: Party) -> impl DoubleEndedIterator<Item = &CancelRequest> {
+        self.cancel_requests.iter().filter(move |cancel| cancel.from == sender)
+    }
+
     /// What is remembered of one session.
     #[must_use]
     pub fn session(&self, id: &str) -> Option<&SessionCourse> {
         self.sessions.get(id)
     }
 
-    /// Takes in a line of the client before what it holds.
+    /// Takes in a line before what it holds.
     pub(in crate::judge) fn line(&mut self, n: usize, from: Party, line: &LineSeen<'_>) {
-        if from == Party::Client && line.end == LineEnd::Lf {
-            self.garbled = Garbled::of(n, line.content).or(self.garbled.take());
+        if let Some(garbled) = Garbled::of(n, line.content).filter(|_| line.end == LineEnd::Lf) {
+            self.garbled.insert(from, garbled);
         }
         let bytes = line.bytes;
         let text = std::str::from_utf8(bytes).unwrap_or_default();
-        if from == Party::Client && text.contains(['\u{2028}', '\u{2029}', '\u{85}']) {
-            self.separated = Some(n);
+        if text.contains(['\u{2028}', '\u{2029}', '\u{85}']) {
+            self.separated.insert(from, n);
         }
     }
 
@@ -194,9 +201,7 @@ impl Course {
             self.first_call.get_or_insert(n);
         }
         let session = params.get("sessionId").and_then(Value::as_str);
-        if let (Party::Client, Some(id)) = (from, call.id)
-            && let Some(twin) = talk.open.get(&(Party::Agent, RpcId::new(id)))
-        {
+        if let Some(twin) = call.id.and_then(|id| talk.open.get(&(from.other(), RpcId::new(id)))) {
             self.twins.insert(n, twin.n);
         }
         match (from, call.method) {
@@ -207,7 +212,7 @@ impl Course {
             }
             (Party::Client, "session/delete" | "logout") => self.disturb(n, session),
             (Party::Client, "session/cancel") => self.cancel(talk, (n, us), session.unwrap_or_default()),
-            (Party::Client, "$/cancel_request") => self.cancel_request(talk, n, params),
+            (_, "$/cancel_request") => self.cancel_request(talk, n, from, params),
             (Party::Agent, "fs/write_text_file" | "terminal/create") => {
                 let turn = session.and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
                 if let Some(turn) = turn.filter(|turn| turn.ended.is_none() && turn.deeds.len() < MOST_NOTED) {
@@ -265,9 +270,9 @@ impl Course {
         }
     }
 
-    fn cancel_request(&mut self, talk: &Conversation, n: usize, params: &Value) {
+    fn cancel_request(&mut self, talk: &Conversation, n: usize, from: Party, params: &Value) {
         let Some(id) = params.get("requestId").map(RpcId::new) else { return };
-        let exchange = talk.open.get(&(Party::Client, id.clone()));
+        let exchange = talk.open.get(&(from, id.clone()));
         if let Some(exchange) = exchange.filter(|exchange| exchange.method == "session/prompt") {
             let course = exchange.session().and_then(|id| self.sessions.get_mut(id));
             if let Some(turn) = course.and_then(|course| course.turn.as_mut()).filter(|turn| turn.n == exchange.n) {
@@ -275,7 +280,7 @@ impl Course {
             }
         }
         if self.cancel_requests.len() < MOST_NOTED {
-            self.cancel_requests.push(CancelRequest { n, id, open: exchange.is_some() });
+            self.cancel_requests.push(CancelRequest { n, from, id, open: exchange.is_some() });
         }
     }
 
@@ -312,9 +317,9 @@ impl Course {
         }
     }
 
-    /// Takes in an answer to no request.
-    pub(in crate::judge) fn stray(&mut self, n: usize, answer: &Answer<'_>) {
-        if let Some(garbled) = self.garbled.as_mut().filter(|garbled| garbled.is_meant(answer)) {
+    /// Takes in an answer of `from` to no request.
+    pub(in crate::judge) fn stray(&mut self, n: usize, from: Party, answer: &Answer<'_>) {
+        if let Some(garbled) = self.garbled.get_mut(&from.other()).filter(|garbled| garbled.is_meant(answer)) {
             garbled.answer.get_or_insert(n);
         }
     }

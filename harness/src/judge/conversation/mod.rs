@@ -9,6 +9,7 @@ mod replay;
 mod services;
 mod session;
 mod terminal;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -22,6 +23,7 @@ pub use self::options::{option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::Terminal;
+pub use self::told::Told;
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::wire::RpcId;
@@ -30,6 +32,8 @@ use crate::wire::RpcId;
 pub struct Conversation {
     /// The edition that the conversation is judged by.
     pub edition: &'static Edition,
+    /// Whether everything was seen from the start, as in a case; a recording may begin in the middle.
+    pub whole: bool,
     /// Requests that were sent and not answered yet.
     pub open: HashMap<(Party, RpcId), Exchange>,
     /// The requests that were answered, by sender and id: the event of the answer.
@@ -45,13 +49,15 @@ pub struct Conversation {
     /// The last line that each party sent and that could not be read as a message: its event, and whether it was on
     /// purpose.
     pub unreadable: HashMap<Party, usize>,
-    /// The last notification that the client sent, by its event and method.
-    pub last_notification: Option<(usize, String)>,
+    /// The last notification that each party sent, by its event and method.
+    pub last_notification: HashMap<Party, (usize, String)>,
+    /// The notifications that an answer to no request may be to.
+    pub told: Told,
     /// How many requests were answered by each party.
     pub answers: HashMap<Party, usize>,
     /// Methods that a party sent, for rules on what was announced.
     pub methods_used: BTreeSet<(Party, String)>,
-    /// Whether the agent's standard output ended.
+    /// Whether the subject's output ended.
     pub stdout_ended: Option<usize>,
     /// Whether the tester stopped the subject, or closed its input: what is unanswered then is nobody's fault.
     pub shutting_down: Option<usize>,
@@ -82,11 +88,12 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// A conversation in which nothing was said.
+    /// A conversation in which nothing was said; `whole` as in the field.
     #[must_use]
-    pub fn new(edition: &'static Edition) -> Self {
+    pub fn new(edition: &'static Edition, whole: bool) -> Self {
         Self {
             edition,
+            whole,
             open: HashMap::new(),
             answered: HashMap::new(),
             initialize: None,
@@ -94,7 +101,8 @@ impl Conversation {
             sessions: BTreeMap::new(),
             terminals: BTreeMap::new(),
             unreadable: HashMap::new(),
-            last_notification: None,
+            last_notification: HashMap::new(),
+            told: Told::default(),
             answers: HashMap::new(),
             methods_used: BTreeSet::new(),
             stdout_ended: None,
@@ -145,6 +153,13 @@ impl Conversation {
         (self.initialized.is_some() && !self.agent_has(path)).then_some(area)
     }
 
+    /// Whether the client said in `initialize` that it lacks what this method of its own needs. What it answers all the
+    /// same breaks none of the rules on the form of such answers.
+    #[must_use]
+    pub fn is_unoffered(&self, method: &str) -> bool {
+        self.edition.adapter.client_capability_of(method).is_some_and(|path| self.client_lacks(path))
+    }
+
     /// The open requests of one party, in the order in which they were sent.
     pub fn open_of(&self, sender: Party) -> impl Iterator<Item = &Exchange> {
         let mut open: Vec<&Exchange> = self.open.values().filter(|exchange| exchange.from == sender).collect();
@@ -161,6 +176,12 @@ impl Conversation {
     /// The sessions in which a turn is running.
     pub fn turns(&self) -> impl Iterator<Item = (&Session, &Turn)> {
         self.sessions.values().filter_map(|session| Some((session, session.turn.as_ref()?)))
+    }
+
+    /// Whether both agreed on another major than the one that is judged, so that its rules on content do not hold.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.version().is_some_and(|version| version != u64::from(self.edition.major))
     }
 
     /// The version that both agreed on, when it was agreed on.

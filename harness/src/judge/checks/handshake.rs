@@ -1,0 +1,162 @@
+//! Area `init`, third part: what the client says in the handshake, and what it does with the answer.
+
+use serde_json::Value;
+
+use crate::judge::check::{Check, On};
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+use crate::protocol::Kind;
+use crate::requirement::Party;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::client("init.first", On::Call(first)),
+    Check::client("init.once", On::Call(once)),
+    Check::client("init.version-present", On::Call(version_present)),
+    Check::client("init.capabilities-sent", On::Call(capabilities_sent)),
+    Check::client("init.capabilities-declared.client", On::Response(capabilities_declared)),
+    Check::client("init.client-info", On::Call(client_info)),
+    Check::client("init.version.unsupported-not-used", On::Call(unsupported_not_used)),
+    Check::client("init.version.unsupported-not-used", On::End(unsupported_left)),
+    Check::client("init.baseline-methods.client", On::Response(baseline_methods)),
+];
+
+/// The newest version of the protocol that exists.
+const NEWEST: u64 = 2;
+
+/// Whether the call needs an initialized connection: all that concerns sessions, and the login.
+fn needs_initialized(call: &CallSeen<'_>) -> bool {
+    call.method.starts_with("session/") || matches!(call.method, "authenticate" | "logout")
+}
+
+fn initialize<'v>(call: &CallSeen<'v>) -> Option<&'v Value> {
+    (call.method == "initialize" && call.kind == Kind::Request).then(|| call.params.unwrap_or(&Value::Null))
+}
+
+/// As above, where it is not for another version, which has other members.
+fn initialize_here<'v>(moment: &Moment<'_>, call: &CallSeen<'v>) -> Option<&'v Value> {
+    let here = u64::from(moment.talk.edition.major);
+    let version = |params: &Value| params.get("protocolVersion").and_then(Value::as_u64);
+    initialize(call).filter(|params| version(params).is_none_or(|version| version == here))
+}
+
+/// "Before a Session can be created, Clients MUST initialize the connection by calling the initialize method."
+fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let early =
+        || talk.methods_used.iter().find(|(from, method)| *from == Party::Client && method.starts_with("session/"));
+    let waits = || talk.open_of(Party::Client).find(|open| open.method == "initialize");
+    if call.method == "initialize" && talk.initialize.is_none() {
+        // Only the handshake behind it shows that a recording did not begin in the middle of a conversation.
+        if let Some((_, method)) = early() {
+            ruling.fail(format!("the client sent {method} before it called initialize"), &[]);
+        }
+    } else if needs_initialized(call) && talk.initialized.is_some() {
+        ruling.pass();
+    } else if talk.whole && needs_initialized(call) && talk.initialize.is_none() {
+        ruling.fail(format!("the client sent {} and had not called initialize", call.method), &[]);
+    } else if let Some(open) = waits().filter(|_| needs_initialized(call)) {
+        ruling.fail(format!("the client sent {} before initialize was answered", call.method), &[open.n]);
+    }
+}
+
+/// A connection is initialized once. Asking again after a refusal is another try of the same.
+fn once(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let open = talk.open_of(Party::Client).find(|open| open.method == "initialize").map(|open| open.n);
+    let done = talk.initialized.as_ref().map(|(n, _)| *n);
+    match open.or(done) {
+        Some(n) if call.method == "initialize" => {
+            ruling.fail("the client called initialize a second time on one connection", &[n]);
+        }
+        Some(_) if needs_initialized(call) && done.is_some() => ruling.pass(),
+        _ => {}
+    }
+}
+
+/// "The latest protocol version supported" is what a client initializes with.
+fn version_present(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(params) = initialize(call) {
+        ruling.decide(params.get("protocolVersion").is_some(), || "initialize has no protocolVersion".to_owned());
+    }
+}
+
+/// "The capabilities supported" are what a client initializes with as well. The schema has a default for them, which is
+/// none, so leaving them out says something too; what is no object is judged by the table of shapes.
+fn capabilities_sent(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(params) = initialize_here(moment, call)
+        && params.get("clientCapabilities").is_none_or(Value::is_null)
+    {
+        ruling.note("initialize has no clientCapabilities, which means none at all");
+    }
+}
+
+/// "The Client SHOULD specify whether it supports the following capabilities": what works has been announced.
+fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate && !moment.talk.is_foreign()) else {
+        return;
+    };
+    let (talk, edition) = (moment.talk, moment.talk.edition);
+    let Some(path) = edition.adapter.client_capability_of(&exchange.method) else { return };
+    let method = edition.methods.find(Party::Agent, Kind::Request, &exchange.method);
+    let definition = method.and_then(|method| method.result.as_deref()).unwrap_or_default();
+    // Some programs answer anything with an empty object, or politely decline; neither shows that the method works.
+    let works = |result: &Value| {
+        result.as_object().is_some_and(|members| !members.is_empty())
+            && edition.stable.problems(definition, result).is_empty()
+            && result.get("action").is_none_or(|action| action == "accept")
+    };
+    match answer.outcome {
+        Outcome::Result(_) if talk.client_has(path) => ruling.pass(),
+        Outcome::Result(result) if talk.client_lacks(path) && works(result) => {
+            let message = format!("{} works, and `{}` was not advertised", exchange.method, path.join("."));
+            ruling.fail(message, &[exchange.n]);
+        }
+        Outcome::Error(_) if talk.client_lacks(path) && answer.outcome.error_code() == Some(-32601) => ruling.pass(),
+        _ => {}
+    }
+}
+
+/// "It SHOULD also provide a name and version to the Agent as well."
+fn client_info(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(params) = initialize_here(moment, call) {
+        let given = params.get("clientInfo").is_some_and(|info| !info.is_null());
+        ruling.decide(given, || "initialize has no clientInfo".to_owned());
+    }
+}
+
+/// The version in the answer to `initialize`, when none of that number exists, so that no client supports it.
+fn unsupported(moment: &Moment<'_>) -> Option<(usize, u64)> {
+    let (n, _) = moment.talk.initialized.as_ref()?;
+    Some((*n, moment.talk.version().filter(|&version| version > NEWEST)?))
+}
+
+/// "If the Client does not support this version, the Client SHOULD close the connection and inform the user": at least it
+/// does not go on as if it did.
+fn unsupported_not_used(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((n, version)) = unsupported(moment).filter(|_| needs_initialized(call)) {
+        ruling.fail(format!("the client sent {} though the agent chose version {version}", call.method), &[n]);
+    }
+}
+
+/// As above: the connection ended, and no session was used on it.
+fn unsupported_left(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let over = moment.talk.stdout_ended.or(moment.talk.shutting_down);
+    if unsupported(moment).is_some() && over.is_some() {
+        ruling.pass();
+    }
+}
+
+/// `session/request_permission` is the baseline method of clients, which no capability announces.
+fn baseline_methods(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let permission = |method: &str| method == "session/request_permission";
+    let asked = answer.exchange.filter(|exchange| !exchange.deliberate && permission(&exchange.method));
+    let known = moment.talk.initialized.is_some() && !moment.talk.is_foreign();
+    let Some(exchange) = asked.filter(|_| known) else { return };
+    match answer.outcome {
+        Outcome::Result(_) => ruling.pass(),
+        Outcome::Error(_) if answer.outcome.error_code() == Some(-32601) => {
+            ruling.fail("session/request_permission is not implemented", &[exchange.n]);
+        }
+        Outcome::Error(_) => {}
+    }
+}

@@ -1,0 +1,49 @@
+//! Notifications that their receiver may still be at, so that an answer to no request can be told to be to one of them.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::judge::moment::{Answer, Outcome};
+use crate::requirement::Party;
+use crate::wire::RpcId;
+
+/// The notifications of each party that no answer to a later request has put behind.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    pending: HashMap<Party, VecDeque<(usize, String)>>,
+}
+
+/// The bound on the notifications that are remembered of each party.
+const MOST: usize = 64;
+
+impl Told {
+    /// Takes in a notification.
+    pub(super) fn add(&mut self, n: usize, sender: Party, method: &str) {
+        let pending = self.pending.entry(sender).or_default();
+        if pending.len() == MOST {
+            pending.pop_front();
+        }
+        pending.push_back((n, method.to_owned()));
+    }
+
+    /// Takes in that the request at event `n` was answered: what its sender said before it was read before it.
+    pub(super) fn settle(&mut self, n: usize, sender: Party) {
+        if let Some(pending) = self.pending.get_mut(&sender) {
+            pending.retain(|(told, _)| *told > n);
+        }
+    }
+
+    /// The notifications of `sender` that this answer to no request may be to: the one that it names, or else all.
+    #[must_use]
+    pub fn answered_by(&self, answer: &Answer<'_>, sender: Party) -> Vec<(usize, &str)> {
+        let all = self.pending.get(&sender).into_iter().flatten().map(|(n, method)| (*n, method.as_str()));
+        let to_none = answer.exchange.is_none() && answer.id.is_none_or(|id| *id == RpcId::Null);
+        // Who says that a line is no JSON does not answer a notification that it read.
+        if !to_none || answer.outcome.error_code() == Some(-32700) {
+            return Vec::new();
+        }
+        let Outcome::Error(error) = answer.outcome else { return all.collect() };
+        let text = error.to_string();
+        let named = all.clone().find(|(_, method)| text.contains(method));
+        named.map_or_else(|| all.collect(), |named| vec![named])
+    }
+}

@@ -1,0 +1,208 @@
+//! The table at work: each problem goes to its first owner.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::row::Row;
+use super::{agent, client};
+use crate::judge::moment::Payload;
+use crate::judge::ruling::Judgement;
+use crate::protocol::{Problem, ProblemKind, Site};
+use crate::requirement::Party;
+
+/// The half of the table that is about one party.
+struct Table {
+    rows: &'static [Row],
+    /// The catch-all for problems that no row owns.
+    valid: &'static str,
+    /// Members that are a known one in another spelling.
+    members: &'static str,
+    /// Values that are a known one in another spelling.
+    spelling: &'static str,
+    /// Where anything is wrong with a `_meta`.
+    meta: &'static str,
+}
+
+const AGENT: Table = Table {
+    rows: agent::ROWS,
+    valid: "schema.valid.agent",
+    members: "schema.camel-case.agent",
+    spelling: "schema.snake-case-discriminators.agent",
+    meta: "ext.meta-object.agent",
+};
+
+const CLIENT: Table = Table {
+    rows: client::ROWS,
+    valid: "schema.valid.client",
+    members: "schema.camel-case.client",
+    spelling: "schema.snake-case-discriminators.client",
+    meta: "ext.meta-object.client",
+};
+
+/// The variants of `session/update` are told from their other problems, since the closed union has a rule of its own.
+const VARIANT: &str = "update.known-variant";
+
+/// Where a null of a client's capabilities is noted.
+const CAPABILITIES: &str = "init.capability-types.client";
+
+/// Members that receivers take as absent when they are null: method, place and the requirement to note it at.
+const NULL_IS_ABSENT: [(&str, &str, &str); 6] = [
+    ("terminal/create", "/args", "terminal.create.params"),
+    ("terminal/create", "/env", "terminal.create.params"),
+    ("session/new", "/additionalDirectories", "session.new.params"),
+    ("session/load", "/additionalDirectories", "load.params"),
+    ("session/resume", "/additionalDirectories", "resume.params"),
+    ("session/resume", "/mcpServers", "resume.params"),
+];
+
+/// Results of a client for which null is the older form of an empty object.
+const NULL_IS_EMPTY: [&str; 3] = ["WriteTextFileResponse", "KillTerminalResponse", "ReleaseTerminalResponse"];
+
+/// The requirements that the table decides.
+pub(in crate::judge) fn requirements() -> impl Iterator<Item = &'static str> {
+    let of = |table: Table| {
+        let rows = table.rows.iter().map(|row| row.requirement);
+        rows.chain([table.valid, table.members, table.spelling, table.meta])
+    };
+    of(AGENT).chain(of(CLIENT)).chain([VARIANT])
+}
+
+/// Attributes every problem of the payload, and counts what was fine.
+pub(in crate::judge) fn judge(payload: &Payload<'_>, party: Party, event: usize, judgement: &mut Judgement) {
+    if payload.value.is_null() && NULL_IS_EMPTY.contains(&payload.definition) {
+        return;
+    }
+    let table = if party == Party::Agent { AGENT } else { CLIENT };
+    let mut owned = BTreeSet::new();
+    table.spelling(payload, event, judgement, &mut owned);
+    table.variants(payload, event, judgement, &mut owned);
+    table.metas(payload, event, judgement, &mut owned);
+    // What is no object at all is no place by itself, and belongs to the first row of its definition.
+    let whole = Some(("", payload.value)).filter(|_| !payload.value.is_object());
+    for row in table.rows {
+        for (at, value) in payload.places(row.definition).chain(whole.filter(|_| row.definition == payload.definition))
+        {
+            let mine: Vec<usize> = (0..payload.problems.len())
+                .filter(|index| !owned.contains(index) && row.owns(at, &payload.problems[*index]))
+                .collect();
+            if mine.is_empty() && row.is_exercised(value) {
+                judgement.ruling(row.requirement, event).pass();
+            }
+            for index in mine {
+                owned.insert(index);
+                accuse(row.requirement, payload, &payload.problems[index], event, judgement);
+            }
+        }
+    }
+    let rest: Vec<&Problem> =
+        payload.problems.iter().enumerate().filter(|(i, _)| !owned.contains(i)).map(|(_, p)| p).collect();
+    if payload.problems.is_empty() {
+        judgement.ruling(table.valid, event).pass();
+    }
+    for problem in rest {
+        accuse(table.valid, payload, problem, event, judgement);
+    }
+}
+
+impl Table {
+    /// Judges the names of members: a known one in another spelling accounts for the one that is missing.
+    fn spelling(&self, payload: &Payload<'_>, event: usize, judgement: &mut Judgement, owned: &mut BTreeSet<usize>) {
+        let strangers = payload.parts.members.iter().filter(|member| !payload.drafts.contains(&member.at));
+        let mut misspelt = false;
+        for (member, known) in
+            strangers.filter_map(|m| if let Site::Misspelt(known) = m.known { Some((m, known)) } else { None })
+        {
+            misspelt = true;
+            let parent = member.at.rsplit_once('/').map_or("", |(parent, _)| parent);
+            let wanted = format!("{parent}/{known}");
+            owned.extend((0..payload.problems.len()).filter(|&index| payload.problems[index].at == wanted));
+            let message = format!("in {}, the member {} is spelt `{known}` in the protocol", payload.method, member.at);
+            judgement.ruling(self.members, event).fail(message, &[]);
+        }
+        let tempting = |name: &str| name.contains(char::is_uppercase);
+        if !misspelt && payload.parts.members.iter().any(|m| m.known == Site::Defined && tempting(m.name)) {
+            judgement.ruling(self.members, event).pass();
+        }
+    }
+
+    /// Judges the closed sets of strings: which variant an update is, and how discriminators are spelt.
+    fn variants(&self, payload: &Payload<'_>, event: usize, judgement: &mut Judgement, owned: &mut BTreeSet<usize>) {
+        for (index, problem) in payload.problems.iter().enumerate().filter(|(_, p)| p.kind == ProblemKind::NotInSet) {
+            let found = payload.value.pointer(&problem.at).and_then(Value::as_str).unwrap_or_default();
+            if problem.message.split('"').any(|known| known != found && known.len() > 2 && plain(known) == plain(found))
+            {
+                owned.insert(index);
+                accuse(self.spelling, payload, problem, event, judgement);
+            } else if payload.method == "session/update" && problem.at == "/update/sessionUpdate" {
+                owned.insert(index);
+                accuse(VARIANT, payload, problem, event, judgement);
+            }
+        }
+        let has_set = payload
+            .parts
+            .members
+            .iter()
+            .any(|m| matches!(m.name, "sessionUpdate" | "type" | "kind" | "status" | "stopReason" | "outcome"));
+        if has_set && payload.problems.iter().all(|problem| problem.kind != ProblemKind::NotInSet) {
+            judgement.ruling(self.spelling, event).pass();
+        }
+        let known = payload.value.pointer("/update/sessionUpdate").is_some_and(Value::is_string);
+        let draft = payload.drafts.iter().any(|at| at == "/update/sessionUpdate");
+        if payload.method == "session/update"
+            && known
+            && !draft
+            && payload.problems.iter().all(|p| p.at != "/update/sessionUpdate")
+        {
+            judgement.ruling(VARIANT, event).pass();
+        }
+        if draft {
+            judgement.ruling(VARIANT, event).note(format!(
+                "the update kind {} is known to the unstable schema only",
+                payload.value.pointer("/update/sessionUpdate").unwrap_or_default()
+            ));
+        }
+    }
+
+    /// Judges `_meta`, which every object may have, and takes out of judgement what receivers take as absent.
+    fn metas(&self, payload: &Payload<'_>, event: usize, judgement: &mut Judgement, owned: &mut BTreeSet<usize>) {
+        for (index, problem) in payload.problems.iter().enumerate() {
+            let absent = NULL_IS_ABSENT.iter().find(|(method, at, _)| payload.method == *method && problem.at == *at);
+            let null = payload.value.pointer(&problem.at) == Some(&Value::Null);
+            if problem.at.ends_with("/_meta") && owned.insert(index) {
+                accuse(self.meta, payload, problem, event, judgement);
+            } else if let Some((_, at, requirement)) = absent.filter(|_| null && owned.insert(index)) {
+                judgement
+                    .ruling(requirement, event)
+                    .note(format!("{at} is null, which receivers take for an empty list"));
+            } else if null && is_capability(payload, problem) && owned.insert(index) {
+                judgement
+                    .ruling(CAPABILITIES, event)
+                    .note(format!("{} is null, which counts as unsupported", problem.at));
+            }
+        }
+        let metas = payload.parts.members.iter().filter(|member| member.name == "_meta");
+        if metas.clone().next().is_some() && metas.clone().all(|meta| meta.value.is_object() || meta.value.is_null()) {
+            judgement.ruling(self.meta, event).pass();
+        }
+    }
+}
+
+/// Whether the problem is about the capabilities of a client, for which receivers take the default.
+fn is_capability(payload: &Payload<'_>, problem: &Problem) -> bool {
+    payload.method == "initialize" && (problem.at == "/clientCapabilities" || problem.is_null_capability(payload.value))
+}
+
+fn accuse(requirement: &str, payload: &Payload<'_>, problem: &Problem, event: usize, judgement: &mut Judgement) {
+    let what = if payload.is_result { "result of" } else { "params of" };
+    let message = format!("{what} {}, at {}: {}", payload.method, place(&problem.at), problem.message);
+    judgement.ruling(requirement, event).fail(message, &[]);
+}
+
+fn place(pointer: &str) -> &str {
+    if pointer.is_empty() { "its root" } else { pointer }
+}
+
+fn plain(text: &str) -> String {
+    text.replace(['_', '-', ' '], "").to_lowercase()
+}
