@@ -290,7 +290,7 @@ mod tests {
             (typed, "add --terminal"),
             (profile, "is the profile of an agent, and a client is to be tested"),
             (Client::profile("no-such-profile.toml"), "cannot read no-such-profile.toml"),
-            (Client::profile("Cargo.toml"), "error[document::shape]"),
+            (Client::profile("Cargo.toml"), "the key `name` is missing"),
         ] {
             let failure = handshake_of(client.0).expect_err(remedy);
             assert!(failure.contains(remedy), "{failure}");
