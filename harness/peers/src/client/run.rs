@@ -26,7 +26,10 @@ use super::{
     wire,
 };
 
-/// Time for the last messages of an agent that has gone.
+/// Time for the output of an agent that has ended to end as well.
+const HELD_OPEN: Duration = Duration::from_secs(1);
+
+/// Time for the user to see that the agent has gone, and for its exit status to come.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the client until its user has nothing more to do, or it cannot go on.
@@ -103,21 +106,36 @@ async fn live(
     process: &mut AgentProcess,
 ) -> Result<(), String> {
     let mut user = pin!(user::run(client, acts));
-    tokio::select! {
+    let end = tokio::select! {
         biased;
-        end = &mut user => return end,
+        end = &mut user => Some(end),
         reason = client.death() => return Err(reason),
         () = told_to_stop() => return Err("told to stop".to_owned()),
-        () = connection.incoming_closed() => {}
-        _ = process.ended() => {}
-    }
-    // What the agent said before it went may be all that the user waits for.
-    let end = tokio::time::timeout(LAST_WORDS, user).await;
-    if matches!(end, Ok(Ok(()))) && !client.has_failed() {
-        return Ok(());
+        () = gone(connection, process) => None,
+    };
+    let end = match end {
+        Some(end) => Some(end),
+        // What the agent said before it went may be all that the user waits for.
+        None => tokio::time::timeout(LAST_WORDS, user).await.ok(),
+    };
+    match end {
+        Some(Ok(())) if !(client.has_failed() && connection.is_incoming_closed()) => return Ok(()),
+        Some(Err(reason)) if !connection.is_incoming_closed() => return Err(reason),
+        _ => {}
     }
     let status = tokio::time::timeout(LAST_WORDS, process.ended()).await.ok().flatten();
     Err(format!("the agent broke off early: {}", told(status)))
+}
+
+/// Waits until nothing more can come from the agent.
+async fn gone(connection: &ConnectionTo<Agent>, process: &mut AgentProcess) {
+    tokio::select! {
+        () = connection.incoming_closed() => {}
+        _ = process.ended() => {
+            // The last messages may still be in the pipe, and a child of the agent may hold that open for ever.
+            let _ = tokio::time::timeout(HELD_OPEN, connection.incoming_closed()).await;
+        }
+    }
 }
 
 fn told(status: Option<ExitStatus>) -> String {
