@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::script::{Report, Script};
 use super::subject::Places;
@@ -51,6 +51,11 @@ fn attempt(script: &mut Script<'_>, act: &Act) -> Result<(), String> {
     let places = places_of(script, act);
     match means {
         Means::Line(text) => {
+            if let Some(argument) = act.arguments.keys().find(|argument| !has_place(text, argument)) {
+                return Err(format!(
+                    "the line by which the user of this client does `{name}` has no place for `{argument}`"
+                ));
+            }
             let mut line = places::fill(text, &places).into_bytes();
             line.push(b'\n');
             script.driver.type_in(line);
@@ -97,13 +102,18 @@ impl Hook {
     }
 }
 
+fn has_place(text: &str, argument: &str) -> bool {
+    [format!("{{{argument}}}"), format!("{{{argument}_json}}")].iter().any(|place| text.contains(place))
+}
+
 /// The places of an act: each argument by its name, and as JSON behind `_json`, beside those of the case.
 fn places_of(script: &Script<'_>, act: &Act) -> Places {
     let mut places = script.places.clone();
     let known = ACTS.into_iter().find(|(known, _)| *known == act.name).map_or(&[][..], |(_, arguments)| arguments);
     for name in known.iter().filter_map(|name| name.strip_prefix('?')) {
+        let none = if name == "attach" { json!([]) } else { Value::Null };
         places.insert(name.to_owned(), String::new());
-        places.insert(format!("{name}_json"), Value::Null.to_string());
+        places.insert(format!("{name}_json"), none.to_string());
     }
     for (name, value) in &act.arguments {
         let value = script.bindings.interpolate(value);

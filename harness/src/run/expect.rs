@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::driver::Seen;
 use super::script::{Report, Script};
 use crate::case::model::{Action, Incoming, IncomingBody, Presence};
 use crate::requirement::Party;
@@ -39,7 +40,7 @@ pub(super) fn look_for(script: &mut Script<'_>, line: &Incoming) -> Found {
 fn look_for_call(script: &mut Script<'_>, line: &Incoming) -> Found {
     for index in script.cursor..script.driver.inbox.len() {
         let seen = &script.driver.inbox[index];
-        if seen.taken || !call_matches(&seen.value, line, &mut script.bindings) {
+        if seen.taken.is_some() || !call_matches(&seen.value, line, &mut script.bindings) {
             continue;
         }
         if let (IncomingBody::Call { label: Some(label), .. }, Some(id)) = (&line.body, seen.value.get("id")) {
@@ -51,7 +52,7 @@ fn look_for_call(script: &mut Script<'_>, line: &Incoming) -> Found {
             script.callers.insert(label.clone(), connection);
         }
         script.connection = connection;
-        script.driver.inbox[index].taken = true;
+        script.driver.inbox[index].taken = Some(script.at);
         script.cursor = index + 1;
         return Found::Matched(Report { events: vec![n], ..Report::new(StepKind::Must, Outcome::Done) });
     }
@@ -115,8 +116,9 @@ fn has_answer(script: &Script<'_>, line: &Incoming) -> bool {
     script.driver.inbox[asked.from..].iter().any(|seen| answers(&seen.value, &asked.id))
 }
 
-/// The events of all messages that match a line which must not come; the line needs no label to match a request.
-pub(super) fn came(script: &Script<'_>, line: &Incoming) -> Vec<usize> {
+/// The events of all messages that match a line which must not come; the line needs no label to match a request. A request
+/// that a line above it awaited was meant to come.
+pub(super) fn came(script: &Script<'_>, index: usize, line: &Incoming) -> Vec<usize> {
     let matches = |value: &Value| {
         let mut bindings = script.bindings.clone();
         match (&line.body, Envelope::of(value)) {
@@ -128,7 +130,8 @@ pub(super) fn came(script: &Script<'_>, line: &Incoming) -> Vec<usize> {
             _ => false,
         }
     };
-    script.driver.inbox.iter().filter(|seen| matches(&seen.value)).map(|seen| seen.n).collect()
+    let awaited = |seen: &Seen| seen.value.get("id").is_some() && seen.taken.is_some_and(|taken| taken < index);
+    script.driver.inbox.iter().filter(|seen| !awaited(seen) && matches(&seen.value)).map(|seen| seen.n).collect()
 }
 
 /// The event of the request whose answer the line is.

@@ -87,6 +87,7 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
         bindings,
         connection: 0,
         callers: BTreeMap::new(),
+        at: 0,
         cursor: 0,
         met: vec![false; case.needs.len()],
         input_closed: false,
@@ -188,6 +189,8 @@ pub(super) struct Script<'c> {
     pub(super) connection: usize,
     /// The connections of the subject's requests, by label.
     pub(super) callers: BTreeMap<String, usize>,
+    /// The step that is being played, by its index.
+    pub(super) at: usize,
     /// How many messages of the subject the transcript has passed.
     pub(super) cursor: usize,
     /// Which needs of the case were found to be met.
@@ -227,6 +230,7 @@ impl Script<'_> {
             return;
         }
         for (index, step) in case.steps.iter().enumerate() {
+            self.at = index;
             let report = self.step(index, step).await;
             let next = self.note(index, step, report);
             if let Some(fault) = self.driver.own_fault.take() {
@@ -330,7 +334,7 @@ impl Script<'_> {
         let case = self.case;
         for (index, step) in case.steps.iter().enumerate() {
             let Action::Never(line) = &step.action else { continue };
-            let came = expect::came(self, line);
+            let came = expect::came(self, index, line);
             let expected = format!("no {}", expect::describe(self, line));
             let (outcome, seen, decides) = if came.is_empty() {
                 (Outcome::Done, String::new(), whole && self.missed.is_none())
