@@ -76,7 +76,8 @@ impl Plan {
         };
         let expected = expected.into_iter().map(|(id, reason)| Expectation { id, reason }).collect();
         let mut plan = Self { expected, mistakes, of_profile: true, ..Self::of_subject(subject) };
-        plan.say("--profile", Some(&here().join(path).to_string_lossy()));
+        let path = path.canonicalize().unwrap_or_else(|_| here().join(path));
+        plan.say("--profile", Some(&path.to_string_lossy()));
         plan
     }
 
