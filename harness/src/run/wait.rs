@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::driver::{Driver, Written};
 use super::expect::{self, Found};
 use super::script::{Report, Script};
-use crate::case::model::{Incoming, IncomingBody};
+use crate::case::model::Incoming;
 use crate::peer::process::Exit;
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepEvent, StepKind, What};
@@ -38,10 +38,7 @@ impl Script<'_> {
     }
 
     fn deadline(&self, line: &Incoming, within: Option<Duration>) -> Instant {
-        let asked = match &line.body {
-            IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => self.driver.asked.get(label),
-            IncomingBody::Call { .. } => None,
-        };
+        let asked = line.body.answers().and_then(|label| self.driver.asked.get(label));
         let limit = within.unwrap_or_else(|| match asked {
             Some(asked) => self.limits.for_method(&asked.method),
             None if self.driver.connections() == 0 => self.limits.start,
@@ -53,10 +50,7 @@ impl Script<'_> {
 
     /// Whether the line cannot come any more.
     fn nothing_more(&self, line: &Incoming) -> bool {
-        let asked = match &line.body {
-            IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => self.driver.asked.get(label),
-            IncomingBody::Call { .. } => None,
-        };
+        let asked = line.body.answers().and_then(|label| self.driver.asked.get(label));
         asked.map_or_else(|| self.driver.over(), |asked| self.driver.ended(asked.connection))
     }
 
