@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::script::{Report, Script};
 use super::subject::Places;
+use crate::case::ACTS;
 use crate::case::model::{Act, AgentProcess};
 use crate::peer::process::{Launch, MergedProcess, ProcessGroup};
 use crate::profile::{Means, places};
@@ -109,9 +110,11 @@ fn has_place(text: &str, argument: &str) -> bool {
 fn places_of(script: &Script<'_>, act: &Act) -> Places {
     let mut places = script.places.clone();
     // What may be left out has a place all the same.
-    for (name, none) in [("attach", json!([])), ("input", Value::Null), ("dir", Value::Null)] {
-        places.insert(format!("{name}_json"), none.to_string());
+    let known = ACTS.into_iter().find(|(known, _)| *known == act.name).map_or(&[][..], |(_, arguments)| arguments);
+    for name in known.iter().filter_map(|name| name.strip_prefix('?')) {
+        let none = if name == "attach" { json!([]) } else { Value::Null };
         places.insert(name.to_owned(), String::new());
+        places.insert(format!("{name}_json"), none.to_string());
     }
     for (name, value) in &act.arguments {
         let value = script.bindings.interpolate(value);
