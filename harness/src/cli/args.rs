@@ -95,8 +95,7 @@ pub struct ClientArgs {
 }
 
 /// What says how to start a client, which a person does by themselves.
-const NOT_BY_HAND: [&str; 8] =
-    ["command", "env", "cwd", "keep_home", "jobs", "settings", "agent_name", "terminal"];
+const NOT_BY_HAND: [&str; 8] = ["command", "env", "cwd", "keep_home", "jobs", "settings", "agent_name", "terminal"];
 
 const CLIENT_EXAMPLES: &str = "The client starts its agent itself. What it is to start stands in its command line, its environment or its settings:
   {agent}        the absolute path of the agent, without blanks and without arguments

@@ -7,7 +7,8 @@ use super::output::say;
 use crate::run::{Key, Person};
 
 /// What the keys do.
-pub(super) const KEYS: &str = "Enter shows again what to do; s + Enter skips the case, r + Enter repeats it, q + Enter ends the run.";
+pub(super) const KEYS: &str =
+    "Enter shows again what to do; s + Enter skips the case, r + Enter repeats it, q + Enter ends the run.";
 
 /// How long a person has for each thing.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);

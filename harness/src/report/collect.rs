@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::model::{
-    CaseReport, Conformance, Driven, FORMAT, FindingReport, RequirementReport, RunReport, SubjectInfo, SuiteInfo, Summary,
+    CaseReport, Conformance, Driven, FORMAT, FindingReport, RequirementReport, RunReport, SubjectInfo, SuiteInfo,
+    Summary,
 };
 use crate::judge::{Judgement, Tally, judge, judge_case};
 use crate::protocol::Edition;

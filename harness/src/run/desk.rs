@@ -28,7 +28,9 @@ pub enum DeskError {
     #[error("{} is not of acp-conformance, and everything in it would be deleted; move it away", .0.display())]
     Foreign(PathBuf),
     /// No path is short and plain enough.
-    #[error("no folder for the agent: its path must be short, without blanks and signs; set XDG_DATA_HOME to such a folder")]
+    #[error(
+        "no folder for the agent: its path must be short, without blanks and signs; set XDG_DATA_HOME to such a folder"
+    )]
     NoFolder,
     /// The file system refuses.
     #[error("{}: {source}", path.display())]

@@ -130,7 +130,7 @@ impl Driver {
 
     /// Takes over the link to a client.
     pub fn of_client(link: Link, recorder: Recorder, setup: TesterSetup) -> Self {
-        let role = Role::Agent(Agent::new(&setup));
+        let role = Role::Agent(Box::new(Agent::new(&setup)));
         Self::new(link, Party::Client, recorder, role, setup)
     }
 

@@ -69,9 +69,9 @@ fn is_harsh_step(action: &Action) -> bool {
     match action {
         Action::Raw(_) | Action::AgentProcess(_) | Action::CloseStdin | Action::End | Action::Exit { .. } => true,
         Action::Act(act) => act.name == "quit",
-        Action::Send(lines) => lines.iter().any(|line| {
-            line.illegal || matches!(&line.body, Body::Result { result, .. } if is_odd_greeting(result))
-        }),
+        Action::Send(lines) => lines
+            .iter()
+            .any(|line| line.illegal || matches!(&line.body, Body::Result { result, .. } if is_odd_greeting(result))),
         _ => false,
     }
 }

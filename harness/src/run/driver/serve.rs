@@ -12,7 +12,7 @@ use crate::wire::{LineEnd, RpcId};
 /// The part that the tester plays.
 pub(super) enum Role {
     Client(Services),
-    Agent(Agent),
+    Agent(Box<Agent>),
 }
 
 /// What a service has to say to a request of the subject.
