@@ -40,10 +40,15 @@ macro_rules! faults {
             }
 
             /// Prints all names, each with its line.
-            #[expect(clippy::print_stdout, reason = "the list of faults is what the user asked for")]
             pub(crate) fn print_all() {
-                Self::ALL.iter().for_each(|fault| println!("{:28} {}", fault.name(), fault.line()));
+                crate::faults::print(Self::ALL.iter().map(|fault| (fault.name(), fault.line())));
             }
         }
     };
+}
+
+/// Prints names, each with its line.
+#[expect(clippy::print_stdout, reason = "the list of faults is what the user asked for")]
+pub(crate) fn print(faults: impl Iterator<Item = (&'static str, &'static str)>) {
+    faults.for_each(|(name, line)| println!("{name:28} {line}"));
 }

@@ -16,11 +16,17 @@ use crate::requirement::Party;
 /// What to do about an invalid message of the tester, unless it is a slip.
 const ON_PURPOSE: &str = "mark the line `illegal: true` if the tester is to break the protocol here";
 
-/// What a line says.
+fn says_nothing(spot: &Spot<'_>) -> Diagnostic {
+    let problem = spot.error("case::no-message", "the line says nothing");
+    problem.help("a message has exactly one of `method`, `result` and `error`")
+}
+
+/// What a line says; an `id` alone is an answer of whatever content.
 enum Said {
     Call { label: Option<String>, method: String, params: Option<Value> },
     Result { label: String, result: Value },
     Error { label: String, error: Value },
+    Answer { label: String },
 }
 
 impl Checker<'_> {
@@ -78,6 +84,10 @@ impl Checker<'_> {
                 self.by_hand.extend(method);
                 Body::Error { label, error }
             }
+            Said::Answer { .. } => {
+                self.note([says_nothing(spot)]);
+                return None;
+            }
         };
         Some(Outgoing { body, illegal, split })
     }
@@ -108,6 +118,10 @@ impl Checker<'_> {
                 self.answered(spot, &label, subject, presence == Presence::Must);
                 let result = self.pattern(&spot.down("result"), &result, !never)?;
                 IncomingBody::Result { label, result }
+            }
+            Said::Answer { label } => {
+                self.answered(spot, &label, subject, presence == Presence::Must);
+                IncomingBody::Answer { label }
             }
             Said::Error { label, error } => {
                 self.answered(spot, &label, subject, presence == Presence::Must);
@@ -150,9 +164,12 @@ impl Checker<'_> {
         if let Some(method) = line.method {
             return Some(Said::Call { label, method, params: line.params });
         }
+        let whole = line.params.is_none() && spot.value().is_some_and(|line| line.get("id").is_some());
+        if let (Some(label), None, true) = (&label, given.first(), whole) {
+            return Some(Said::Answer { label: label.clone() });
+        }
         let Some(key) = given.first() else {
-            let problem = spot.error("case::no-message", "the line says nothing");
-            self.problems.push(problem.help("a message has exactly one of `method`, `result` and `error`"));
+            self.problems.push(says_nothing(spot));
             return None;
         };
         let Some(label) = label else {

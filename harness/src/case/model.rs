@@ -334,6 +334,17 @@ pub struct Incoming {
     pub exact: bool,
 }
 
+impl IncomingBody {
+    /// The tester's request that is answered; none where the subject asks or tells something.
+    #[must_use]
+    pub fn answers(&self) -> Option<&str> {
+        match self {
+            Self::Call { .. } => None,
+            Self::Result { label, .. } | Self::Error { label, .. } | Self::Answer { label } => Some(label),
+        }
+    }
+}
+
 /// What an expected message says.
 #[derive(Debug, Clone)]
 pub enum IncomingBody {
@@ -360,6 +371,11 @@ pub enum IncomingBody {
         label: String,
         /// What the error object looks like.
         error: Pattern,
+    },
+    /// An answer to the tester's request `label`, whatever it says.
+    Answer {
+        /// The request that is answered.
+        label: String,
     },
 }
 

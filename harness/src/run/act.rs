@@ -2,12 +2,11 @@
 
 use std::ffi::OsString;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::manual;
 use super::script::{Report, Script};
 use super::subject::Places;
-use crate::case::ACTS;
 use crate::case::model::{Act, AgentProcess};
 use crate::peer::process::{Launch, MergedProcess, ProcessGroup};
 use crate::profile::{Means, person, places};
@@ -56,6 +55,7 @@ fn attempt(script: &mut Script<'_>, act: &Act) -> Result<(), String> {
     let places = places_of(script, act);
     match means {
         Means::Line(text) => {
+            all_told(act, &text)?;
             let mut line = places::fill(&text, &places).into_bytes();
             line.push(b'\n');
             script.driver.type_in(line);
@@ -73,6 +73,7 @@ fn attempt(script: &mut Script<'_>, act: &Act) -> Result<(), String> {
         }
         Means::Person(_) if script.subject.person.is_none() => Err("nobody is there to do it".to_owned()),
         Means::Person(text) => {
+            all_told(act, &text)?;
             script.instruct(places::fill(&text, &places).trim_end());
             Ok(())
         }
@@ -106,15 +107,28 @@ impl Hook {
     }
 }
 
+/// Looks whether a text has a place for every argument of the act, so that nothing of it is lost.
+fn all_told(act: &Act, text: &str) -> Result<(), String> {
+    let has_place =
+        |argument: &str| ["", "_json", "_name"].iter().any(|form| text.contains(&format!("{{{argument}{form}}}")));
+    match act.arguments.keys().find(|argument| !has_place(argument)) {
+        Some(argument) => {
+            let name = &act.name;
+            Err(format!("the words by which the user of this client does `{name}` have no place for `{argument}`"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The places of an act: each argument by its name, as JSON behind `_json` and as people see it behind `_name`, beside
 /// those of the case.
 fn places_of(script: &Script<'_>, act: &Act) -> Places {
     let mut places = script.places.clone();
-    let known = ACTS.into_iter().find(|(known, _)| *known == act.name).map_or(&[][..], |(_, arguments)| arguments);
-    for name in known.iter().filter_map(|name| name.strip_prefix('?')) {
+    // What may be left out has a place all the same.
+    for (name, none) in [("attach", json!([])), ("input", Value::Null)] {
+        places.insert(format!("{name}_json"), none.to_string());
         places.insert(name.to_owned(), String::new());
         places.insert(format!("{name}_name"), String::new());
-        places.insert(format!("{name}_json"), Value::Null.to_string());
     }
     for (name, value) in &act.arguments {
         let value = script.bindings.interpolate(value);

@@ -37,8 +37,8 @@ pub struct Seen {
     pub connection: usize,
     /// The message.
     pub value: Value,
-    /// Whether an expectation of the transcript took it.
-    pub taken: bool,
+    /// The step of the transcript that took it, by its index.
+    pub taken: Option<usize>,
 }
 
 /// A request of the tester.
@@ -336,6 +336,6 @@ impl Driver {
             }
         }
         self.learn_session(&value);
-        self.inbox.push(Seen { n, connection, value, taken: false });
+        self.inbox.push(Seen { n, connection, value, taken: None });
     }
 }

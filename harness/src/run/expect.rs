@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+use super::driver::Seen;
 use super::script::{Report, Script};
+use crate::case::Bindings;
 use crate::case::model::{Action, Incoming, IncomingBody, Presence};
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepKind};
@@ -30,16 +32,16 @@ pub(super) fn answers(value: &Value, id: &RpcId) -> bool {
 
 /// Looks for the line among what has come; calls behind the cursor, answers anywhere behind their request.
 pub(super) fn look_for(script: &mut Script<'_>, line: &Incoming) -> Found {
-    match &line.body {
-        IncomingBody::Call { .. } => look_for_call(script, line),
-        IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => look_for_answer(script, line, label),
+    match line.body.answers() {
+        None => look_for_call(script, line),
+        Some(label) => look_for_answer(script, line, label),
     }
 }
 
 fn look_for_call(script: &mut Script<'_>, line: &Incoming) -> Found {
     for index in script.cursor..script.driver.inbox.len() {
         let seen = &script.driver.inbox[index];
-        if seen.taken || !call_matches(&seen.value, line, &mut script.bindings) {
+        if seen.taken.is_some() || !call_matches(&seen.value, line, &mut script.bindings) {
             continue;
         }
         if let (IncomingBody::Call { label: Some(label), .. }, Some(id)) = (&line.body, seen.value.get("id")) {
@@ -51,7 +53,7 @@ fn look_for_call(script: &mut Script<'_>, line: &Incoming) -> Found {
             script.callers.insert(label.clone(), connection);
         }
         script.connection = connection;
-        script.driver.inbox[index].taken = true;
+        script.driver.inbox[index].taken = Some(script.at);
         script.cursor = index + 1;
         if let Some(person) = &script.subject.person {
             person.sees_progress();
@@ -78,17 +80,7 @@ fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Fou
     let Some(index) = position.map(|position| position + asked.from) else { return Found::NotYet };
     let (n, value) = (script.driver.inbox[index].n, script.driver.inbox[index].value.clone());
     script.cursor = script.cursor.max(index + 1);
-    let wrong = match (&line.body, value.get("result"), value.get("error")) {
-        (IncomingBody::Result { result, .. }, Some(found), None) => {
-            result.matches(found, &mut script.bindings, line.exact).err().map(|mismatch| mismatch.to_string())
-        }
-        (IncomingBody::Error { error, .. }, _, Some(found)) => {
-            error.matches(found, &mut script.bindings, line.exact).err().map(|mismatch| mismatch.to_string())
-        }
-        (_, _, Some(found)) => Some(format!("it was answered with the error {found}")),
-        (_, found, None) => Some(format!("it was answered with the result {}", found.unwrap_or(&Value::Null))),
-    };
-    let Some(seen) = wrong else {
+    let Err(seen) = fits(line, &value, &mut script.bindings) else {
         return Found::Matched(Report { events: vec![n, request], ..Report::new(StepKind::Must, Outcome::Done) });
     };
     // Only an agent asks for a login; the code means nothing in the answer of a client.
@@ -98,6 +90,21 @@ fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Fou
     let outcome = if login { Outcome::LoginNeeded } else { Outcome::Contradicted };
     let expected = describe(script, line);
     Found::Contradicted(Report { events: vec![n, request], expected, seen, ..Report::new(StepKind::Must, outcome) })
+}
+
+/// Whether an answer says what the line expects; the words for what it says instead.
+fn fits(line: &Incoming, answer: &Value, bindings: &mut Bindings) -> Result<(), String> {
+    match (&line.body, answer.get("result"), answer.get("error")) {
+        (IncomingBody::Answer { .. }, ..) => Ok(()),
+        (IncomingBody::Result { result, .. }, Some(found), None) => {
+            result.matches(found, bindings, line.exact).map_err(|mismatch| mismatch.to_string())
+        }
+        (IncomingBody::Error { error, .. }, _, Some(found)) => {
+            error.matches(found, bindings, line.exact).map_err(|mismatch| mismatch.to_string())
+        }
+        (_, _, Some(found)) => Err(format!("it was answered with the error {found}")),
+        (_, found, None) => Err(format!("it was answered with the result {}", found.unwrap_or(&Value::Null))),
+    }
 }
 
 /// Whether the conversation has passed a hoped-for line: an answer that stands behind it in the transcript has come.
@@ -113,13 +120,14 @@ pub(super) fn passed(script: &Script<'_>, index: usize) -> bool {
 }
 
 fn has_answer(script: &Script<'_>, line: &Incoming) -> bool {
-    let (IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. }) = &line.body else { return false };
-    let Some(asked) = script.driver.asked.get(label) else { return false };
+    let Some(asked) = line.body.answers().and_then(|label| script.driver.asked.get(label)) else { return false };
     script.driver.inbox[asked.from..].iter().any(|seen| answers(&seen.value, &asked.id))
 }
 
-/// The events of all messages that match a line which must not come; the line needs no label to match a request.
-pub(super) fn came(script: &Script<'_>, line: &Incoming) -> Vec<usize> {
+/// The events of all messages that match a line which must not come; the line needs no label to match a request. A request
+/// that a line above it awaited was meant to come.
+pub(super) fn came(script: &Script<'_>, index: usize, line: &Incoming) -> Vec<usize> {
+    let asked = line.body.answers().and_then(|label| script.driver.asked.get(label));
     let matches = |value: &Value| {
         let mut bindings = script.bindings.clone();
         match (&line.body, Envelope::of(value)) {
@@ -128,20 +136,20 @@ pub(super) fn came(script: &Script<'_>, line: &Incoming) -> Vec<usize> {
                 call.method == method
                     && params.as_ref().is_none_or(|wanted| wanted.matches(found, &mut bindings, line.exact).is_ok())
             }
+            (_, Envelope::Response { .. }) => {
+                let meant = asked.is_some_and(|asked| answers(value, &asked.id));
+                meant && fits(line, value, &mut bindings).is_ok()
+            }
             _ => false,
         }
     };
-    script.driver.inbox.iter().filter(|seen| matches(&seen.value)).map(|seen| seen.n).collect()
+    let awaited = |seen: &Seen| seen.value.get("id").is_some() && seen.taken.is_some_and(|taken| taken < index);
+    script.driver.inbox.iter().filter(|seen| !awaited(seen) && matches(&seen.value)).map(|seen| seen.n).collect()
 }
 
 /// The event of the request whose answer the line is.
 pub(super) fn request_event(script: &Script<'_>, line: &Incoming) -> Option<usize> {
-    match &line.body {
-        IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => {
-            script.driver.asked.get(label).map(|asked| asked.n)
-        }
-        IncomingBody::Call { .. } => None,
-    }
+    line.body.answers().and_then(|label| script.driver.asked.get(label)).map(|asked| asked.n)
 }
 
 /// The words for a line in reports.
@@ -153,6 +161,7 @@ pub(super) fn describe(script: &Script<'_>, line: &Incoming) -> String {
         IncomingBody::Result { label, result } => {
             format!("{} answered with {}", method(label), wanted("a result", result))
         }
+        IncomingBody::Answer { label } => format!("an answer to {}", method(label)),
         IncomingBody::Error { label, error } => {
             format!("{} answered with {}", method(label), wanted("an error", error))
         }

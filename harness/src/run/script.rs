@@ -111,12 +111,12 @@ async fn play(case: &Case, subject: &Subject) -> Played {
         bindings,
         connection: 0,
         callers: BTreeMap::new(),
+        at: 0,
         cursor: 0,
         met: vec![false; case.needs.len()],
         input_closed: false,
         missed: None,
         told: false,
-        acted: false,
     };
     if let Some(person) = &subject.person {
         person.begin().await;
@@ -240,6 +240,8 @@ pub(super) struct Script<'c> {
     pub(super) connection: usize,
     /// The connections of the subject's requests, by label.
     pub(super) callers: BTreeMap<String, usize>,
+    /// The step that is being played, by its index.
+    pub(super) at: usize,
     /// How many messages of the subject the transcript has passed.
     pub(super) cursor: usize,
     /// Which needs of the case were found to be met.
@@ -249,8 +251,6 @@ pub(super) struct Script<'c> {
     pub(super) missed: Option<usize>,
     /// Whether a person was told to do something in this case.
     pub(super) told: bool,
-    /// Whether the step before this one was an act.
-    pub(super) acted: bool,
 }
 
 /// How a step went, before it becomes an event.
@@ -283,8 +283,8 @@ impl Script<'_> {
             return;
         }
         for (index, step) in case.steps.iter().enumerate() {
+            self.at = index;
             let report = self.step(index, step).await;
-            self.acted = matches!(step.action, Action::Act(_));
             let next = self.note(index, step, report);
             if let Some(fault) = self.driver.own_fault.take() {
                 self.driver.recorder.record(What::Step(own_fault(fault)));
@@ -398,7 +398,7 @@ impl Script<'_> {
         let case = self.case;
         for (index, step) in case.steps.iter().enumerate() {
             let Action::Never(line) = &step.action else { continue };
-            let came = expect::came(self, line);
+            let came = expect::came(self, index, line);
             let expected = format!("no {}", expect::describe(self, line));
             let (outcome, seen, decides) = if came.is_empty() {
                 (Outcome::Done, String::new(), whole && self.missed.is_none())

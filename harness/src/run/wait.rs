@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::driver::{Driver, Written};
 use super::expect::{self, Found};
 use super::script::{Report, Script};
-use crate::case::model::{Incoming, IncomingBody};
+use crate::case::model::{Action, Incoming};
 use crate::peer::process::Exit;
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepEvent, StepKind, What};
@@ -41,10 +41,7 @@ impl Script<'_> {
     }
 
     fn deadline(&self, line: &Incoming, within: Option<Duration>) -> Instant {
-        let asked = match &line.body {
-            IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => self.driver.asked.get(label),
-            IncomingBody::Call { .. } => None,
-        };
+        let asked = line.body.answers().and_then(|label| self.driver.asked.get(label));
         let limit = within.unwrap_or_else(|| match asked {
             Some(asked) => self.limits.for_method(&asked.method),
             None if self.driver.connections() == 0 => self.limits.start,
@@ -57,13 +54,9 @@ impl Script<'_> {
 
     /// Whether a person has to do something before the line can come.
     fn is_up_to_a_person(&self, line: &Incoming) -> bool {
-        match &line.body {
-            IncomingBody::Call { .. } => self.told,
-            IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => {
-                let asked = self.driver.asked.get(label);
-                self.subject.desk.is_some() && asked.is_some_and(|asked| ASKS_ITS_USER.contains(&asked.method.as_str()))
-            }
-        }
+        let Some(label) = line.body.answers() else { return self.told };
+        let asked = self.driver.asked.get(label);
+        self.subject.desk.is_some() && asked.is_some_and(|asked| ASKS_ITS_USER.contains(&asked.method.as_str()))
     }
 
     /// The limit for something that a person does.
@@ -73,15 +66,14 @@ impl Script<'_> {
 
     /// The limit for something that comes of an act, when a person may still be at it.
     pub(super) fn after_an_act(&self, limit: Duration) -> Duration {
-        if self.acted && self.told { self.patient(limit) } else { limit }
+        let step = self.at.checked_sub(1).and_then(|before| self.case.steps.get(before));
+        let acted = step.is_some_and(|step| matches!(step.action, Action::Act(_)));
+        if acted && self.told { self.patient(limit) } else { limit }
     }
 
     /// Whether the line cannot come any more.
     fn nothing_more(&self, line: &Incoming) -> bool {
-        let asked = match &line.body {
-            IncomingBody::Result { label, .. } | IncomingBody::Error { label, .. } => self.driver.asked.get(label),
-            IncomingBody::Call { .. } => None,
-        };
+        let asked = line.body.answers().and_then(|label| self.driver.asked.get(label));
         asked.map_or_else(|| self.driver.over(), |asked| self.driver.ended(asked.connection))
     }
 

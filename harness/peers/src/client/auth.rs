@@ -30,7 +30,7 @@ pub(super) async fn initialize(client: &Arc<Client>) -> Result<(), String> {
     });
     let answer = if client.commits(Fault::SessionBeforeInitialize) {
         let early = super::lifecycle::new_session(client);
-        let (answer, _) = tokio::join!(answer, early);
+        let (answer, _) = tokio::join!(biased; answer, early);
         answer
     } else {
         answer.await

@@ -45,6 +45,7 @@ faults! {
     IgnoreVersion "ignore-version" "Goes on with whatever protocol version the agent answers."
     NullIsSupport "null-is-support" "Takes an agent capability that is null for an advertised one."
     StrictCapabilities "strict-capabilities" "Ends if the agent advertises a capability that it does not know."
+    PartialCapabilitiesRejected "partial-capabilities-rejected" "Ends if the agent takes images but no audio, or the other way round."
     AdvertiseUnserved "advertise-unserved" "Advertises files, terminals and elicitation, and serves none of them."
     ServeUnadvertised "serve-unadvertised" "Serves files, terminals and elicitation also if they are left out."
     AuthenticateTerminal "authenticate-terminal" "Passes a terminal login method to authenticate."

@@ -83,9 +83,14 @@ pub(super) async fn resume(client: &Arc<Client>, id: SessionId) -> Result<(), Tr
         return Err(Trouble::refused("the agent does not advertise session/resume"));
     }
     let (cwd, directories) = place(client, &id)?;
-    let request = ResumeSessionRequest::new(id.clone(), &cwd)
-        .mcp_servers(setup::mcp_servers(client))
-        .additional_directories(directories);
+    let servers = setup::mcp_servers(client);
+    let has_none = servers.is_empty();
+    let request = ResumeSessionRequest::new(id.clone(), &cwd).mcp_servers(servers).additional_directories(directories);
+    let mut request = serde_json::to_value(request).map_err(|error| Trouble::refused(error.to_string()))?;
+    if has_none {
+        // The SDK leaves an empty list out, and the protocol's own text wants it.
+        request["mcpServers"] = json!([]);
+    }
     reattach(client, "session/resume", request, Session::new(id, cwd)).await
 }
 
@@ -117,10 +122,7 @@ async fn reattach(
 ) -> Result<(), Trouble> {
     let session = Arc::new(session);
     let before = client.add_session(Arc::clone(&session));
-    if client.commits(Fault::PromptBeforeLoaded) {
-        turn::prompt_blindly(client, &session.id.0);
-    }
-    let noted = Arc::clone(client);
+    let (noted, id) = (Arc::clone(client), session.id.clone());
     let answer = client.call::<Value>(method, request, move |answer| match answer {
         Ok(answer) => {
             session.change(|choices| *choices = Choices::read(answer));
@@ -132,7 +134,13 @@ async fn reattach(
             None => noted.remove_session(&session.id),
         },
     });
-    answer.await.map_err(|error| Trouble::failed(method, &error))?;
+    let hasty = async {
+        if client.commits(Fault::PromptBeforeLoaded) {
+            turn::prompt_blindly(client, &id.0);
+        }
+    };
+    let (answer, ()) = tokio::join!(biased; answer, hasty);
+    answer.map_err(|error| Trouble::failed(method, &error))?;
     settings::after_opening(client).await
 }
 

@@ -1,11 +1,6 @@
 //! Start and end of the client.
 
-use std::{
-    pin::pin,
-    process::{ExitCode, ExitStatus},
-    sync::Arc,
-    time::Duration,
-};
+use std::{pin::pin, process::ExitCode, sync::Arc, time::Duration};
 
 use agent_client_protocol::{
     Agent, Client as ClientRole, Error, on_receive_notification, on_receive_request,
@@ -26,7 +21,10 @@ use super::{
     wire,
 };
 
-/// Time for the last messages of an agent that has gone.
+/// Time for the output of an agent that has ended to end as well.
+const HELD_OPEN: Duration = Duration::from_secs(1);
+
+/// Time for the user to see that the agent has gone, and for its exit status to come.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the client until its user has nothing more to do, or it cannot go on.
@@ -87,12 +85,21 @@ async fn connect(options: Options) -> Result<bool, String> {
             Ok::<_, Error>(end)
         })
         .await;
+    let end = match served {
+        Ok(end) => end,
+        // Writing to an agent that has gone fails first at times.
+        Err(error) => {
+            lifecycle::shut_down(&client).await;
+            Err(broken_off(&mut process)
+                .await
+                .unwrap_or_else(|| format!("the connection failed: {}", describe(&error))))
+        }
+    };
     wire.drain();
     wire.close();
     process.end().await;
     client.printer.end_line();
-    served.map_err(|error| format!("the connection failed: {}", describe(&error)))??;
-    Ok(!client.has_failed())
+    end.map(|()| !client.has_failed())
 }
 
 /// Does what the user wants until that is done, or cannot be done any more.
@@ -103,25 +110,42 @@ async fn live(
     process: &mut AgentProcess,
 ) -> Result<(), String> {
     let mut user = pin!(user::run(client, acts));
-    tokio::select! {
+    let end = tokio::select! {
         biased;
-        end = &mut user => return end,
+        end = &mut user => Some(end),
         reason = client.death() => return Err(reason),
         () = told_to_stop() => return Err("told to stop".to_owned()),
-        () = connection.incoming_closed() => {}
-        _ = process.ended() => {}
+        () = gone(connection, process) => None,
+    };
+    let end = match end {
+        Some(end) => Some(end),
+        // What the agent said before it went may be all that the user waits for.
+        None => tokio::time::timeout(LAST_WORDS, user).await.ok(),
+    };
+    match end {
+        Some(Ok(())) if !(client.has_failed() && connection.is_incoming_closed()) => return Ok(()),
+        Some(Err(reason)) if !connection.is_incoming_closed() => return Err(reason),
+        _ => {}
     }
-    // What the agent said before it went may be all that the user waits for.
-    let end = tokio::time::timeout(LAST_WORDS, user).await;
-    if matches!(end, Ok(Ok(()))) && !client.has_failed() {
-        return Ok(());
-    }
-    let status = tokio::time::timeout(LAST_WORDS, process.ended()).await.ok().flatten();
-    Err(format!("the agent broke off early: {}", told(status)))
+    let told = broken_off(process).await;
+    Err(told.unwrap_or_else(|| "the agent broke off early: it closed its output".to_owned()))
 }
 
-fn told(status: Option<ExitStatus>) -> String {
-    status.map_or_else(|| "it closed its output".to_owned(), |status| status.to_string())
+/// Tells how the agent ended, if it has.
+async fn broken_off(process: &mut AgentProcess) -> Option<String> {
+    let status = tokio::time::timeout(LAST_WORDS, process.ended()).await.ok().flatten();
+    status.map(|status| format!("the agent broke off early: {status}"))
+}
+
+/// Waits until nothing more can come from the agent.
+async fn gone(connection: &ConnectionTo<Agent>, process: &mut AgentProcess) {
+    tokio::select! {
+        () = connection.incoming_closed() => {}
+        _ = process.ended() => {
+            // The last messages may still be in the pipe, and a child of the agent may hold that open for ever.
+            let _ = tokio::time::timeout(HELD_OPEN, connection.incoming_closed()).await;
+        }
+    }
 }
 
 async fn told_to_stop() {

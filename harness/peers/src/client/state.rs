@@ -284,8 +284,11 @@ pub(super) fn failed(reason: &str) -> Error {
     Error::internal_error().data(json!({"reason": reason}))
 }
 
-/// Puts an error of the agent in one line.
+/// Puts an error in one line.
 pub(super) fn describe(error: &Error) -> String {
+    if agent_client_protocol::is_incoming_transport_closed(error) {
+        return "the connection ended".to_owned();
+    }
     match &error.data {
         Some(data) if !data.is_null() => format!("{} ({}): {data}", error.message, error.code.value()),
         _ => format!("{} ({})", error.message, error.code.value()),

@@ -66,7 +66,10 @@ impl Acts {
 /// Does all that the user wants; fails if there is no point in going on.
 pub(super) async fn run(client: &Arc<Client>, mut acts: Acts) -> Result<(), String> {
     auth::initialize(client).await?;
-    if let Err(Trouble::Refused(reason) | Trouble::Failed(reason)) = lifecycle::new_session(client).await {
+    // A fault may have opened one already.
+    if client.current().is_none()
+        && let Err(Trouble::Refused(reason) | Trouble::Failed(reason)) = lifecycle::new_session(client).await
+    {
         return Err(reason);
     }
     for text in client.options.prompts.clone() {

@@ -1,10 +1,13 @@
-//! Area `cancel`: what `session/cancel` does to the running turn, and to nothing else.
+//! Area `cancel`: what `session/cancel` does to the running turn, and to nothing else; and how the client sends it.
 
-use super::support::{CROSSING_US, Finish, died_after, late_for, says_abort};
+use serde_json::Value;
+
+use super::support::{CROSSING_US, Finish, died_after, is_respelt, late_for, says_abort};
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{After, AtCancel};
+use crate::judge::conversation::{After, AtCancel, Opening, Session};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
+use crate::protocol::Kind;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 
@@ -26,6 +29,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.unknown-session", On::Process(died_of_unknown_session)),
     Check::agent("cancel.scope", On::Response(scope)),
     Check::agent("cancel.releases-terminals", On::End(releases_terminals)),
+    Check::client("cancel.notification", On::Call(notification)),
+    Check::client("cancel.known-session", On::Call(known_session)),
 ];
 
 /// How soon a cancelled turn should have its answer; long for a program, and short for a person who waits.
@@ -272,4 +277,37 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             }
         }
     }
+}
+
+/// "By sending a `session/cancel` notification."
+fn notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if call.method == "session/cancel" {
+        let id = call.id.unwrap_or(&Value::Null);
+        ruling.decide(call.kind == Kind::Notification, || format!("session/cancel has the id {id}, as a request"));
+    }
+}
+
+/// The session is one of this connection: it was created, loaded or resumed on it.
+fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let Some(id) = call.text("sessionId").filter(|_| call.method == "session/cancel") else { return };
+    let opening = |session: &Session| session.loading.or(session.resuming).is_some();
+    match talk.session(id) {
+        Some(session) if session.opening == Opening::New || session.was_reopened || opening(session) => ruling.pass(),
+        // Giving up a session may cross with the answer that there is none.
+        Some(_) => {}
+        None if talk.initialized.is_none() => {}
+        // Its spelling is a matter of its own.
+        None if talk.sessions.keys().any(|known| is_respelt(known, id)) => {}
+        None if talk.course.strangers.contains_key(id) || has_other_ways(moment) => {
+            ruling.inconclusive(format!("session/cancel names `{id}`, which no method of this edition opened"), &[]);
+        }
+        None => ruling.fail(format!("session/cancel names `{id}`, and this connection has no such session"), &[]),
+    }
+}
+
+/// Whether the client called a method that this edition does not know, and that may open sessions, as drafts have them.
+fn has_other_ways(moment: &Moment<'_>) -> bool {
+    let mut used = moment.talk.methods_used.iter().filter(|(from, _)| *from == moment.from);
+    used.any(|(_, method)| !moment.talk.edition.methods.knows(moment.from, method))
 }

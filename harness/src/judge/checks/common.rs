@@ -59,6 +59,32 @@ pub(super) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut
     }
 }
 
+/// The error of something that is not there.
+pub(super) const NOT_FOUND: i64 = -32002;
+
+/// What cannot be served is answered with an error; which code it has is only worth a note.
+pub(super) fn decide_refused(answer: &Answer<'_>, why: &str, code: i64, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange else { return };
+    if let Outcome::Result(_) = answer.outcome {
+        return ruling.fail(format!("{} was answered with a result, and {why}", exchange.method), &[exchange.n]);
+    }
+    ruling.pass();
+    if answer.outcome.error_code() != Some(code) {
+        ruling.note(format!(
+            "{} was refused with {}; {code} is the code for that",
+            exchange.method,
+            answer.outcome.describe()
+        ));
+    }
+}
+
+/// Whether the case waited for the answer until its limit, and a request that was sent later was answered meanwhile.
+pub(super) fn is_passed_over(talk: &Conversation, open: &Exchange, since: usize) -> bool {
+    !open.deliberate
+        && talk.timed_out.contains_key(&open.n)
+        && talk.fence.is_some_and(|fence| fence > since.max(open.n))
+}
+
 /// Notes the older form of an empty result.
 pub(super) fn note_null(answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     if let Some((_, Value::Null)) = answer.result_of(method) {

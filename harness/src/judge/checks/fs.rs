@@ -1,6 +1,10 @@
-//! Area `fs`: how the agent uses the client's files.
+//! Area `fs`: how the agent uses the client's files, and what the client answers.
 
-use super::common::{decide_absolute, proper};
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::common::{NO_METHOD, decide_absolute, decide_refused, proper};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::Session;
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
@@ -16,31 +20,40 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("fs.read.line-one-based", On::Call(line_one_based)),
     Check::agent("fs.session-known", On::Call(session_known)),
     Check::agent("fs.error-survived", On::Response(error_survived)),
+    Check::client("fs.read.implemented", On::Response(read_implemented)),
+    Check::client("fs.read.unadvertised", On::Response(read_unadvertised)),
+    Check::client("fs.read.limit", On::Response(read_limit)),
+    Check::client("fs.write.implemented", On::Response(write_implemented)),
+    Check::client("fs.write.unadvertised", On::Response(write_unadvertised)),
+    Check::client("fs.capability-honest", On::Response(read_implemented)),
+    Check::client("fs.capability-honest", On::Response(write_implemented)),
 ];
 
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
+const READING: [&str; 2] = ["fs", "readTextFile"];
+const WRITING: [&str; 2] = ["fs", "writeTextFile"];
 
 /// "If `readTextFile` or `writeTextFile` is `false` or not present, the Agent MUST NOT attempt to call …"
 fn read_capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    forbid(moment, call, READ, &["fs", "readTextFile"], ruling);
+    forbid(moment, call, READ, &READING, ruling);
 }
 
 /// As above, for writing.
 fn write_capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    forbid(moment, call, WRITE, &["fs", "writeTextFile"], ruling);
+    forbid(moment, call, WRITE, &WRITING, ruling);
 }
 
 /// Shown by a turn that read a file by other means.
 fn read_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.client_lacks(&["fs", "readTextFile"]) && turn_did(moment, answer, "read") {
+    if moment.talk.client_lacks(&READING) && turn_did(moment, answer, "read") {
         ruling.pass();
     }
 }
 
 /// Shown by a turn that changed a file by other means.
 fn write_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.client_lacks(&["fs", "writeTextFile"]) && turn_did(moment, answer, "edit") {
+    if moment.talk.client_lacks(&WRITING) && turn_did(moment, answer, "edit") {
         ruling.pass();
     }
 }
@@ -161,5 +174,65 @@ pub(super) fn decide_survived(moment: &Moment<'_>, answer: &Answer<'_>, prefix: 
                 ruling.inconclusive(message, &[refusal.n]);
             }
         }
+    }
+}
+
+/// A client that advertises reading answers with the content.
+fn read_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    served(moment, answer, READ, &READING, ruling);
+}
+
+/// A client that advertises writing carries it out.
+fn write_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    served(moment, answer, WRITE, &WRITING, ruling);
+}
+
+/// An error says that this file was not read or written, for want of it or of the user's consent. Only -32601 says that
+/// no file ever is.
+fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str], ruling: &mut Ruling<'_>) {
+    if proper(answer, method).is_none() || !moment.talk.client_has(path) {
+        return;
+    }
+    match answer.outcome {
+        Outcome::Result(result) if method == WRITE || result.get("content").is_some_and(Value::is_string) => {
+            ruling.pass();
+        }
+        Outcome::Error(_) if answer.outcome.error_code() == Some(NO_METHOD) => {
+            let message = format!("{method} was answered with error -32601, and {} is advertised", path.join("."));
+            ruling.fail(message, &[]);
+        }
+        _ => {}
+    }
+}
+
+/// What is not advertised is "not available".
+fn read_unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some_and(|exchange| exchange.method == READ) && moment.talk.client_lacks(&READING) {
+        decide_refused(answer, "fs.readTextFile is not advertised", NO_METHOD, ruling);
+    }
+}
+
+/// As above, for writing. Whether the file was written all the same is to be seen on the disk alone.
+fn write_unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some_and(|exchange| exchange.method == WRITE) && moment.talk.client_lacks(&WRITING) {
+        decide_refused(answer, "fs.writeTextFile is not advertised", NO_METHOD, ruling);
+    }
+}
+
+/// "Optional maximum number of lines to read." Line ends behind the last line with something in it are not counted, as it
+/// is open whether they belong to it.
+fn read_limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = answer.result_of(READ) else { return };
+    let limit = exchange.params.get("limit").and_then(Value::as_u64).filter(|&limit| limit > 0);
+    let (Some(limit), Some(content)) = (limit, result.get("content").and_then(Value::as_str)) else { return };
+    if exchange.deliberate || moment.talk.client_lacks(&READING) {
+        return;
+    }
+    let lines = content.trim_end_matches(['\n', '\r']).lines().count() as u64;
+    match lines.cmp(&limit) {
+        Ordering::Greater => ruling.fail(format!("{lines} lines were read, and the limit was {limit}"), &[exchange.n]),
+        Ordering::Equal => ruling.pass(),
+        // The file may have had no more.
+        Ordering::Less => {}
     }
 }

@@ -9,12 +9,14 @@ mod close;
 mod commands;
 mod common;
 mod config;
+mod consent;
 mod content;
 mod delete;
 mod dialogue;
 mod dirs;
 mod elicit;
 mod ext;
+mod form;
 mod fs;
 mod garbage;
 mod gates;
@@ -33,6 +35,7 @@ mod schema;
 pub(super) mod script;
 mod session;
 mod settings;
+mod shell;
 mod support;
 mod terminal;
 mod tool;
@@ -61,6 +64,7 @@ pub(super) fn all() -> Vec<Check> {
         cancel::CHECKS,
         cancelreq::CHECKS,
         permission::CHECKS,
+        consent::CHECKS,
         plan::CHECKS,
         load::CHECKS,
         resume::CHECKS,
@@ -71,12 +75,14 @@ pub(super) fn all() -> Vec<Check> {
         tool::CHECKS,
         fs::CHECKS,
         terminal::CHECKS,
+        shell::CHECKS,
         modes::CHECKS,
         config::CHECKS,
         settings::CHECKS,
         commands::CHECKS,
         ext::CHECKS,
         elicit::CHECKS,
+        form::CHECKS,
     ]
     .concat()
 }

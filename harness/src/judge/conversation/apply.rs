@@ -36,6 +36,7 @@ impl Conversation {
                     deliberate,
                     cancel_requested: None,
                     turn: self.turn_of(&params),
+                    turn_cancelled: self.cancel_of(&params),
                     params,
                 };
                 self.open_exchange(exchange);
@@ -146,7 +147,12 @@ impl Conversation {
         let id = params.get("sessionId").and_then(Value::as_str);
         let Some(session) = id.and_then(|id| self.sessions.get_mut(id)) else { return };
         match session.turn.as_mut() {
-            Some(turn) => turn.cancelled = turn.cancelled.or(Some(n)),
+            Some(turn) => {
+                turn.cancelled = turn.cancelled.or(Some(n));
+                for exchange in self.open.values_mut().filter(|exchange| exchange.turn == Some(turn.n)) {
+                    exchange.turn_cancelled = exchange.turn_cancelled.or(Some(n));
+                }
+            }
             None => session.idle_cancel = Some(n),
         }
     }
@@ -263,17 +269,10 @@ impl Conversation {
             return;
         };
         let turn = self.session(session).and_then(|session| Some(session.turn.as_ref()?.n));
-        let terminal = Terminal {
-            session: session.to_owned(),
-            created: n,
-            killed: None,
-            released: None,
-            embedded: None,
-            turn,
-            exited: None,
-            read: None,
-            release_refused: false,
-        };
+        let mut terminal = Terminal::new(session, n);
+        terminal.shares_id = self.terminals.get(id).is_some_and(|other| other.session != session || other.shares_id);
+        terminal.turn = turn;
+        terminal.limit = exchange.params.get("outputByteLimit").and_then(Value::as_u64);
         self.terminals.insert(id.to_owned(), terminal);
     }
 

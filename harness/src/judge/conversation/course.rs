@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::{Conversation, Exchange};
+use super::{Conversation, Decision, Exchange};
 use crate::judge::moment::{Answer, LineSeen, Outcome};
 use crate::protocol::Update;
 use crate::requirement::Party;
@@ -134,6 +134,9 @@ pub struct TurnCourse {
     pub deeds: Vec<Deed>,
     /// The microseconds of the last update that is content of the turn.
     pub last_output_us: Option<u64>,
+    /// A permission request that the client answered as cancelled right behind its cancel of another session: the events
+    /// of that cancel and of the answer.
+    pub swept: Option<(usize, usize)>,
 }
 
 /// The turn before a turn.
@@ -339,7 +342,24 @@ impl Course {
                     turn.failed = matches!(outcome, Outcome::Error(_));
                 }
             }
+            ("session/request_permission", outcome) => self.sweep(now, exchange, outcome),
             _ => {}
+        }
+    }
+
+    /// Notes that a permission request was answered as cancelled, too soon behind the cancel of another session for a user
+    /// to have done it.
+    fn sweep(&mut self, (n, us): (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
+        const AT_ONCE_US: u64 = 100_000;
+        let Some(id) = exchange.session() else { return };
+        let others = self.sessions.iter().filter(|(other, _)| other.as_str() != id);
+        let mut cancels = others.filter_map(|(_, course)| course.turn.as_ref()?.at_cancel.as_ref());
+        let meant = cancels.find(|at| at.n > exchange.n && us.saturating_sub(at.us) < AT_ONCE_US).map(|at| at.n);
+        let turn = self.sessions.get_mut(id).and_then(|course| course.turn.as_mut());
+        if let (Some(cancel), Some(turn)) = (meant, turn.filter(|turn| turn.ended.is_none()))
+            && Decision::of(&exchange.params, outcome) == Decision::Cancelled
+        {
+            turn.swept = turn.swept.or(Some((cancel, n)));
         }
     }
 }

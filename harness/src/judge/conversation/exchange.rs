@@ -26,6 +26,8 @@ pub struct Exchange {
     pub cancel_requested: Option<usize>,
     /// The event of the prompt whose turn ran in the session that it names, when it was sent.
     pub turn: Option<usize>,
+    /// The event of the `session/cancel` for that turn, whether it came while the request was open or before it.
+    pub turn_cancelled: Option<usize>,
 }
 
 impl Exchange {

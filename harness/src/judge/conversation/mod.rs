@@ -22,7 +22,7 @@ pub use self::listing::{Listing, entries};
 pub use self::options::{option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
-pub use self::terminal::Terminal;
+pub use self::terminal::{Exit, Terminal};
 pub use self::told::Told;
 use crate::protocol::Edition;
 use crate::requirement::Party;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Conversation, Exchange, Session, Terminal, Turn};
+use super::{Conversation, Exchange, Session, Turn};
 use crate::judge::moment::Outcome;
 use crate::requirement::Party;
 
@@ -54,12 +54,21 @@ impl Conversation {
     /// Takes in the client's answer to a request of the agent.
     pub(super) fn note_service_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         if let Some(terminal) = exchange.text("terminalId").and_then(|id| self.terminals.get_mut(id)) {
-            terminal.learn(n, &exchange.method, outcome);
+            terminal.learn(n, exchange, outcome);
         }
         let turn = exchange.session().and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
         if let Some(turn) = turn {
             turn.learn_answer(n, exchange, outcome);
         }
+    }
+
+    /// The event of the `session/cancel` for the turn of the session that the params name, unless the client did something
+    /// else to that session meanwhile.
+    pub(super) fn cancel_of(&self, params: &Value) -> Option<usize> {
+        let id = params.get("sessionId").and_then(Value::as_str)?;
+        let turn = self.session(id)?.turn.as_ref()?;
+        let course = self.course.session(id)?.turn.as_ref()?;
+        turn.cancelled.filter(|_| course.n == turn.n && course.disturbed.is_none())
     }
 
     /// Takes in that a session was closed, as far as the turns of the others are concerned.
@@ -118,21 +127,6 @@ impl Turn {
             Outcome::Result(result) if result.get("_meta").is_some_and(Value::is_object) => {
                 self.meta_answer = self.meta_answer.or(Some(n));
             }
-            _ => {}
-        }
-    }
-}
-
-impl Terminal {
-    fn learn(&mut self, n: usize, method: &str, outcome: Outcome<'_>) {
-        match (method, outcome) {
-            ("terminal/wait_for_exit", Outcome::Result(_)) => self.exited = self.exited.or(Some(n)),
-            ("terminal/output", Outcome::Result(result)) => {
-                let ended = result.get("exitStatus").is_some_and(Value::is_object);
-                self.exited = self.exited.or(ended.then_some(n));
-                self.read = Some(n);
-            }
-            ("terminal/release", Outcome::Error(_)) => self.release_refused = true,
             _ => {}
         }
     }

@@ -109,9 +109,9 @@ impl Driver {
         }
         self.link.kill();
         self.until(Link::last_output_deadline(), |driver: &Self| gone(driver) && driver.over()).await;
-        let stdout = self.stdout.finish().map(|frame| What::Stdout(frame.bytes));
-        let stderr = self.stderr.finish().map(|frame| What::Stderr(frame.bytes));
-        stdout.into_iter().chain(stderr).for_each(|last| self.printed(last));
+        let last_words =
+            [self.stdout.finish().map(|f| What::Stdout(f.bytes)), self.stderr.finish().map(|f| What::Stderr(f.bytes))];
+        last_words.into_iter().flatten().for_each(|last| self.printed(last));
         if let Role::Client(services) = &self.role {
             services.clone().shutdown().await;
         }

@@ -70,6 +70,8 @@ impl Command {
         self.signal();
         // Past the bound nothing better can be said than that it was killed.
         let _ = timeout(KILLED, self.ended()).await;
+        // Who waited for the exit is answered before who killed the command.
+        tokio::task::yield_now().await;
     }
 }
 

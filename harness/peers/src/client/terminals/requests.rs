@@ -12,10 +12,11 @@ use agent_client_protocol::{
         schema::{
             CreateTerminalRequest, CreateTerminalResponse, KillTerminalRequest, KillTerminalResponse,
             ReleaseTerminalRequest, ReleaseTerminalResponse, TerminalExitStatus, TerminalOutputRequest,
-            TerminalOutputResponse, WaitForTerminalExitRequest, WaitForTerminalExitResponse,
+            WaitForTerminalExitRequest,
         },
     },
 };
+use serde_json::{Value, json};
 use tokio::process;
 
 use super::{
@@ -62,7 +63,7 @@ pub(in crate::client) fn output(
     let terminal = match client.terminals.find(&request.session_id, &request.terminal_id) {
         Ok(terminal) => terminal,
         Err(_) if client.commits(Fault::UnknownTerminalServed) => {
-            return answer(responder, Ok(TerminalOutputResponse::new("", false)));
+            return answer(responder, Ok(json!({"output": "", "truncated": false})));
         }
         Err(error) => return responder.respond_with_error(error),
     };
@@ -89,7 +90,7 @@ pub(in crate::client) fn wait_for_exit(
         Err(error) => return responder.respond_with_error(error),
     };
     if client.commits(Fault::WaitAnswersAtOnce) {
-        return answer(responder, Ok(WaitForTerminalExitResponse::new(TerminalExitStatus::new())));
+        return answer(responder, Ok(told(&TerminalExitStatus::new())));
     }
     if client.commits(Fault::WaitAfterExitHangs) && terminal.command.end().is_some() {
         question::lose(client, responder);
@@ -107,9 +108,9 @@ pub(in crate::client) fn wait_for_exit(
         if was_killed || was_released {
             return question::lose(&client, responder);
         }
-        let status = end.map(|end| reported(&client, end)).ok_or_else(|| not_found("the terminal was released"));
+        let status = end.map(|end| told(&reported(&client, end)));
         // Fails only when the connection has ended.
-        let _ = answer(responder, status.map(WaitForTerminalExitResponse::new));
+        let _ = answer(responder, status.ok_or_else(|| not_found("the terminal was released")));
     });
     Ok(())
 }
@@ -212,7 +213,7 @@ fn program(command: &str, cwd: &Path) -> PathBuf {
     if command.contains('/') { cwd.join(command) } else { command.into() }
 }
 
-fn captured(client: &Client, terminal: &Terminal) -> TerminalOutputResponse {
+fn captured(client: &Client, terminal: &Terminal) -> Value {
     // Asked first: once an end is told, the output is complete.
     let end = terminal.command.end();
     let mut tail = lock(&terminal.command.tail);
@@ -220,7 +221,16 @@ fn captured(client: &Client, terminal: &Terminal) -> TerminalOutputResponse {
     if client.commits(Fault::OutputForgotten) {
         tail.clear();
     }
-    TerminalOutputResponse::new(output, truncated).exit_status(end.map(|end| reported(client, end)))
+    let mut result = json!({"output": output, "truncated": truncated});
+    if let Some(end) = end {
+        result["exitStatus"] = told(&reported(client, end));
+    }
+    result
+}
+
+/// Writes a status with both members, as the protocol shows it; the SDK leaves out what is null.
+fn told(status: &TerminalExitStatus) -> Value {
+    json!({"exitCode": status.exit_code, "signal": status.signal})
 }
 
 /// Returns the status as the client tells it.

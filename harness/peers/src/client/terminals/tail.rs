@@ -56,6 +56,7 @@ impl Tail {
     pub(super) fn finish(&mut self) {
         self.flush_partial();
         if self.sloppiness.loses_last_chunk {
+            self.was_cut |= self.text.len() > self.limit;
             let kept = self.text.len().saturating_sub(std::mem::take(&mut self.last_chunk));
             self.text.truncate(boundary_before(&self.text, kept));
         }

@@ -34,7 +34,8 @@ pub(super) fn kind(message: &Map<String, Value>) -> Kind {
     let Some(method) = message.get("method") else {
         return match id {
             Some(id) if is_answer => Kind::Response { id },
-            _ => Kind::Other,
+            Some(id) => Kind::Refused { id, code: -32600 },
+            None => Kind::Other,
         };
     };
     let params = message.get("params");
@@ -73,6 +74,7 @@ mod tests {
             (json!({"jsonrpc": "2.0", "id": 1, "method": 5}), Kind::Refused { id: json!(1), code: -32600 }),
             (json!({"jsonrpc": "2.0", "id": 1, "result": null}), Kind::Response { id: json!(1) }),
             (json!({"jsonrpc": "2.0", "id": 1.5, "method": "m"}), Kind::Other),
+            (json!({"jsonrpc": "2.0", "id": 1}), Kind::Refused { id: json!(1), code: -32600 }),
             (json!({}), Kind::Other),
         ];
         for (message, wanted) in table {

@@ -57,6 +57,10 @@ pub(super) fn objection_to_result(faults: &[Fault], method: &str, result: &Value
     if commits(Fault::StrictCapabilities) && capabilities.is_some_and(|known| known.keys().any(is_strange)) {
         return Some("a capability is unknown");
     }
+    let prompts = &result["agentCapabilities"]["promptCapabilities"];
+    if commits(Fault::PartialCapabilitiesRejected) && method == "initialize" && prompts["image"] != prompts["audio"] {
+        return Some("images and audio go together");
+    }
     if commits(Fault::RejectNull) && contains(result, &|_, value| value.is_null()) {
         return Some("null is not accepted");
     }

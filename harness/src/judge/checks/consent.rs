@@ -1,0 +1,240 @@
+//! Area `permission`, second half: what the client answers when it is asked, and what a cancel does to open questions.
+
+use serde_json::Value;
+
+use super::common::{BAD_PARAMS, NO_METHOD, is_passed_over, proper};
+use super::support::CROSSING_US;
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Conversation, Decision, Exchange};
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::client("permission.implemented", On::Response(implemented)),
+    Check::client("permission.option-offered", On::Response(option_offered)),
+    Check::client("permission.toolcall-minimal", On::Response(tool_call_minimal)),
+    Check::client("permission.cancelled-on-cancel", On::Response(answered_on_cancel)),
+    Check::client("permission.cancelled-on-cancel", On::Call(answered_before_cancel)),
+    Check::client("permission.cancelled-on-cancel", On::Call(left_open_for_turns)),
+    Check::client("permission.cancelled-on-cancel", On::End(left_open::<PENDING>)),
+    Check::client("permission.cancelled-not-error", On::Response(outcome_after_cancel::<PENDING>)),
+    Check::client("permission.late-request", On::Response(outcome_after_cancel::<LATE>)),
+    Check::client("permission.late-request", On::End(left_open::<LATE>)),
+    Check::client("permission.other-session", On::Response(kept_for_other_session)),
+    Check::client("permission.other-session", On::Call(swept_before_prompt)),
+    Check::client("permission.other-session", On::End(swept_before_fence)),
+];
+
+const ASK: &str = "session/request_permission";
+
+/// The request was open when its turn was cancelled.
+const PENDING: bool = false;
+/// The request was sent after its turn was cancelled.
+const LATE: bool = true;
+
+/// The method is one of those that every client has. An error other than -32601 may have its reason in the request.
+fn implemented(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(request) = proper(answer, ASK) else { return };
+    match (answer.outcome, answer.outcome.error_code()) {
+        (Outcome::Result(result), _) if result.is_object() => ruling.pass(),
+        (_, Some(NO_METHOD)) => ruling.fail(format!("{ASK} was answered with error -32601"), &[request.n]),
+        (Outcome::Error(_), _) if request.turn_cancelled.is_none() => {
+            ruling.inconclusive(format!("{ASK} was answered with {}", answer.outcome.describe()), &[request.n]);
+        }
+        _ => {}
+    }
+}
+
+/// The option that a result chooses.
+fn chosen<'m>(outcome: Outcome<'m>) -> Option<&'m str> {
+    let Outcome::Result(result) = outcome else { return None };
+    let outcome = result.get("outcome").filter(|outcome| is_selected(outcome))?;
+    outcome.get("optionId")?.as_str()
+}
+
+fn is_selected(outcome: &Value) -> bool {
+    outcome.get("outcome").and_then(Value::as_str) == Some("selected")
+}
+
+/// The options of a request, by their ids.
+fn offered(request: &Exchange) -> Vec<&str> {
+    let options = request.params.get("options").and_then(Value::as_array).into_iter().flatten();
+    options.filter_map(|option| option.get("optionId")?.as_str()).collect()
+}
+
+/// "optionId: The ID of the option the user selected", of those in the request.
+fn option_offered(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, id)) = proper(answer, ASK).zip(chosen(answer.outcome)) else { return };
+    let offered = offered(request);
+    if offered.contains(&id) {
+        ruling.pass();
+    } else {
+        ruling.fail(
+            format!("the option `{id}` was selected, and those offered are `{}`", offered.join("`, `")),
+            &[request.n],
+        );
+    }
+}
+
+/// Of a tool call that was reported before, the id is enough.
+fn tool_call_minimal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(request) = proper(answer, ASK) else { return };
+    let call = request.params.get("toolCall").and_then(Value::as_object);
+    let id = call.filter(|call| call.len() == 1).and_then(|call| call.get("toolCallId")?.as_str());
+    let session = request.session().and_then(|id| moment.talk.session(id));
+    let known = session.zip(id).and_then(|(session, id)| session.tools.get(id)).is_some_and(|tool| tool.announced);
+    if !known || offered(request).is_empty() {
+        return;
+    }
+    match answer.outcome {
+        Outcome::Result(result) if result.is_object() => ruling.pass(),
+        _ if answer.outcome.error_code() == Some(BAD_PARAMS) => {
+            let message =
+                format!("a permission request with only the id of a known tool call got {}", answer.outcome.describe());
+            ruling.fail(message, &[request.n]);
+        }
+        _ => {}
+    }
+}
+
+/// The permission request that this answers, when its turn was cancelled; with the event of the cancel.
+fn stopped<'m>(answer: &Answer<'m>, when: bool) -> Option<(&'m Exchange, usize)> {
+    let request = proper(answer, ASK)?;
+    let cancel = request.turn_cancelled?;
+    ((cancel < request.n) == when).then_some((request, cancel))
+}
+
+/// "The Client MUST respond to all pending `session/request_permission` requests with the `cancelled` outcome."
+fn answered_on_cancel(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((request, _)) = stopped(answer, PENDING)
+        && Decision::of(&request.params, answer.outcome) == Decision::Cancelled
+    {
+        ruling.pass();
+    }
+}
+
+/// As above; the answer may come right before the cancel.
+fn answered_before_cancel(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(id) = call.text("sessionId").filter(|_| call.method == "session/cancel") else { return };
+    let turn = moment.talk.session(id).and_then(|session| session.turn.as_ref());
+    let answered = turn.filter(|turn| turn.cancelled.is_none()).and_then(|turn| turn.permission_cancelled);
+    let last = moment.talk.course.last_line.get(&moment.from).map(|(n, _)| *n);
+    if answered.is_some() && answered == last {
+        ruling.pass();
+    }
+}
+
+/// As above: the request is still open at a prompt, and a whole turn has passed since the one that was cancelled.
+fn left_open_for_turns(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(id) = call.text("sessionId").filter(|_| call.method == "session/prompt") else { return };
+    let last = moment.talk.course.session(id).and_then(|course| course.turn.as_ref());
+    let Some(last) = last.filter(|turn| turn.ended.is_some()) else { return };
+    for (request, cancel) in unanswered(moment.talk).filter(|(request, _)| request.session() == Some(id)) {
+        if request.turn.is_some_and(|turn| turn < last.n) {
+            let message =
+                "a permission request of a cancelled turn was left open, and the turn after it is over as well";
+            ruling.fail(message, &[request.n, cancel]);
+        }
+    }
+}
+
+/// The permission requests of cancelled turns that are open, with the event of the cancel.
+fn unanswered(talk: &Conversation) -> impl Iterator<Item = (&Exchange, usize)> {
+    let open = talk.open_of(Party::Agent).filter(|open| open.method == ASK && !open.deliberate);
+    open.filter(|open| open.cancel_requested.is_none()).filter_map(|open| Some((open, open.turn_cancelled?)))
+}
+
+/// As above, at the end. Only the answer to a later request shows that one was passed over.
+fn left_open<const WHEN: bool>(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    for (request, cancel) in unanswered(moment.talk).filter(|(request, cancel)| (*cancel < request.n) == WHEN) {
+        let message = "a permission request of a cancelled turn was not answered";
+        if is_passed_over(moment.talk, request, cancel) {
+            ruling.fail(format!("{message}, though a later request was"), &[request.n, cancel]);
+        } else {
+            ruling.inconclusive(message, &[request.n, cancel]);
+        }
+    }
+}
+
+/// "If the current prompt turn gets cancelled, the Client MUST respond with the `cancelled` outcome." What is no outcome at
+/// all is a matter of shape.
+fn outcome_after_cancel<const WHEN: bool>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, cancel)) = stopped(answer, WHEN) else { return };
+    let code = answer.outcome.error_code();
+    let session = request.session().and_then(|id| moment.talk.session(id));
+    let gone = session.is_none_or(|session| {
+        session.closed.is_some() || session.turn.as_ref().is_some_and(|turn| turn.closed.is_some())
+    });
+    let seen = || match chosen(answer.outcome) {
+        Some(id) => format!("the turn was cancelled, and then its permission request answered with the option `{id}`"),
+        None => format!(
+            "the turn was cancelled, and then its permission request answered with {}",
+            answer.outcome.describe()
+        ),
+    };
+    match answer.outcome {
+        Outcome::Result(_) if Decision::of(&request.params, answer.outcome) == Decision::Cancelled => ruling.pass(),
+        Outcome::Result(result) if !result.get("outcome").is_some_and(is_selected) => {}
+        Outcome::Error(_) if code == Some(NO_METHOD) => {}
+        Outcome::Error(_) if request.cancel_requested.is_some() => {
+            ruling.note(format!(
+                "the agent had cancelled the request by $/cancel_request, and got {}",
+                answer.outcome.describe()
+            ));
+        }
+        Outcome::Error(_) if gone => ruling.inconclusive(seen(), &[request.n, cancel]),
+        _ if WHEN == PENDING && may_cross(moment, request, cancel) => {
+            ruling.inconclusive(format!("{}; both within a moment", seen()), &[request.n, cancel]);
+        }
+        _ => ruling.fail(seen(), &[request.n, cancel]),
+    }
+}
+
+/// Whether request, cancel and answer came so close that the client may have decided before it was cancelled.
+fn may_cross(moment: &Moment<'_>, request: &Exchange, cancel: usize) -> bool {
+    let course = request.session().and_then(|id| moment.talk.course.session(id)?.turn.as_ref());
+    let at = course.and_then(|turn| turn.at_cancel.as_ref()).filter(|at| at.n == cancel);
+    at.is_some_and(|at| at.us.saturating_sub(request.us) < CROSSING_US && moment.us.saturating_sub(at.us) < CROSSING_US)
+}
+
+/// "Cancels an ongoing prompt turn" of one session: a question of another one stays open for its own answer.
+fn kept_for_other_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(request) = proper(answer, ASK).filter(|request| request.turn_cancelled.is_none()) else { return };
+    let others = moment.talk.course.sessions.iter().filter(|(id, _)| request.session() != Some(id.as_str()));
+    let mut cancels = others.filter_map(|(_, course)| Some(course.turn.as_ref()?.at_cancel.as_ref()?.n));
+    if chosen(answer.outcome).is_some() && cancels.any(|n| n > request.n) {
+        ruling.pass();
+    }
+}
+
+/// As above. A user may dismiss a question at any time, so what counts is an answer right behind the cancel of another
+/// session, with no cancel of its own until the client goes on in the session.
+fn swept_before_prompt(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(id) = call.text("sessionId").filter(|_| call.method == "session/prompt") {
+        accuse_sweep(moment.talk, id, moment.n, ruling);
+    }
+}
+
+/// As above, until a later request was answered.
+fn swept_before_fence(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let Some(fence) = moment.talk.fence else { return };
+    for id in moment.talk.course.sessions.keys() {
+        accuse_sweep(moment.talk, id, fence, ruling);
+    }
+}
+
+/// Fails a turn that ended before the event `now`, and was not cancelled while a permission request of it was.
+fn accuse_sweep(talk: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'_>) {
+    let session = talk.session(id).filter(|session| session.closed.is_none() && session.idle_cancel.is_none());
+    let course = session.and_then(|_| talk.course.session(id));
+    let Some(turn) = course.and_then(|course| course.turn.as_ref()) else { return };
+    let spared = turn.at_cancel.is_none() && turn.disturbed.is_none() && !turn.cancel_requested;
+    let over = turn.ended.is_some_and(|(ended, _)| ended < now);
+    if let Some((cancel, answer)) = turn.swept.filter(|_| spared && over) {
+        ruling.fail(
+            format!("another session was cancelled, and a permission request of `{id}` answered as cancelled with it"),
+            &[answer, cancel],
+        );
+    }
+}

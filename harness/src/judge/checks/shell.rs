@@ -1,0 +1,300 @@
+//! Area `terminal`, second half: what the client answers about the terminals that it runs.
+//!
+//! What the commands print and do is to be seen in cases alone. Here one answer is held against another.
+
+use serde_json::Value;
+
+use super::common::{NO_METHOD, NOT_FOUND, decide_refused, is_passed_over, proper};
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Exchange, Exit, Terminal};
+use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::client("terminal.all-methods", On::Response(no_method)),
+    Check::client("terminal.all-methods", On::End(all_methods)),
+    Check::client("terminal.unadvertised", On::Response(unadvertised)),
+    Check::client("terminal.create.unique-id", On::Response(unique_id)),
+    Check::client("terminal.output.exit-status-present", On::Response(exit_status_present)),
+    Check::client("terminal.output.limit", On::Response(limit)),
+    Check::client("terminal.output.cumulative", On::Response(cumulative)),
+    Check::client("terminal.wait.after-exit", On::Response(wait_after_exit)),
+    Check::client("terminal.wait.after-exit", On::End(wait_after_exit_open)),
+    Check::client("terminal.wait.flat-result", On::Response(flat_result)),
+    Check::client("terminal.kill.keeps-terminal", On::Response(kept_after_kill)),
+    Check::client("terminal.kill.resolves-wait", On::Response(kill_resolves_wait)),
+    Check::client("terminal.kill.resolves-wait", On::End(wait_after_kill_open)),
+    Check::client("terminal.release.invalidates", On::Response(invalid_after_release)),
+    Check::client("terminal.release.pending-wait", On::Response(wait_at_release)),
+    Check::client("terminal.release.pending-wait", On::End(wait_at_release_open)),
+    Check::client("terminal.unknown-id", On::Response(unknown_id)),
+];
+
+const CREATE: &str = "terminal/create";
+const OUTPUT: &str = "terminal/output";
+const WAIT: &str = "terminal/wait_for_exit";
+const KILL: &str = "terminal/kill";
+const RELEASE: &str = "terminal/release";
+const ALL: [&str; 5] = [CREATE, OUTPUT, WAIT, KILL, RELEASE];
+const CAPABILITY: [&str; 1] = ["terminal"];
+
+/// The terminal that a request is about.
+fn named<'m>(moment: &Moment<'m>, request: &Exchange) -> Option<&'m Terminal> {
+    moment.talk.terminals.get(request.text("terminalId")?).filter(|terminal| terminal.is_meant(request))
+}
+
+/// A request to one of the methods, with its terminal.
+fn about<'m>(moment: &Moment<'m>, answer: &Answer<'m>, methods: &[&str]) -> Option<(&'m Exchange, &'m Terminal)> {
+    let request = answer.exchange.filter(|exchange| !exchange.deliberate)?;
+    methods.contains(&request.method.as_str()).then_some(())?;
+    Some((request, named(moment, request)?))
+}
+
+/// As [`about`], for a terminal that nothing has taken away: no release, and no end of its session.
+fn alive<'m>(moment: &Moment<'m>, answer: &Answer<'m>, methods: &[&str]) -> Option<(&'m Exchange, &'m Terminal)> {
+    about(moment, answer, methods).filter(|(_, terminal)| is_alive(moment, terminal))
+}
+
+fn is_alive(moment: &Moment<'_>, terminal: &Terminal) -> bool {
+    let closing = |open: &Exchange| open.method == "session/close" && open.session() == Some(terminal.session.as_str());
+    let session = moment.talk.session(&terminal.session);
+    terminal.released.is_none()
+        && session.is_some_and(|session| session.closed.is_none())
+        && !moment.talk.deleted.contains_key(&terminal.session)
+        && !moment.talk.open_of(Party::Client).any(closing)
+}
+
+/// The waits for the end of a command that nobody answered, with their terminals.
+fn open_waits<'m>(moment: &Moment<'m>) -> impl Iterator<Item = (&'m Exchange, &'m Terminal)> {
+    let open = moment.talk.open_of(Party::Agent).filter(|open| open.method == WAIT);
+    open.filter_map(move |open| Some((open, named(moment, open)?)))
+}
+
+/// "These methods" are there together; of what was never created or is released, any error may be said.
+fn no_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(request) = answer.exchange.filter(|request| !request.deliberate && ALL.contains(&request.method.as_str()))
+    else {
+        return;
+    };
+    if answer.outcome.error_code() != Some(NO_METHOD) || !moment.talk.client_has(&CAPABILITY) {
+        return;
+    }
+    let meant = |terminal: &Terminal| terminal.released.is_none_or(|released| released == request.n);
+    if request.method == CREATE || named(moment, request).is_some_and(meant) {
+        let message = format!("{} was answered with error -32601, and terminal is advertised", request.method);
+        ruling.fail(message, &[request.n]);
+    }
+}
+
+/// Exercised when each of them was called and answered as a method that is there.
+fn all_methods(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let called = |method: &&str| talk.methods_used.contains(&(Party::Agent, (*method).to_owned()));
+    let mut errors = talk.errors.values();
+    let missing = errors.any(|(method, code)| *code == NO_METHOD && ALL.contains(&method.as_str()));
+    let open = talk.open_of(Party::Agent).any(|open| ALL.contains(&open.method.as_str()));
+    if talk.client_has(&CAPABILITY) && ALL.iter().all(called) && !missing && !open {
+        ruling.pass();
+    }
+}
+
+/// What is not advertised is "not available". Whether the command ran all the same is to be seen outside alone.
+fn unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some_and(|request| ALL.contains(&request.method.as_str()))
+        && moment.talk.client_lacks(&CAPABILITY)
+    {
+        decide_refused(answer, "terminal is not advertised", NO_METHOD, ruling);
+    }
+}
+
+/// An id stands for one terminal of its session, at least as long as that is not released.
+fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, result)) = answer.result_of(CREATE) else { return };
+    let (Some(id), Some(session)) = (result.get("terminalId").and_then(Value::as_str), request.session()) else {
+        return;
+    };
+    let living = |terminal: &Terminal| terminal.released.is_none() && terminal.session == session;
+    match moment.talk.terminals.get(id) {
+        Some(other) if living(other) => {
+            ruling.fail(format!("`{id}` is the id of another terminal, which is not released"), &[other.created]);
+        }
+        Some(_) => ruling.note(format!("`{id}` was the id of a terminal of another session, or of a released one")),
+        None if moment.talk.terminals.values().any(living) => ruling.pass(),
+        None => {}
+    }
+}
+
+/// "Present only if the command has exited": and the client had said before that it has, and how.
+fn exit_status_present(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = alive(moment, answer, &[OUTPUT]) else { return };
+    let (Outcome::Result(result), Some((n, exit))) = (answer.outcome, &terminal.exit) else { return };
+    if *n > request.n {
+        return;
+    }
+    match result.get("exitStatus") {
+        None | Some(Value::Null) => {
+            ruling.fail("the output has no exitStatus, and the client had said before how the command ended", &[*n])
+        }
+        Some(status) if status.is_object() => decide_same(exit, *n, status, ruling),
+        // What is no object is a matter of shape.
+        Some(_) => {}
+    }
+}
+
+/// Compares what is said about the end of a command with what was said before.
+fn decide_same(before: &Exit, n: usize, status: &Value, ruling: &mut Ruling<'_>) {
+    let bare = |signal: &str| signal.to_ascii_uppercase().trim_start_matches("SIG").to_owned();
+    let Some(now) = Exit::of(status) else {
+        return ruling.fail(format!("the command had ended with {before}, and now nothing is said about that"), &[n]);
+    };
+    let codes = before.code.zip(now.code).map(|(before, now)| before == now);
+    let signals = before.signal.as_deref().zip(now.signal.as_deref()).map(|(before, now)| bare(before) == bare(now));
+    match (codes, signals) {
+        (Some(false), _) => ruling.fail(format!("the command had ended with {before}, and now with {now}"), &[n]),
+        (None, None | Some(false)) | (Some(true), Some(false)) => {
+            ruling.note(format!("the end of one command is once {before} and once {now}"));
+        }
+        _ => ruling.pass(),
+    }
+}
+
+/// "Maximum number of output bytes to retain." Bytes that are no text are longer as text, so they count as one each.
+fn limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = about(moment, answer, &[OUTPUT]) else { return };
+    let Outcome::Result(result) = answer.outcome else { return };
+    let limit = terminal.limit.filter(|&limit| limit > 0);
+    let (Some(limit), Some(output)) = (limit, result.get("output").and_then(Value::as_str)) else { return };
+    let widened = output.chars().filter(|&c| c == char::REPLACEMENT_CHARACTER).count();
+    let bytes = (output.len() - widened * (char::REPLACEMENT_CHARACTER.len_utf8() - 1)) as u64;
+    if bytes > limit {
+        ruling.fail(
+            format!("the output has {bytes} bytes, and outputByteLimit is {limit}"),
+            &[request.n, terminal.created],
+        );
+    } else if result.get("truncated") == Some(&Value::Bool(true)) {
+        ruling.pass();
+    }
+}
+
+/// "The terminal output captured so far." While a command runs it may clear its screen; behind its end nothing goes away.
+fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = alive(moment, answer, &[OUTPUT]) else { return };
+    let Some(before) = terminal.last_words.filter(|&n| n < request.n) else { return };
+    let Outcome::Result(result) = answer.outcome else { return };
+    let truncated = result.get("truncated") != Some(&Value::Bool(false));
+    match result.get("output").and_then(Value::as_str) {
+        Some("") if !truncated => {
+            ruling.fail("the command had ended, its output was there once, and is not there now", &[before]);
+        }
+        Some(output) if !output.is_empty() => ruling.pass(),
+        _ => {}
+    }
+}
+
+/// "Returns once the command completes": it has, and the client had said how.
+fn wait_after_exit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = alive(moment, answer, &[WAIT]) else { return };
+    let Some((n, exit)) = terminal.exit.as_ref().filter(|_| terminal.ended_before(request)) else { return };
+    match answer.outcome {
+        // A nested status has a requirement of its own.
+        Outcome::Result(result) if result.get("exitStatus").is_some_and(Value::is_object) => {}
+        Outcome::Result(result) => decide_same(exit, *n, result, ruling),
+        Outcome::Error(_) if answer.outcome.error_code() == Some(NO_METHOD) => {}
+        Outcome::Error(_) => {
+            let message = format!("{WAIT} for a command that had ended with {exit} got {}", answer.outcome.describe());
+            ruling.fail(message, &[*n]);
+        }
+    }
+}
+
+/// As above, where no answer came.
+fn wait_after_exit_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    for (request, terminal) in open_waits(moment).filter(|(_, terminal)| is_alive(moment, terminal)) {
+        if terminal.ended_before(request) && is_passed_over(moment.talk, request, request.n) {
+            ruling.fail(format!("{WAIT} for a command that had ended was not answered"), &[request.n]);
+        }
+    }
+}
+
+/// exitCode and signal are members of the result itself, where terminal/output has them in exitStatus.
+fn flat_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(result) = proper(answer, WAIT).and_then(|_| answer.result_of(WAIT)).map(|(_, result)| result) else {
+        return;
+    };
+    if Exit::of(result).is_some() {
+        ruling.pass();
+    } else if result.get("exitStatus").is_some_and(Value::is_object) {
+        ruling.fail(format!("the result of {WAIT} has its status in exitStatus"), &[]);
+    }
+}
+
+/// "After killing a command, the terminal remains valid."
+fn kept_after_kill(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = alive(moment, answer, &[OUTPUT, WAIT]) else { return };
+    let Some(killed) = terminal.kill_done.filter(|&n| n < request.n) else { return };
+    match answer.outcome {
+        Outcome::Result(_) => ruling.pass(),
+        Outcome::Error(_) if answer.outcome.error_code() == Some(NO_METHOD) => {}
+        Outcome::Error(_) => {
+            let message =
+                format!("the command was killed, and then {} got {}", request.method, answer.outcome.describe());
+            ruling.fail(message, &[request.n, killed]);
+        }
+    }
+}
+
+/// A killed command has ended, for those as well who waited for its end.
+fn kill_resolves_wait(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = alive(moment, answer, &[WAIT]) else { return };
+    if terminal.killed.is_some_and(|killed| killed > request.n) && matches!(answer.outcome, Outcome::Result(_)) {
+        ruling.pass();
+    }
+}
+
+/// As above, where no answer came.
+fn wait_after_kill_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    for (request, terminal) in open_waits(moment).filter(|(_, terminal)| is_alive(moment, terminal)) {
+        let killed = terminal.kill_done.filter(|_| terminal.killed.is_some_and(|killed| killed > request.n));
+        if let Some(killed) = killed.filter(|&killed| is_passed_over(moment.talk, request, killed)) {
+            ruling.fail(format!("the command was killed, and a pending {WAIT} not answered"), &[request.n, killed]);
+        }
+    }
+}
+
+/// "After release the terminal ID becomes invalid for all other `terminal/*` methods."
+fn invalid_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = about(moment, answer, &[OUTPUT, WAIT, KILL]) else { return };
+    if terminal.release_done.is_some_and(|released| released < request.n) {
+        decide_refused(answer, "its terminal is released", NOT_FOUND, ruling);
+    }
+}
+
+/// Every request has an answer, that for the end of a command too whose terminal is released meanwhile.
+fn wait_at_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = about(moment, answer, &[WAIT]) else { return };
+    if terminal.released.is_some_and(|released| released > request.n) {
+        ruling.pass();
+    }
+}
+
+/// As above, where no answer came.
+fn wait_at_release_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    for (request, terminal) in open_waits(moment) {
+        let released = terminal.release_done.filter(|_| terminal.released.is_some_and(|released| released > request.n));
+        if let Some(released) = released.filter(|&released| is_passed_over(moment.talk, request, released)) {
+            ruling
+                .fail(format!("the terminal was released, and a pending {WAIT} not answered"), &[request.n, released]);
+        }
+    }
+}
+
+/// Of a terminal that was never there, nothing can be told.
+fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(request) = answer.exchange.filter(|request| !request.deliberate) else { return };
+    let Some(id) = request.text("terminalId") else { return };
+    let asks = [OUTPUT, WAIT, KILL].contains(&request.method.as_str()) && moment.talk.client_has(&CAPABILITY);
+    if asks && !moment.talk.terminals.contains_key(id) {
+        decide_refused(answer, &format!("there is no terminal `{id}`"), NOT_FOUND, ruling);
+    }
+}
