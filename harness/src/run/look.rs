@@ -74,7 +74,7 @@ pub(super) async fn file(script: &mut Script<'_>, look: &FileLook, within: Optio
 
 /// How long a look may take. Behind something that was hoped for in vain it decides nothing, and is not worth a wait.
 fn patience(script: &Script<'_>, limit: Duration) -> Duration {
-    if script.missed.is_some() { Duration::ZERO } else { limit }
+    if script.missed.is_some() { Duration::ZERO } else { script.after_an_act(limit) }
 }
 
 /// Takes in what comes until it is time to look again; false when there is no time left.
