@@ -91,15 +91,34 @@ pub(super) fn choose(args: &RunArgs, party: Party) -> anyhow::Result<Choice> {
     Ok(Choice { profile, cases, fault: fault.map(Planted::new) })
 }
 
+/// The options that start the same subject again. Values of the environment may be secret, so only names are shown.
+fn reproduce(args: &RunArgs, controls: &Controls) -> String {
+    let quoted = |text: &str| shell_words::quote(text).into_owned();
+    let mut words: Vec<String> = Vec::new();
+    words.extend(args.fault.iter().map(|name| format!("--fault {}", quoted(name))));
+    words.extend(args.profile.iter().map(|name| format!("--profile {}", quoted(name))));
+    words.extend(
+        args.env.iter().filter_map(|pair| pair.split('=').next()).map(|name| format!("--env {name}=\"${name}\"")),
+    );
+    words.extend(args.keep_home.then(|| "--keep-home".to_owned()));
+    words.extend(controls.acts.iter().map(|(act, means)| format!("--act {}", quoted(&format!("{act}={means}")))));
+    words.extend(controls.settings.iter().map(|(setting, given)| {
+        format!("--setting {}", quoted(&format!("{}={}", setting.name(), shell_words::join(given))))
+    }));
+    words.extend(controls.agent_name.iter().map(|name| format!("--agent-name {}", quoted(name))));
+    words.extend(controls.terminal.then(|| "--terminal".to_owned()));
+    if !args.command.is_empty() {
+        words.push(format!("-- {}", shell_words::join(&args.command)));
+    }
+    words.join(" ")
+}
+
 fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan> {
+    let said = controls.clone();
     let Choice { profile, cases, fault } = choose(args, party)?;
     let mut subject = subject(args, party, profile, controls)?;
     subject.fault = fault;
-    let reproduce = match (&args.profile, args.command.is_empty()) {
-        (Some(name), true) => format!("--profile {name}"),
-        _ => format!("-- {}", shell_words::join(&args.command)),
-    };
-    let reproduce = args.fault.as_ref().map(|name| format!("--fault {name} {reproduce}")).unwrap_or(reproduce);
+    let reproduce = reproduce(args, &said);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Plan { subject, cases, jobs: args.jobs.unwrap_or(cores).max(1), reproduce })
 }
