@@ -1,6 +1,6 @@
 //! Every case as a test of your own crate, in two lines.
 //!
-//! Declare a test target without the usual harness in the `Cargo.toml` of your agent,
+//! Declare a test target without the usual harness in the `Cargo.toml` of your agent or your client,
 //!
 //! ```toml
 //! [dev-dependencies]
@@ -11,11 +11,26 @@
 //! harness = false
 //! ```
 //!
-//! and say in `tests/acp.rs` how the agent is started; `env!("CARGO_BIN_EXE_my-agent")` is the program of your package:
+//! and say in `tests/acp.rs` how it is started; `env!("CARGO_BIN_EXE_my-agent")` is the program of your package:
 //!
 //! ```no_run
 //! fn main() -> std::process::ExitCode {
 //!     acp_conformance::cargo_test::Agent::command(["my-agent", "--acp"]).run()
+//! }
+//! ```
+//!
+//! A client starts its agent itself, so its command line says where the path of the agent goes; and since a client does
+//! nothing without its user, there is more to say about [`Client`]:
+//!
+//! ```no_run
+//! use acp_conformance::cargo_test::Client;
+//! use acp_conformance::profile::{Means, Setting};
+//!
+//! fn main() -> std::process::ExitCode {
+//!     Client::command(["my-client", "--agent", "{agent}", "--cwd", "{cwd}", "{args}", "{prompt}"])
+//!         .act("cancel", Means::Signal("SIGINT".to_owned()))
+//!         .setting(Setting::PermissionReject, ["--deny-all"])
+//!         .run()
 //! }
 //! ```
 //!
@@ -28,9 +43,10 @@
 //! | fail | fails, and shows each broken requirement with the lines that prove it and a command that shows it again |
 //! | inconclusive | is ignored with the reason; [`Agent::deny_inconclusive`] or `ACP_INCONCLUSIVE=fail` makes it fail |
 //! | not-applicable | is ignored with the reason |
-//! | harness-error | fails, and says that the agent is not to blame |
+//! | harness-error | fails, and says that the program is not to blame |
 //!
-//! An agent that cannot be started, or with which no conversation comes about, fails every case.
+//! A program that cannot be started, or with which no conversation comes about, fails every case; so does a mistake in what
+//! was said about it.
 //!
 //! What is known to fail is listed with a reason, and is held to it: an expected failure is ignored with its reason,
 //! anything else that is broken in the same case still fails it, and an expectation that is no longer true fails.
@@ -47,6 +63,7 @@
 //! }
 //! ```
 
+mod plan;
 mod suite;
 
 use std::path::{Path, PathBuf};
@@ -54,11 +71,17 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
-use self::suite::Suite;
-use crate::run::{Limits, Subject};
+use self::plan::{Expectation, Plan};
+use crate::peer::relay;
+use crate::profile::{Means, Setting};
+use crate::requirement::Party;
+use crate::run::Limits;
 
 /// The variable whose command line takes the place of the one in [`Agent::from_env_or`].
 pub const AGENT_VARIABLE: &str = "ACP_AGENT";
+
+/// The variable whose command line takes the place of the one in [`Client::from_env_or`].
+pub const CLIENT_VARIABLE: &str = "ACP_CLIENT";
 
 /// The variable that makes an inconclusive case fail when it is set to `fail`.
 pub const INCONCLUSIVE_VARIABLE: &str = "ACP_INCONCLUSIVE";
@@ -67,23 +90,26 @@ pub const INCONCLUSIVE_VARIABLE: &str = "ACP_INCONCLUSIVE";
 /// [`std::process::Command`] where they do the same.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is tested before `run`"]
-pub struct Agent {
-    subject: Subject,
-    case_dir: Option<PathBuf>,
-    expected: Vec<Expectation>,
-    strict: bool,
-    deny_inconclusive: bool,
-    /// Why there is no command line.
-    fault: Option<String>,
-}
+pub struct Agent(Plan);
 
-/// Something that is known to fail.
+/// A client that is to be tested, how its user acts on it, and what is expected of it.
+///
+/// The command line, the values of [`env`](Self::env) and the texts of [`home_file`](Self::home_file) have places, for
+/// which each case puts in its own values:
+///
+/// | place | value |
+/// |---|---|
+/// | `{agent}` | the path of the program that the client is to start as its agent; without blanks and arguments |
+/// | `{agent_json}` | the same as JSON: `{"command": …, "args": [], "env": {}}` |
+/// | `{agent_dir}` | the folder of that program, to be put on PATH; see [`agent_name`](Self::agent_name) |
+/// | `{cwd}`, `{home}` | the working directory and the HOME of the case |
+/// | `{prompt}`, `{prompt_json}` | what the user says first |
+/// | `{args}` | a whole word of the command, for the words of [`setting`](Self::setting); else they come at the end |
+///
+/// What nobody said how to do with this client makes a case inconclusive, and fails none.
 #[derive(Debug, Clone)]
-struct Expectation {
-    /// A case or a requirement.
-    id: String,
-    reason: String,
-}
+#[must_use = "nothing is tested before `run`"]
+pub struct Client(Plan);
 
 impl Agent {
     /// An agent that is started with this program and these arguments, afresh for each case.
@@ -91,32 +117,14 @@ impl Agent {
     /// A program with a `/` in it is a path from the current directory, which is the folder of the package under
     /// `cargo test`; any other is searched in `PATH`.
     pub fn command<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
-        let here = std::env::current_dir().unwrap_or_default();
-        let mut command: Vec<String> = command.into_iter().map(Into::into).collect();
-        let fault = command.is_empty().then(|| "the command line of the agent is empty".to_owned());
-        if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
-            *program = here.join(&*program).display().to_string();
-        }
-        Self {
-            subject: Subject::agent(command, here),
-            case_dir: None,
-            expected: Vec::new(),
-            strict: false,
-            deny_inconclusive: std::env::var_os(INCONCLUSIVE_VARIABLE).is_some_and(|value| value == "fail"),
-            fault,
-        }
+        Self(Plan::of_command(Party::Agent, command))
     }
 
     /// The agent that the environment names, as in `ACP_AGENT='my-agent --acp' cargo test --test acp`; none when the
     /// variable is not set. The words are split as a shell splits them.
     #[must_use]
     pub fn from_env() -> Option<Self> {
-        let line = std::env::var_os(AGENT_VARIABLE)?;
-        let line = line.to_string_lossy();
-        Some(shell_words::split(&line).map(Self::command).unwrap_or_else(|error| {
-            let fault = format!("{AGENT_VARIABLE} is no command line: {error}");
-            Self { fault: Some(fault), ..Self::command([line]) }
-        }))
+        Plan::from_env(Party::Agent).map(Self)
     }
 
     /// The agent that the environment names, or else the one with this command line. Everything else that is said about
@@ -125,79 +133,196 @@ impl Agent {
         Self::from_env().unwrap_or_else(|| Self::command(command))
     }
 
-    /// Sets an environment variable of the agent.
-    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.subject.env.insert(name.into(), value.into());
-        self
-    }
-
-    /// Starts the agent in this directory, which is not the working directory of its sessions.
-    pub fn current_dir(mut self, dir: impl AsRef<Path>) -> Self {
-        self.subject.cwd = self.subject.cwd.join(dir);
-        self
-    }
-
-    /// Lets the agent see the HOME of the caller instead of a fresh one for each case.
-    pub fn keep_home(mut self) -> Self {
-        self.subject.keep_home = true;
-        self
-    }
-
-    /// Writes a file into the fresh HOME of each case, by its path below it.
-    pub fn home_file(mut self, path: impl Into<String>, text: impl Into<String>) -> Self {
-        self.subject.home_files.push((path.into(), text.into()));
-        self
+    /// The agent of a profile, which may say what is expected of it, too. A mistake in the file fails every case.
+    pub fn profile(path: impl AsRef<Path>) -> Self {
+        Self(Plan::of_profile(Party::Agent, path.as_ref()))
     }
 
     /// Gives the wording of the prompt for an intent, with `{path}` and the like for its arguments.
     pub fn prompt(mut self, intent: impl Into<String>, wording: impl Into<String>) -> Self {
-        self.subject.prompts.insert(intent.into(), wording.into());
-        self
-    }
-
-    /// Sets the time limits.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.subject.limits = limits;
-        self
-    }
-
-    /// Adds the cases below a folder that is laid out like `cases/`; one with the id of a built-in case replaces it.
-    pub fn cases(mut self, dir: impl Into<PathBuf>) -> Self {
-        self.case_dir = Some(dir.into());
-        self
-    }
-
-    /// Expects that a case, or a requirement in whatever case, fails.
-    ///
-    /// A case has to fail then. A requirement has to fail in one case at least, which a test of its own named
-    /// `expected/<requirement>` makes sure of.
-    pub fn expect_failure(mut self, id: impl Into<String>, reason: impl Into<String>) -> Self {
-        self.expected.push(Expectation { id: id.into(), reason: reason.into() });
-        self
-    }
-
-    /// Has a broken SHOULD count like a broken MUST.
-    pub fn strict(mut self) -> Self {
-        self.strict = true;
-        self
-    }
-
-    /// Has a case fail that could not be decided. Sensible where nothing is left to chance: without a model, or with a
-    /// scripted one.
-    pub fn deny_inconclusive(mut self) -> Self {
-        self.deny_inconclusive = true;
+        self.0.subject.prompts.insert(intent.into(), wording.into());
         self
     }
 
     /// Reads the arguments of the test program, runs the tests that they ask for, and tells how it went; for `main`.
     #[must_use]
     pub fn run(self) -> ExitCode {
-        libtest_mimic::run(&Arguments::from_args(), self.trials()).exit_code()
+        run(self.trials())
     }
 
     /// The tests by themselves, for a target that has others beside them.
     #[must_use]
     pub fn trials(self) -> Vec<Trial> {
-        Suite::load(self).trials()
+        self.0.trials()
     }
+}
+
+impl Client {
+    /// A client that is started with this program and these arguments, afresh for each case; see the places above.
+    ///
+    /// A program with a `/` in it is a path from the current directory, which is the folder of the package under
+    /// `cargo test`; any other is searched in `PATH`.
+    pub fn command<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
+        Self(Plan::of_command(Party::Client, command))
+    }
+
+    /// The client that the environment names, as in
+    /// `ACP_CLIENT='acpx --agent {agent} --cwd {cwd} --approve-all exec {prompt}' cargo test --test acp`; none when the
+    /// variable is not set. The words are split as a shell splits them.
+    #[must_use]
+    pub fn from_env() -> Option<Self> {
+        Plan::from_env(Party::Client).map(Self)
+    }
+
+    /// The client that the environment names, or else the one with this command line. Everything else that is said about
+    /// the client holds for either.
+    pub fn from_env_or<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
+        Self::from_env().unwrap_or_else(|| Self::command(command))
+    }
+
+    /// The client of a profile, which says how its user acts, and may say what is expected of it. A mistake in the file
+    /// fails every case.
+    ///
+    /// ```no_run
+    /// # use acp_conformance::cargo_test::Client;
+    /// let client = Client::profile("tests/my-client.toml").program("target/debug/my-client");
+    /// ```
+    pub fn profile(path: impl AsRef<Path>) -> Self {
+        Self(Plan::of_profile(Party::Client, path.as_ref()))
+    }
+
+    /// Says how the user does an act, such as `cancel`. The texts may hold the arguments of the act, as in
+    /// `Means::Line("/mode {modeId}".to_owned())`.
+    pub fn act(mut self, name: impl Into<String>, means: Means) -> Self {
+        self.0.act(name.into(), means);
+        self
+    }
+
+    /// Gives the words that take the place of `{args}` in the command when a case wants this setting.
+    pub fn setting<W: Into<String>>(mut self, setting: Setting, words: impl IntoIterator<Item = W>) -> Self {
+        self.0.setting(setting, words.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Gives the file name of the program that the client starts as its agent, for a client that starts a fixed command.
+    pub fn agent_name(mut self, name: impl Into<String>) -> Self {
+        self.0.agent_name(name.into());
+        self
+    }
+
+    /// Runs the client on a terminal of its own.
+    pub fn terminal(mut self) -> Self {
+        self.0.terminal();
+        self
+    }
+
+    /// Reads the arguments of the test program, runs the tests that they ask for, and tells how it went; for `main`.
+    ///
+    /// The client starts this very test program in place of its agent, which is noticed here. So nothing that stands
+    /// before this in `main` may print, or take long.
+    #[must_use]
+    pub fn run(self) -> ExitCode {
+        relay::run_if_asked().unwrap_or_else(|| run(self.trials()))
+    }
+
+    /// The tests by themselves, for a target that has others beside them.
+    ///
+    /// The client starts this very test program in place of its agent. So `main` has to begin with
+    /// [`run_if_asked`](relay::run_if_asked), or no case finds a conversation:
+    ///
+    /// ```no_run
+    /// use std::process::ExitCode;
+    ///
+    /// use acp_conformance::cargo_test::Client;
+    /// use acp_conformance::peer::relay::run_if_asked;
+    ///
+    /// fn main() -> ExitCode {
+    ///     if let Some(code) = run_if_asked() {
+    ///         return code;
+    ///     }
+    ///     let trials = Client::command(["my-client", "{agent}", "{cwd}", "{prompt}"]).trials();
+    ///     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn trials(self) -> Vec<Trial> {
+        self.0.trials()
+    }
+}
+
+/// What can be said about either.
+macro_rules! common_methods {
+    ($($subject:ident),*) => { $(
+        impl $subject {
+            /// Starts this program instead of the one that the command line or the profile names, with the same arguments.
+            pub fn program(mut self, program: impl AsRef<str>) -> Self {
+                self.0.program(program.as_ref());
+                self
+            }
+
+            /// Sets an environment variable of the program.
+            pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+                self.0.env(name.into(), value.into());
+                self
+            }
+
+            /// Starts the program in this directory, which is not the working directory of its sessions.
+            pub fn current_dir(mut self, dir: impl AsRef<Path>) -> Self {
+                self.0.current_dir(dir.as_ref());
+                self
+            }
+
+            /// Lets the program see the HOME of the caller instead of a fresh one for each case.
+            pub fn keep_home(mut self) -> Self {
+                self.0.keep_home();
+                self
+            }
+
+            /// Writes a file into the fresh HOME of each case, by its path below it.
+            pub fn home_file(mut self, path: impl Into<String>, text: impl Into<String>) -> Self {
+                self.0.subject.home_files.push((path.into(), text.into()));
+                self
+            }
+
+            /// Sets the time limits.
+            pub fn limits(mut self, limits: Limits) -> Self {
+                self.0.limits(limits);
+                self
+            }
+
+            /// Adds the cases below a folder that is laid out like `cases/`; one with the id of a built-in case replaces it.
+            pub fn cases(mut self, dir: impl Into<PathBuf>) -> Self {
+                self.0.cases(dir.into());
+                self
+            }
+
+            /// Expects that a case, or a requirement in whatever case, fails.
+            ///
+            /// A case has to fail then. A requirement has to fail in one case at least, which a test of its own named
+            /// `expected/<requirement>` makes sure of.
+            pub fn expect_failure(mut self, id: impl Into<String>, reason: impl Into<String>) -> Self {
+                self.0.expected.push(Expectation { id: id.into(), reason: reason.into() });
+                self
+            }
+
+            /// Has a broken SHOULD count like a broken MUST.
+            pub fn strict(mut self) -> Self {
+                self.0.strict();
+                self
+            }
+
+            /// Has a case fail that could not be decided. Sensible where nothing is left to chance: without a model, or
+            /// with a scripted one.
+            pub fn deny_inconclusive(mut self) -> Self {
+                self.0.deny_inconclusive = true;
+                self
+            }
+        }
+    )* };
+}
+
+common_methods!(Agent, Client);
+
+fn run(trials: Vec<Trial>) -> ExitCode {
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -84,7 +84,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use self::file::ProfileFile;
-pub use self::means::{parse_act, parse_setting};
+pub use self::means::{check_act, check_setting, parse_act, parse_setting};
 use crate::case::LimitOverrides;
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::{self, Shape};

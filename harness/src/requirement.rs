@@ -36,6 +36,15 @@ impl Party {
             Self::Client => "client",
         }
     }
+
+    /// The name with its article, for sentences.
+    #[must_use]
+    pub const fn one(self) -> &'static str {
+        match self {
+            Self::Agent => "an agent",
+            Self::Client => "a client",
+        }
+    }
 }
 
 impl std::fmt::Display for Party {

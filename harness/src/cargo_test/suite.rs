@@ -1,4 +1,4 @@
-//! The cases of one agent as trials: runs each at most once, and turns its verdict into the outcome of a test.
+//! The cases of one subject as trials: runs each at most once, and turns its verdict into the outcome of a test.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -6,9 +6,9 @@ use std::time::Instant;
 use anstream::StripStream;
 use libtest_mimic::{Completion, Failed, Trial};
 
-use super::{Agent, Expectation};
+use super::plan::{Expectation, Plan};
 use crate::case::model::Case;
-use crate::case::{self, Vocabulary};
+use crate::case::{self, Vocabulary, handshake};
 use crate::diagnostic::{Diagnostic, Look, nearest, render_all};
 use crate::report::model::{CaseReport, RequirementReport};
 use crate::report::{Collector, TextReport, diagnose};
@@ -18,7 +18,9 @@ use crate::verdict::Verdict;
 
 /// All that the trials share.
 pub(super) struct Suite {
-    agent: Agent,
+    plan: Plan,
+    /// Why nothing can be run, if that is so.
+    mistakes: Option<String>,
     cases: Vec<Case>,
     problems: Vec<Diagnostic>,
     /// What came of each case, once it has been run: an expectation may want to know it too.
@@ -31,18 +33,18 @@ struct CaseResult {
     /// The broken requirements, whether they decide or not.
     broken: Vec<RequirementReport>,
     /// Why there was no conversation, if there was none.
-    obstacle: Option<String>,
+    silence: Option<String>,
 }
 
 type Outcome = Result<Completion, Failed>;
 
 impl Suite {
-    pub(super) fn load(agent: Agent) -> Self {
-        let (mut cases, mut problems) = case::embedded_and(agent.case_dir.as_deref(), &Vocabulary::v1());
-        cases.retain(|case| case.subject == Party::Agent);
+    pub(super) fn load(plan: Plan) -> Self {
+        let (mut cases, mut problems) = case::embedded_and(plan.case_dir.as_deref(), &Vocabulary::v1());
+        cases.retain(|case| case.subject == plan.subject.party);
         problems.retain(Diagnostic::is_error);
         let results = cases.iter().map(|_| OnceLock::new()).collect();
-        Self { agent, cases, problems, results }
+        Self { mistakes: plan.mistakes(), plan, cases, problems, results }
     }
 
     pub(super) fn trials(self) -> Vec<Trial> {
@@ -52,7 +54,7 @@ impl Suite {
             let suite = Arc::clone(&suite);
             trials.push(Trial::ignorable_test(&case.id, move || suite.case(index)).with_kind("case"));
         }
-        for expectation in suite.agent.expected.iter().filter(|expectation| !suite.has_case(&expectation.id)) {
+        for expectation in suite.plan.expected.iter().filter(|expectation| !suite.has_case(&expectation.id)) {
             let (expectation, suite) = (expectation.clone(), Arc::clone(&suite));
             let name = format!("expected/{}", expectation.id);
             trials.push(Trial::test(name, move || suite.expectation(&expectation)).with_kind("expectation"));
@@ -64,12 +66,16 @@ impl Suite {
         trials
     }
 
+    fn party(&self) -> Party {
+        self.plan.subject.party
+    }
+
     fn has_case(&self, id: &str) -> bool {
         self.cases.iter().any(|case| case.id == id)
     }
 
     fn expected(&self, id: &str) -> Option<&str> {
-        self.agent
+        self.plan
             .expected
             .iter()
             .find(|expectation| expectation.id == id)
@@ -78,18 +84,19 @@ impl Suite {
 
     /// Whether the case went as it should.
     fn case(&self, index: usize) -> Outcome {
-        if let Some(fault) = &self.agent.fault {
-            return Err(fault.into());
+        if let Some(mistakes) = &self.mistakes {
+            return Err(mistakes.into());
         }
+        let party = self.party();
         let result = self.result(index);
         let CaseReport { id, verdict, .. } = &result.report;
         let reason = result.report.reason.as_deref().and_then(|reason| reason.lines().next()).unwrap_or_default();
         let expected = self.expected(id);
-        if let Some(obstacle) = &result.obstacle {
+        if let Some(obstacle) = self.obstacle(index) {
             return Err(obstacle.into());
         }
         if *verdict == Verdict::HarnessError {
-            return Err(format!("the harness itself failed, and nothing is said about the agent: {reason}").into());
+            return Err(format!("the harness itself failed, and nothing is said about the {party}: {reason}").into());
         }
         let broken: Vec<&RequirementReport> =
             result.broken.iter().filter(|broken| self.decides(broken.level)).collect();
@@ -102,10 +109,11 @@ impl Suite {
             }
             (Verdict::Pass | Verdict::Fail | Verdict::HarnessError, _) => Ok(Completion::Completed),
             (Verdict::NotApplicable, None) => Ok(Completion::ignored_with(format!("not applicable: {reason}"))),
-            (Verdict::Inconclusive | Verdict::NotExercised, _) if self.agent.deny_inconclusive => {
-                Err(format!("{verdict}: {reason}\n  reproduce: acp-conformance agent --case {id} {}", self.reproduce())
-                    .into())
-            }
+            (Verdict::Inconclusive | Verdict::NotExercised, _) if self.plan.deny_inconclusive => Err(format!(
+                "{verdict}: {reason}\n  reproduce: acp-conformance {party} --case {id} {}",
+                self.plan.reproduce()
+            )
+            .into()),
             (Verdict::Inconclusive | Verdict::NotExercised, _) => {
                 Ok(Completion::ignored_with(format!("{verdict}: {reason}")))
             }
@@ -124,7 +132,7 @@ impl Suite {
             return Ok(Completion::ignored_with(reasons.collect::<Vec<_>>().join("; ")));
         }
         let mut text = StripStream::new(Vec::new());
-        let written = TextReport::new(&mut text, self.reproduce(), false).failures(&surprises);
+        let written = TextReport::new(&mut text, self.plan.reproduce(), false).failures(&surprises);
         written.map_err(|error| Failed::from(format!("the failure could not be shown: {error}")))?;
         let text = String::from_utf8_lossy(&text.into_inner()).into_owned();
         Err(format!("{}\n{text}", self.cases[index].title).into())
@@ -133,17 +141,18 @@ impl Suite {
     /// Whether an expectation about a requirement is still true.
     fn expectation(&self, expectation: &Expectation) -> Result<(), Failed> {
         let Expectation { id, reason } = expectation;
-        let known = Catalogue::v1().find(id).filter(|requirement| requirement.party == Party::Agent);
+        let party = self.party();
+        let known = Catalogue::v1().find(id).filter(|requirement| requirement.party == party);
         if known.is_none() {
-            let requirements = Catalogue::v1().iter().filter(|r| r.party == Party::Agent).map(|r| r.id.as_str());
+            let requirements = Catalogue::v1().iter().filter(|r| r.party == party).map(|r| r.id.as_str());
             let near = nearest(id, requirements.chain(self.cases.iter().map(|case| case.id.as_str())));
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(format!("there is neither a case nor a requirement of agents `{id}`{hint}").into());
+            return Err(format!("there is neither a case nor a requirement of {party}s `{id}`{hint}").into());
         }
         let mut order: Vec<usize> = (0..self.cases.len()).collect();
         // Those that were written for it are the likely ones; the sort keeps the order of the rest.
         order.sort_by_key(|&index| !self.cases[index].requirements.contains(id));
-        if self.agent.fault.is_some() || order.into_iter().any(|index| self.result(index).breaks(id)) {
+        if self.mistakes.is_some() || order.into_iter().any(|index| self.result(index).breaks(id)) {
             return Ok(());
         }
         Err(stale(id, reason, "no case breaks it"))
@@ -155,30 +164,30 @@ impl Suite {
 
     fn run(&self, case: &Case) -> CaseResult {
         let started = Instant::now();
-        let trace = run_case(case, &self.agent.subject);
-        let mut collector = Collector::new(Party::Agent, self.agent.subject.command.clone());
+        let trace = run_case(case, &self.plan.subject);
+        let mut collector = Collector::new(self.party(), self.plan.subject.command.clone());
         let report = collector.add(&trace, started.elapsed(), None);
-        let mut broken = collector.finish(started.elapsed(), self.agent.strict).requirements;
+        let mut broken = collector.finish(started.elapsed(), self.plan.strict).requirements;
         broken.retain(|requirement| requirement.verdict == Verdict::Fail);
-        let obstacle = diagnose(&trace).filter(|_| report.verdict == Verdict::Inconclusive);
-        CaseResult { report, broken, obstacle }
+        let silence = diagnose(&trace).filter(|_| report.verdict == Verdict::Inconclusive);
+        CaseResult { report, broken, silence }
+    }
+
+    /// Why no conversation comes about with this program, if that is what the case shows.
+    ///
+    /// A case of a client may rightly end before the first prompt, so there it is the handshake that tells.
+    fn obstacle(&self, index: usize) -> Option<&String> {
+        let silence = self.result(index).silence.as_ref()?;
+        if self.party() == Party::Agent {
+            return Some(silence);
+        }
+        let first = self.cases.iter().position(|case| case.id == handshake(Party::Client))?;
+        self.result(first).silence.as_ref()
     }
 
     /// Whether a broken requirement of this level fails a case.
     fn decides(&self, level: Level) -> bool {
-        level == Level::Must || (self.agent.strict && level == Level::Should)
-    }
-
-    /// The arguments with which the program of the harness does the same. Values may be secret, so only names are shown.
-    fn reproduce(&self) -> String {
-        let subject = &self.agent.subject;
-        let mut words: Vec<String> = subject.env.keys().map(|name| format!("--env {name}=\"${name}\"")).collect();
-        words.extend(
-            self.agent.case_dir.as_ref().map(|dir| format!("--cases {}", shell_words::quote(&dir.to_string_lossy()))),
-        );
-        words.extend(subject.keep_home.then(|| "--keep-home".to_owned()));
-        words.push(format!("-- {}", shell_words::join(&subject.command)));
-        words.join(" ")
+        level == Level::Must || (self.plan.strict && level == Level::Should)
     }
 }
 
@@ -195,6 +204,8 @@ fn stale(id: &str, reason: &str, seen: &str) -> Failed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cargo_test::{Agent, Client};
+    use crate::profile::{Means, Setting};
 
     const HANDSHAKE: &str = "v1/agent/init/handshake";
 
@@ -207,8 +218,13 @@ mod tests {
 
     /// What the test of the handshake says.
     fn tested(agent: Agent) -> Result<String, String> {
-        let suite = Suite::load(agent);
-        let index = suite.cases.iter().position(|case| case.id == HANDSHAKE).expect("the case is embedded");
+        handshake_of(agent.0)
+    }
+
+    fn handshake_of(plan: Plan) -> Result<String, String> {
+        let suite = Suite::load(plan);
+        let id = handshake(suite.party());
+        let index = suite.cases.iter().position(|case| case.id == id).expect("the case is embedded");
         match suite.case(index) {
             Ok(Completion::Completed) => Ok(String::new()),
             Ok(Completion::Ignored { reason }) => Ok(reason.unwrap_or_default()),
@@ -217,8 +233,8 @@ mod tests {
     }
 
     fn expectation(agent: Agent) -> Result<(), String> {
-        let suite = Suite::load(agent);
-        let expectation = suite.agent.expected[0].clone();
+        let suite = Suite::load(agent.0);
+        let expectation = suite.plan.expected[0].clone();
         suite.expectation(&expectation).map_err(|failed| failed.message().unwrap_or_default().to_owned())
     }
 
@@ -256,5 +272,67 @@ mod tests {
         let misspelt =
             expectation(agent("1").expect_failure("cancel.stop-raeson", "known")).expect_err("it is misspelt");
         assert!(misspelt.contains("did you mean `cancel.stop-reason`?"), "{misspelt}");
+    }
+
+    const CLIENT: [&str; 3] = ["my-client", "{agent}", "{prompt}"];
+
+    #[test]
+    fn what_is_said_wrongly_about_a_client_fails_its_cases_with_the_remedy() {
+        let cancel = |name: &str| Client::command(CLIENT).act(name, Means::Line("/stop".to_owned()));
+        let typed = Client::command(CLIENT).act("cancel", Means::Keys("\u{3}".to_owned()));
+        let profile = Client::profile(concat!(env!("CARGO_MANIFEST_DIR"), "/profiles/elizacp.toml"));
+        for (client, remedy) in [
+            (Client::command([] as [&str; 0]), "the command line of the client is empty"),
+            (Client::command(["my-client", "{prompt}"]), "write {agent} where its path goes"),
+            (Client::command(["my-client", "{agent}"]), "write {prompt} where the text goes"),
+            (cancel("cancle"), "did you mean `cancel`?"),
+            (cancel("cancel").setting(Setting::Directories, ["{dirs}"]), "the places here are: `{directories}`"),
+            (typed, "add --terminal"),
+            (profile, "is the profile of an agent, and a client is to be tested"),
+            (Client::profile("no-such-profile.toml"), "cannot read no-such-profile.toml"),
+            (Client::profile("Cargo.toml"), "the key `name` is missing"),
+        ] {
+            let failure = handshake_of(client.0).expect_err(remedy);
+            assert!(failure.contains(remedy), "{failure}");
+        }
+    }
+
+    #[test]
+    fn what_was_said_about_a_client_can_be_said_to_the_program() {
+        let client = Client::command(CLIENT)
+            .act("cancel", Means::Signal("SIGINT".to_owned()))
+            .act("set-mode", Means::Line("/mode {modeId}".to_owned()))
+            .setting(Setting::PermissionReject, ["--deny", "all"])
+            .terminal()
+            .terminal();
+        let said = "--act 'cancel=signal:SIGINT' --act 'set-mode=line:/mode {modeId}' \
+            --setting 'permission-reject=--deny all' --terminal -- my-client {agent} {prompt}";
+        assert_eq!(client.0.reproduce(), said);
+        let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/profiles/acpx.toml");
+        assert_eq!(Client::profile(profile).0.reproduce(), format!("--profile {profile}"));
+        let other = Client::profile(profile).program("acpx-next").0.reproduce();
+        assert!(other.contains(" -- acpx-next --agent"), "{other}");
+    }
+
+    #[test]
+    fn a_client_that_never_starts_its_agent_fails() {
+        let client = Client::command(["sh", "-c", "exit 3", "{agent}", "{prompt}"]);
+        let failure = handshake_of(client.clone().0).expect_err("it is none");
+        assert!(failure.starts_with("The client ended (exit code 3), and never started its agent."), "{failure}");
+        let misspelt = Suite::load(client.expect_failure("fs.raed.text", "known").0);
+        let failure = misspelt.expectation(&misspelt.plan.expected[0]).expect_err("there is none");
+        let message = failure.message().unwrap_or_default();
+        assert!(message.starts_with("there is neither a case nor a requirement of clients"), "{message}");
+    }
+
+    #[test]
+    fn a_profile_says_what_is_expected() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("mine.toml");
+        let profile = "name = \"mine\"\nkind = \"client\"\ntitle = \"Mine\"\n\
+            command = [\"mine\", \"{agent}\", \"{prompt}\"]\n[expected]\n\"fs.read.line-and-limit\" = \"issue 7\"\n";
+        std::fs::write(&file, profile).expect("a file");
+        let suite = Suite::load(Client::profile(&file).0);
+        assert_eq!((suite.mistakes.as_deref(), suite.expected("fs.read.line-and-limit")), (None, Some("issue 7")));
     }
 }

@@ -26,12 +26,22 @@ use crate::case::vocabulary::Vocabulary;
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
 use crate::document::{Document, Spot, decode, yaml};
+use crate::requirement::Party;
 use crate::source::{SourceFile, Span};
 
 /// The cases of protocol version 1, as they are embedded in the program.
 static V1: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cases/v1");
 
 static CASE: LazyLock<Shape> = LazyLock::new(Shape::of::<CaseFile>);
+
+/// The case that shows whether there is anybody to talk to.
+#[must_use]
+pub const fn handshake(subject: Party) -> &'static str {
+    match subject {
+        Party::Agent => "v1/agent/init/handshake",
+        Party::Client => "v1/client/init/handshake",
+    }
+}
 
 /// Folders of a directory of cases that hold something else.
 const NO_CASES: [&str; 2] = ["requirements", "faults"];

@@ -13,7 +13,7 @@ use super::args::ClientArgs;
 use super::output::say;
 use super::person::{self, KEYS, PATIENCE};
 use super::plan::{Choice, PROFILES, Plan, choose, limits};
-use super::suite::handshake;
+use crate::case::handshake;
 use crate::profile::{Controls, places};
 use crate::requirement::Party;
 use crate::run::{Desk, Subject, order_for_a_person};

@@ -130,17 +130,10 @@ fn select(mut cases: Vec<Case>, party: Party, args: &RunArgs) -> anyhow::Result<
         case.subject == party && wanted(&args.cases, &[&case.id]) && wanted(&args.requirements, &requirements)
     });
     if cases.is_empty() {
-        let whose = article(party);
+        let whose = party.one();
         bail!("no case of {whose} fits the selection; `acp-conformance list` shows the cases");
     }
     Ok(cases)
-}
-
-const fn article(party: Party) -> &'static str {
-    match party {
-        Party::Agent => "an agent",
-        Party::Client => "a client",
-    }
 }
 
 fn find_profile(name: &str, party: Party) -> anyhow::Result<Profile> {
@@ -160,7 +153,7 @@ fn find_profile(name: &str, party: Party) -> anyhow::Result<Profile> {
     let profile = profile.with_context(|| format!("the profile {name} has mistakes"))?;
     if profile.kind != party {
         let kind = profile.kind;
-        bail!("--profile {name} is the profile of {}; see `acp-conformance {kind} --help`", article(kind));
+        bail!("--profile {name} is the profile of {}; see `acp-conformance {kind} --help`", kind.one());
     }
     Ok(profile)
 }

@@ -10,19 +10,12 @@ use super::args::{Format, RunArgs};
 use super::exit::Exit;
 use super::output::{say, stdout};
 use super::plan::Plan;
+use crate::case::handshake;
 use crate::case::model::Case;
 use crate::report::{Collector, SuiteEvent, TextReport, diagnose};
 use crate::requirement::Party;
 use crate::run::{Progress, Subject, interrupted, run_all, run_by_hand};
 use crate::trace::{ProcessEvent, Trace, What};
-
-/// The case that shows whether there is anybody to talk to; it runs first and alone.
-pub(super) const fn handshake(subject: Party) -> &'static str {
-    match subject {
-        Party::Agent => "v1/agent/init/handshake",
-        Party::Client => "v1/client/init/handshake",
-    }
-}
 
 /// How long nothing may be heard before the user is told what is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -62,7 +62,7 @@ fn misplaced_keys(root: &Spot<'_>, kind: Party) -> Vec<Diagnostic> {
     };
     let given = foreign.iter().map(|key| (key, root.down(key))).filter(|(_, spot)| spot.value().is_some());
     let problem = |(key, spot): (&&str, Spot<'_>)| {
-        let message = format!("`{key}` is for {}, and this is the profile of {}", article(kind.other()), article(kind));
+        let message = format!("`{key}` is for {}, and this is the profile of {}", kind.other().one(), kind.one());
         let help = match kind {
             Party::Agent => format!("leave it out, or write `kind = \"{}\"`", kind.other()),
             Party::Client => "what the user says stands in the cases; how it is said, in `[acts]`".to_owned(),
@@ -248,7 +248,7 @@ fn expectation(spot: &Spot<'_>, kind: Party, id: &str, reason: &str) -> Option<D
     let catalogue = Catalogue::v1();
     match catalogue.find(id) {
         Some(found) if found.party != kind => {
-            let message = format!("`{id}` binds the {}, and this is the profile of {}", found.party, article(kind));
+            let message = format!("`{id}` binds the {}, and this is the profile of {}", found.party, kind.one());
             Some(spot.key_error("profile::wrong-party", message).help("leave the entry out"))
         }
         Some(_) => None,
@@ -258,12 +258,5 @@ fn expectation(spot: &Spot<'_>, kind: Party, id: &str, reason: &str) -> Option<D
             let problem = spot.key_error("profile::unknown-requirement", format!("there is no requirement `{id}`"));
             Some(problem.help(help.unwrap_or_else(|| "cases/requirements/v1.yaml lists them all".to_owned())))
         }
-    }
-}
-
-const fn article(party: Party) -> &'static str {
-    match party {
-        Party::Agent => "an agent",
-        Party::Client => "a client",
     }
 }

@@ -1,5 +1,7 @@
 //! How a setting is said and an act is done, as it is written on the command line.
 
+use std::fmt;
+
 use super::file::SignalFile;
 use super::{Means, Setting, places};
 use crate::case::ACTS;
@@ -30,30 +32,11 @@ pub fn parse_act(text: &str) -> Result<(String, Means), String> {
     else {
         return Err(format!("`{text}` does not say how an act is done; {HOW_TO_ACT}"));
     };
-    let acts = ACTS.map(|(name, _)| name);
-    if !acts.contains(&act) {
-        return Err(unknown("act", act, "the acts are", &acts));
-    }
-    if words.is_empty() {
-        return Err(format!("nothing stands behind `{means}:`; {HOW_TO_ACT}"));
-    }
-    let known = places::of_an_act(act);
-    if let Some(word) = places::words(words).find(|word| !known.iter().any(|known| known == word)) {
-        return Err(unknown_place(word, &known));
-    }
     let means = match means {
         "line" => Means::Line(words.to_owned()),
         "keys" => Means::Keys(words.to_owned()),
-        "hook" => Means::Hook(split(words).and_then(|words| {
-            if words.is_empty() { Err(format!("the hook has no command; {HOW_TO_ACT}")) } else { Ok(words) }
-        })?),
-        "signal" => {
-            let names = SignalFile::ALL.map(SignalFile::name);
-            if !names.contains(&words) {
-                return Err(unknown("signal", words, "the signals are", &names));
-            }
-            Means::Signal(words.to_owned())
-        }
+        "hook" => Means::Hook(split(words)?),
+        "signal" => Means::Signal(words.to_owned()),
         "person" => Means::Person(words.to_owned()),
         _ => {
             let names = ["line", "keys", "hook", "signal", "person"];
@@ -61,7 +44,37 @@ pub fn parse_act(text: &str) -> Result<(String, Means), String> {
             return Err(format!("{problem}; {HOW_TO_ACT}"));
         }
     };
+    check_act(act, &means)?;
     Ok((act.to_owned(), means))
+}
+
+/// Looks whether an act can be done by these means, as far as that can be seen from how it is written.
+///
+/// # Errors
+///
+/// What is wrong, and how it is to be written.
+pub fn check_act(act: &str, means: &Means) -> Result<(), String> {
+    let acts = ACTS.map(|(name, _)| name);
+    if !acts.contains(&act) {
+        return Err(unknown("act", act, "the acts are", &acts));
+    }
+    let texts = match means {
+        Means::Line(text) | Means::Keys(text) | Means::Person(text) | Means::Signal(text) => std::slice::from_ref(text),
+        Means::Hook(words) if words.is_empty() => return Err(format!("the hook has no command; {HOW_TO_ACT}")),
+        Means::Hook(words) => words,
+    };
+    if texts.iter().all(String::is_empty) {
+        return Err(format!("nothing stands behind `{means}`; {HOW_TO_ACT}"));
+    }
+    if let Means::Signal(name) = means {
+        let names = SignalFile::ALL.map(SignalFile::name);
+        return if names.contains(&name.as_str()) {
+            Ok(())
+        } else {
+            Err(unknown("signal", name, "the signals are", &names))
+        };
+    }
+    known_places(texts, &places::of_an_act(act))
 }
 
 /// Reads the words of a command for a setting, such as `permission-allow=--approve-all`.
@@ -84,11 +97,31 @@ pub fn parse_setting(text: &str) -> Result<(Setting, Vec<String>), String> {
     let Some(setting) = Setting::ALL.into_iter().find(|setting| setting.name() == name) else {
         return Err(unknown("setting", name, "the settings are", &Setting::ALL.map(Setting::name)));
     };
-    let known = setting.places();
-    if let Some(word) = places::words(words).find(|word| !known.iter().any(|known| known == word)) {
-        return Err(unknown_place(word, &known));
+    let words = split(words)?;
+    check_setting(setting, &words)?;
+    Ok((setting, words))
+}
+
+/// Looks whether these words can stand for a setting.
+///
+/// # Errors
+///
+/// What is wrong, and how it is to be written.
+pub fn check_setting(setting: Setting, words: &[String]) -> Result<(), String> {
+    known_places(words, &setting.places())
+}
+
+/// How an act is done, as it is written on the command line behind its name.
+impl fmt::Display for Means {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(text) => write!(f, "line:{text}"),
+            Self::Keys(text) => write!(f, "keys:{text}"),
+            Self::Hook(words) => write!(f, "hook:{}", shell_words::join(words)),
+            Self::Signal(name) => write!(f, "signal:{name}"),
+            Self::Person(text) => write!(f, "person:{text}"),
+        }
     }
-    Ok((setting, split(words)?))
 }
 
 impl Setting {
@@ -110,8 +143,12 @@ pub(super) fn place_help(word: &str, known: &[String]) -> String {
         .unwrap_or_else(|| "there are no places here".to_owned())
 }
 
-fn unknown_place(word: &str, known: &[String]) -> String {
-    format!("unknown place `{{{word}}}`; {}", place_help(word, known))
+fn known_places(texts: &[String], known: &[String]) -> Result<(), String> {
+    let mut words = texts.iter().flat_map(|text| places::words(text));
+    match words.find(|word| !known.iter().any(|known| known == word)) {
+        Some(word) => Err(format!("unknown place `{{{word}}}`; {}", place_help(word, known))),
+        None => Ok(()),
+    }
 }
 
 fn unknown(what: &str, word: &str, list: &str, known: &[&str]) -> String {
@@ -129,7 +166,11 @@ mod tests {
 
     #[test]
     fn every_means_can_be_written() {
-        let means = |text| parse_act(text).map(|(_, means)| means);
+        let means = |text| {
+            let (act, means) = parse_act(text)?;
+            assert_eq!(parse_act(&format!("{act}={means}")), Ok((act, means.clone())), "{means} can be read again");
+            Ok::<_, String>(means)
+        };
         assert_eq!(means("quit=line:{\"act\":\"quit\"}"), Ok(Means::Line("{\"act\":\"quit\"}".to_owned())));
         assert_eq!(means("prompt=keys:{text}\n"), Ok(Means::Keys("{text}\n".to_owned())));
         let words = ["my client", "{modeId}"].map(str::to_owned);

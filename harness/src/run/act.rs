@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::manual;
 use super::script::{Report, Script};
 use super::subject::Places;
+use crate::case::ACTS;
 use crate::case::model::{Act, AgentProcess};
 use crate::peer::process::{Launch, MergedProcess, ProcessGroup};
 use crate::profile::{Means, person, places};
@@ -125,10 +126,12 @@ fn all_told(act: &Act, text: &str) -> Result<(), String> {
 fn places_of(script: &Script<'_>, act: &Act) -> Places {
     let mut places = script.places.clone();
     // What may be left out has a place all the same.
-    for (name, none) in [("attach", json!([])), ("input", Value::Null)] {
-        places.insert(format!("{name}_json"), none.to_string());
+    let known = ACTS.into_iter().find(|(known, _)| *known == act.name).map_or(&[][..], |(_, arguments)| arguments);
+    for name in known.iter().filter_map(|name| name.strip_prefix('?')) {
+        let none = if name == "attach" { json!([]) } else { Value::Null };
         places.insert(name.to_owned(), String::new());
         places.insert(format!("{name}_name"), String::new());
+        places.insert(format!("{name}_json"), none.to_string());
     }
     for (name, value) in &act.arguments {
         let value = script.bindings.interpolate(value);

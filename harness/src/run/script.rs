@@ -399,7 +399,7 @@ impl Script<'_> {
         for (index, step) in case.steps.iter().enumerate() {
             let Action::Never(line) = &step.action else { continue };
             let came = expect::came(self, index, line);
-            let expected = format!("no {}", expect::describe(self, line));
+            let expected = format!("{} not to come", expect::describe(self, line));
             let (outcome, seen, decides) = if came.is_empty() {
                 (Outcome::Done, String::new(), whole && self.missed.is_none())
             } else {

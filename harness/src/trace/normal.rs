@@ -2,10 +2,10 @@
 //!
 //! Two directions have no common order: whether the tester wrote its next line just before or just after something that
 //! it did not wait for is an accident. So lines are put into one order that the accident cannot change. The lines of
-//! each party stay in their own order, and a line of the client stands as early as what it waited for allows: the lines
-//! that steps before it matched, and the request that it answers. Standard error has no order to the messages and is
-//! left out. What remains open is only the order in which *one* party says independent things, such as the answers to
-//! two requests that run at once.
+//! each party stay in their own order, and a line of the tester stands as early as what it waited for allows: the lines
+//! that steps before it matched, and the request that it answers. What is printed beside the messages has no order to
+//! them and is left out, and so has what is said on two connections: one follows the other. What remains open is only the
+//! order in which *one* party says independent things, such as the answers to two requests that run at once.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Value, json};
 
-use super::event::{Event, Outcome, ProcessEvent, StepKind, What};
+use super::event::{Event, Outcome, ProcessEvent, StepEvent, StepKind, What};
 use super::redact::Redactor;
 use crate::requirement::Party;
 use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
 
-/// Writes the messages of a trace, `→` from client to agent and `←` from agent to client, and how the agent ended.
+/// Writes the messages of a trace, `→` from client to agent and `←` from agent to client, and how the subject ended.
 ///
 /// ```text
 /// → <client-request-1> session/prompt {"sessionId": "<session-1>", "prompt": […]}
@@ -28,24 +28,51 @@ use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
 ///
 /// A message that is more or less than its parts is shown as it is, and a line that is no message in quotes.
 #[must_use]
-pub fn normalised(events: &[Event]) -> String {
+pub fn normalised(subject: Party, events: &[Event]) -> String {
     let mut redactor = Redactor::new();
-    let lines = in_order(events).into_iter().filter_map(|event| line(&event.what, &mut redactor));
-    lines.fold(String::new(), |text, line| text + &line + "\n")
+    let mut text = String::new();
+    for connection in 0..=events.iter().map(|event| event.connection).max().unwrap_or_default() {
+        if connection > 0 {
+            redactor.begin_connection();
+            text.push_str(&format!("\nconnection {}\n", connection + 1));
+        }
+        let side = Side { subject, connection };
+        let lines = side.in_order(events).into_iter().filter_map(|event| line(subject, &event.what, &mut redactor));
+        lines.for_each(|line| text.push_str(&(line + "\n")));
+    }
+    let exits = events.iter().filter_map(|event| exit(subject, &event.what));
+    exits.fold(text, |text, line| text + &line + "\n")
 }
 
-fn line(what: &What, redactor: &mut Redactor) -> Option<String> {
+fn line(subject: Party, what: &What, redactor: &mut Redactor) -> Option<String> {
+    let (to_agent, to_client) = ("→", "←");
     match what {
         What::Line { from, bytes, end, deliberate } => {
-            let arrow = if *from == Party::Client { "→" } else { "←" };
+            let arrow = if *from == Party::Client { to_agent } else { to_client };
             let mark = if *deliberate { " (wrong on purpose)" } else { "" };
             let cut = if *end == LineEnd::Lf { String::new() } else { format!(" (line end: {end:?})").to_lowercase() };
             Some(format!("{arrow}{mark}{cut} {}", content(*from, bytes, redactor)))
         }
-        What::Process(ProcessEvent::StdinClosed) => Some("→ end of input".to_owned()),
-        What::Process(ProcessEvent::Exited { code: Some(code), .. }) => Some(format!("the agent exits with {code}")),
+        What::Process(process) => match (subject, process) {
+            (Party::Agent, ProcessEvent::StdinClosed) | (Party::Client, ProcessEvent::StdoutEnded) => {
+                Some(format!("{to_agent} end of input"))
+            }
+            (Party::Client, ProcessEvent::StdinClosed) => Some(format!("{to_client} end of output")),
+            (_, ProcessEvent::AgentSignalled(name)) => Some(format!("{to_agent} {name}")),
+            (_, ProcessEvent::AgentExited(code)) => Some(format!("{to_client} exit with {code}")),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn exit(subject: Party, what: &What) -> Option<String> {
+    match what {
+        What::Process(ProcessEvent::Exited { code: Some(code), .. }) => {
+            Some(format!("the {subject} exits with {code}"))
+        }
         What::Process(ProcessEvent::Exited { signal, .. }) => {
-            Some(format!("the agent is ended by {}", signal.as_deref().unwrap_or("a signal")))
+            Some(format!("the {subject} is ended by {}", signal.as_deref().unwrap_or("a signal")))
         }
         _ => None,
     }
@@ -92,41 +119,62 @@ fn put(object: &mut Value, members: &[(&str, Option<&Value>)]) {
     }
 }
 
-/// The events in the order that no accident changes.
-fn in_order(events: &[Event]) -> Vec<&Event> {
-    let ours = |event: &&Event| match &event.what {
-        What::Line { from, .. } => *from == Party::Client,
-        What::Process(process) => *process == ProcessEvent::StdinClosed,
-        _ => false,
-    };
-    let theirs = |event: &&Event| matches!(&event.what, What::Line { from: Party::Agent, .. });
-    let waits = Waits::of(events);
-    let mut agent = events.iter().filter(theirs).peekable();
-    let mut order: Vec<&Event> = Vec::new();
-    for event in events.iter().filter(ours) {
-        let needed = waits.of_line(event);
-        while let Some(next) = agent.next_if(|next| needed.is_some_and(|needed| next.n <= needed)) {
-            order.push(next);
-        }
-        order.push(event);
-    }
-    order.extend(agent);
-    order.extend(events.iter().filter(|event| matches!(&event.what, What::Process(ProcessEvent::Exited { .. }))));
-    order
+/// One connection, seen from the tester.
+#[derive(Clone, Copy)]
+struct Side {
+    subject: Party,
+    connection: usize,
 }
 
-/// The last line of the agent that each line of the client waited for.
+impl Side {
+    /// What is said on the connection, in the order that no accident changes.
+    fn in_order(self, events: &[Event]) -> Vec<&Event> {
+        let here = || events.iter().filter(|event| event.connection == self.connection);
+        let waits = Waits::of(self, events);
+        let mut theirs = here().filter(|event| self.speaker(&event.what) == Some(self.subject)).peekable();
+        let mut order: Vec<&Event> = Vec::new();
+        for event in here().filter(|event| self.speaker(&event.what) == Some(self.subject.other())) {
+            let needed = waits.of_line(event);
+            while let Some(next) = theirs.next_if(|next| needed.is_some_and(|needed| next.n <= needed)) {
+                order.push(next);
+            }
+            order.push(event);
+        }
+        order.extend(theirs);
+        order
+    }
+
+    /// Who does something that the other side notices.
+    fn speaker(self, what: &What) -> Option<Party> {
+        match what {
+            What::Line { from, .. } => Some(*from),
+            What::Process(ProcessEvent::StdinClosed) => Some(self.subject.other()),
+            What::Process(ProcessEvent::AgentExited(_)) => Some(Party::Agent),
+            What::Process(ProcessEvent::AgentSignalled(_)) => Some(Party::Client),
+            What::Process(ProcessEvent::StdoutEnded) if self.subject == Party::Client => Some(Party::Client),
+            _ => None,
+        }
+    }
+
+    /// Whether the event is a line of the subject on this connection.
+    fn is_of_subject(self, events: &[Event], n: usize) -> bool {
+        let line = |event: &Event| matches!(&event.what, What::Line { from, .. } if *from == self.subject);
+        events.get(n).is_some_and(|event| event.connection == self.connection && line(event))
+    }
+}
+
+/// The last line of the subject that each line of the tester waited for.
 #[derive(Default)]
 struct Waits {
     /// By the event of the line.
     lines: BTreeMap<usize, usize>,
-    /// Where the messages of the agent stand that have an id.
+    /// Where the messages of the subject stand that have an id.
     requests: BTreeMap<RpcId, usize>,
     answers: BTreeMap<RpcId, usize>,
 }
 
 impl Waits {
-    fn of(events: &[Event]) -> Self {
+    fn of(side: Side, events: &[Event]) -> Self {
         let mut waits = Self::default();
         // A recording of other traffic has no steps; then every answer counts as waited for.
         let scripted = events.iter().any(|event| matches!(&event.what, What::Step(_)));
@@ -134,13 +182,12 @@ impl Waits {
         for event in events {
             let waited = match &event.what {
                 What::Step(step) if step.outcome == Outcome::Done => {
-                    let fence = step.events.first().filter(|_| step.kind == StepKind::Fence);
-                    let answer = fence.and_then(|&n| waits.answers.get(&id(&events.get(n)?.what)?.1).copied());
-                    latest =
-                        latest.max(answer).max(step.events.iter().copied().filter(|&n| is_of_agent(events, n)).max());
+                    let matched = step.events.iter().copied().filter(|&n| side.is_of_subject(events, n)).max();
+                    latest = latest.max(waits.fence(side, events, step)).max(matched);
                     continue;
                 }
-                What::Line { from: Party::Agent, .. } => {
+                _ if event.connection != side.connection => continue,
+                What::Line { from, .. } if *from == side.subject => {
                     match id(&event.what) {
                         Some((Form::Request, id)) => drop(waits.requests.insert(id, event.n)),
                         Some((Form::Response, id)) => {
@@ -151,7 +198,7 @@ impl Waits {
                     }
                     continue;
                 }
-                What::Line { from: Party::Client, .. } => match id(&event.what) {
+                What::Line { .. } => match id(&event.what) {
                     Some((Form::Response, id)) => latest.max(waits.requests.get(&id).copied()),
                     _ => latest,
                 },
@@ -160,6 +207,13 @@ impl Waits {
             waits.lines.extend(waited.map(|n| (event.n, n)));
         }
         waits
+    }
+
+    /// The answer to the request of a fence on this connection.
+    fn fence(&self, side: Side, events: &[Event], step: &StepEvent) -> Option<usize> {
+        let &request = step.events.first().filter(|_| step.kind == StepKind::Fence)?;
+        let request = events.get(request).filter(|event| event.connection == side.connection)?;
+        self.answers.get(&id(&request.what)?.1).copied()
     }
 
     fn of_line(&self, event: &Event) -> Option<usize> {
@@ -181,10 +235,6 @@ fn id(what: &What) -> Option<(Form, RpcId)> {
         Envelope::Response { id, .. } => id.map(|id| (Form::Response, RpcId::new(id))),
         Envelope::Unclear => None,
     }
-}
-
-fn is_of_agent(events: &[Event], n: usize) -> bool {
-    matches!(events.get(n).map(|event| &event.what), Some(What::Line { from: Party::Agent, .. }))
 }
 
 /// JSON in one line, with a blank behind each colon and comma.
@@ -213,7 +263,6 @@ impl Formatter for Spaced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::StepEvent;
 
     fn line(from: Party, text: &str) -> What {
         What::Line { from, bytes: text.as_bytes().to_vec(), end: LineEnd::Lf, deliberate: false }
@@ -233,9 +282,12 @@ mod tests {
     }
 
     fn normal(whats: Vec<What>) -> String {
-        normalised(
-            &whats.into_iter().enumerate().map(|(n, what)| Event { n, us: 0, connection: 0, what }).collect::<Vec<_>>(),
-        )
+        normal_of(Party::Agent, whats.into_iter().map(|what| (0, what)).collect())
+    }
+
+    fn normal_of(subject: Party, whats: Vec<(usize, What)>) -> String {
+        let event = |(n, (connection, what))| Event { n, us: 0, connection, what };
+        normalised(subject, &whats.into_iter().enumerate().map(event).collect::<Vec<_>>())
     }
 
     #[test]
@@ -260,5 +312,42 @@ mod tests {
         let ended = What::Process(ProcessEvent::Exited { code: Some(0), signal: None });
         let wanted = "→ (wrong on purpose) (line end: cut) \"{\\\"x\"\n← \"hm\"\nthe agent exits with 0\n";
         assert_eq!(normal(vec![wrong, ended, line(Party::Agent, "hm")]), wanted);
+    }
+
+    #[test]
+    fn a_client_may_have_several_connections_and_each_is_told_by_itself() {
+        let (agent, client) = (|text| line(Party::Agent, text), |text| line(Party::Client, text));
+        let asked = r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#;
+        let answer = r#"{"jsonrpc":"2.0","id":0,"result":{}}"#;
+        let news = r#"{"jsonrpc":"2.0","method":"news"}"#;
+        let ended = || What::Process(ProcessEvent::StdoutEnded);
+        let exited = What::Process(ProcessEvent::Exited { code: Some(1), signal: None });
+        let told = normal_of(
+            Party::Client,
+            vec![
+                (0, client(asked)),
+                (1, client(asked)),
+                (0, matched(&[0])),
+                (0, client(news)),
+                (1, agent(answer)),
+                (0, agent(answer)),
+                (0, ended()),
+                (1, What::Process(ProcessEvent::StdinClosed)),
+                (1, ended()),
+                (1, exited),
+            ],
+        );
+        let wanted = "→ <client-request-1> initialize\n\
+            ← <client-request-1> result {}\n\
+            → news\n\
+            → end of input\n\
+            \n\
+            connection 2\n\
+            → <client-request-2> initialize\n\
+            ← <client-request-2> result {}\n\
+            ← end of output\n\
+            → end of input\n\
+            the client exits with 1\n";
+        assert_eq!(told, wanted);
     }
 }

@@ -68,6 +68,11 @@ impl Redactor {
         }
     }
 
+    /// Takes what comes next for another connection, on which the ids of requests begin anew.
+    pub fn begin_connection(&mut self) {
+        self.names.retain(|(kind, _), _| ![Party::Agent, Party::Client].map(request_of).contains(kind));
+    }
+
     /// A message of a party with everything replaced.
     #[must_use]
     pub fn message(&mut self, from: Party, message: &Value) -> Value {
@@ -90,7 +95,7 @@ impl Redactor {
         self.texts.iter().fold(text.to_owned(), |text, (known, name)| text.replace(known, name))
     }
 
-    /// The sandbox shows itself in the first session that the tester opens: the folder `work` beside the folder `home`.
+    /// The sandbox shows itself in the first session that is opened: the folder `work` beside the folder `home`.
     fn learn_paths(&mut self, message: &Value) {
         if message.get("method").and_then(Value::as_str) != Some("session/new") {
             return;
@@ -133,7 +138,7 @@ impl Redactor {
         if id.is_null() {
             return Value::Null;
         }
-        self.name(&format!("{asker}-request"), &RpcId::new(id).to_string()).into()
+        self.name(&request_of(asker), &RpcId::new(id).to_string()).into()
     }
 
     fn name(&mut self, kind: &str, value: &str) -> String {
@@ -155,6 +160,11 @@ impl Redactor {
         let at = self.texts.partition_point(|(known, _)| known.len() >= text.len());
         self.texts.insert(at, (text.to_owned(), name));
     }
+}
+
+/// What the id of a request of this party is of.
+fn request_of(asker: Party) -> String {
+    format!("{asker}-request")
 }
 
 /// Whether a text is a date with a time and nothing else. Times are not numbered: whether two are equal is an accident.

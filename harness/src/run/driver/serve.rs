@@ -165,6 +165,11 @@ impl Driver {
         self.open.iter().any(|open| open.connection == connection && open.method == "session/prompt")
     }
 
+    /// Whether a client waits for anything on this connection.
+    pub fn awaits_answer(&self, connection: usize) -> bool {
+        self.open.iter().any(|open| open.connection == connection)
+    }
+
     /// Notes that a turn begins, as far as the services want to know.
     pub fn turn_begins(&self, session: &str) {
         if let Role::Client(services) = &self.role {

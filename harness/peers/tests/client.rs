@@ -1,0 +1,16 @@
+//! Every case of a client as a test: of the reference client, or of the one that the environment names, as in
+//! `ACP_CLIENT='my-client --agent {agent} --dir {cwd} {prompt}' cargo test --test client`.
+//!
+//! The reference client leaves nothing to chance, so a case that it does not decide fails here.
+
+use std::process::ExitCode;
+
+use acp_conformance::cargo_test::Client;
+
+const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/acp-reference-client.toml");
+
+fn main() -> ExitCode {
+    let program = env!("CARGO_BIN_EXE_acp-reference-client");
+    let reference = || Client::profile(PROFILE).program(program).deny_inconclusive();
+    Client::from_env().unwrap_or_else(reference).run()
+}
