@@ -69,11 +69,12 @@
 //! | those of a client | `{agent}`, `{agent_json}`, `{agent_dir}`, `{cwd}`, `{home}`, `{prompt}`, `{prompt_json}` |
 //! | the command of a client, as a whole word | `{args}`: the words of the settings; else they come at the end |
 //! | the settings `mcp-servers` and `directories` | `{mcp_servers}` and `{directories}`, as JSON |
-//! | an act | its arguments, each also as JSON with `_json`, and `{cwd}`, `{home}`, `{agent}` |
+//! | an act | its arguments, each also as JSON with `_json` and as the name that people see with `_name`, and `{cwd}`, `{home}`, `{agent}` |
 
 mod check;
 mod file;
 mod means;
+pub mod person;
 pub mod places;
 
 use std::collections::BTreeMap;

@@ -143,7 +143,7 @@ pub const ACTS: [(&str, &[&str]); 18] = [
     ("close", &["sessionId"]),
     ("delete", &["sessionId"]),
     ("switch", &["sessionId"]),
-    ("list", &[]),
+    ("list", &["?dir"]),
     ("set-mode", &["modeId"]),
     ("set-option", &["configId", "value"]),
     ("command", &["name", "?input"]),

@@ -86,7 +86,16 @@ pub struct ClientArgs {
     /// Run the client on a terminal of its own
     #[arg(long)]
     pub terminal: bool,
+    /// Have a person operate the client, who is told what to do: for editors that no program can operate
+    #[arg(long, conflicts_with_all = NOT_BY_HAND)]
+    pub manual: bool,
+    /// Whose settings to show for --manual [default: zed]
+    #[arg(long, value_name = "EDITOR", requires = "manual", value_parser = super::manual::editors())]
+    pub editor: Option<String>,
 }
+
+/// What says how to start a client, which a person does by themselves.
+const NOT_BY_HAND: [&str; 8] = ["command", "env", "cwd", "keep_home", "jobs", "settings", "agent_name", "terminal"];
 
 const CLIENT_EXAMPLES: &str = "The client starts its agent itself. What it is to start stands in its command line, its environment or its settings:
   {agent}        the absolute path of the agent, without blanks and without arguments
@@ -100,7 +109,13 @@ Examples:
   acp-conformance client -- acpx --agent {agent} --cwd {cwd} --approve-all exec {prompt}
   acp-conformance client --profile acpx
   acp-conformance client --act cancel=signal:SIGINT --setting permission-reject=--deny-all \\
-      -- my-client --agent {agent} --dir {cwd} {args} {prompt}";
+      -- my-client --agent {agent} --dir {cwd} {args} {prompt}
+  acp-conformance client --manual --editor zed
+
+With --manual you sit in front of the editor and this terminal. It shows what to put into the settings of the editor, once
+and for all, and which folder to open. Then it tells you what to do, case by case; each goes on by itself when the editor has
+done what was awaited. On the terminal: Enter shows again what to do, s + Enter skips the case, r + Enter repeats it,
+q + Enter ends the run with what there is. --timeout-start is the time that you have for each thing [default: 10m].";
 
 /// What can be said about any run.
 #[derive(Debug, clap::Args)]

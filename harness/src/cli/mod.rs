@@ -7,7 +7,9 @@ mod explain;
 mod fault;
 mod lint;
 mod list;
+mod manual;
 mod output;
+mod person;
 mod plan;
 mod suite;
 

@@ -7,15 +7,16 @@ use anyhow::{Context, bail};
 use include_dir::{Dir, include_dir};
 
 use super::args::{AgentArgs, ClientArgs, RunArgs};
-use super::{fault, output};
+use super::{fault, manual, output, person};
 use crate::case::model::Case;
 use crate::case::{self, Vocabulary};
 use crate::fault::Planted;
-use crate::profile::{self, Controls, Profile};
+use crate::profile::{self, Controls, Means, Profile};
 use crate::requirement::Party;
 use crate::run::Subject;
 
-static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
+/// The built-in profiles, and the settings of editors.
+pub(super) static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
 
 /// What `agent` or `client` is to do.
 pub(super) struct Plan {
@@ -51,12 +52,35 @@ pub(super) fn of_client(args: &ClientArgs) -> anyhow::Result<Plan> {
         terminal: args.terminal,
         exit_codes: BTreeMap::new(),
     };
-    let plan = make(&args.run, Party::Client, controls)?;
+    if args.manual {
+        return manual::plan(args, controls);
+    }
+    let mut plan = make(&args.run, Party::Client, controls)?;
     plan.subject.check_client().map_err(anyhow::Error::msg)?;
+    if plan.subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
+        plan.subject.person = person::at_a_terminal(args.run.timeout_start);
+        // Nobody does two things at once.
+        plan.jobs = if plan.subject.person.is_some() { 1 } else { plan.jobs };
+    }
     Ok(plan)
 }
 
-fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan> {
+/// What is to be run, apart from the subject.
+pub(super) struct Choice {
+    /// The profile.
+    pub(super) profile: Option<Profile>,
+    /// The cases.
+    pub(super) cases: Vec<Case>,
+    /// The fault that the subject gets.
+    pub(super) fault: Option<Planted>,
+}
+
+/// Finds what the arguments name.
+///
+/// # Errors
+///
+/// That something is not there, or has mistakes.
+pub(super) fn choose(args: &RunArgs, party: Party) -> anyhow::Result<Choice> {
     let profile = args.profile.as_deref().map(|name| find_profile(name, party)).transpose()?;
     let all = load_cases(args.case_dir.as_deref())?;
     let fault = args.fault.as_deref().map(|name| fault::find(name, party, &all)).transpose()?;
@@ -64,13 +88,37 @@ fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan
     if let Some(fault) = fault.as_ref().filter(|_| args.cases.is_empty() && args.requirements.is_empty()) {
         cases.retain(|case| fault.cases.contains(&case.id));
     }
+    Ok(Choice { profile, cases, fault: fault.map(Planted::new) })
+}
+
+/// The options that start the same subject again. Values of the environment may be secret, so only names are shown.
+fn reproduce(args: &RunArgs, controls: &Controls) -> String {
+    let quoted = |text: &str| shell_words::quote(text).into_owned();
+    let mut words: Vec<String> = Vec::new();
+    words.extend(args.fault.iter().map(|name| format!("--fault {}", quoted(name))));
+    words.extend(args.profile.iter().map(|name| format!("--profile {}", quoted(name))));
+    words.extend(
+        args.env.iter().filter_map(|pair| pair.split('=').next()).map(|name| format!("--env {name}=\"${name}\"")),
+    );
+    words.extend(args.keep_home.then(|| "--keep-home".to_owned()));
+    words.extend(controls.acts.iter().map(|(act, means)| format!("--act {}", quoted(&format!("{act}={means}")))));
+    words.extend(controls.settings.iter().map(|(setting, given)| {
+        format!("--setting {}", quoted(&format!("{}={}", setting.name(), shell_words::join(given))))
+    }));
+    words.extend(controls.agent_name.iter().map(|name| format!("--agent-name {}", quoted(name))));
+    words.extend(controls.terminal.then(|| "--terminal".to_owned()));
+    if !args.command.is_empty() {
+        words.push(format!("-- {}", shell_words::join(&args.command)));
+    }
+    words.join(" ")
+}
+
+fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan> {
+    let said = controls.clone();
+    let Choice { profile, cases, fault } = choose(args, party)?;
     let mut subject = subject(args, party, profile, controls)?;
-    subject.fault = fault.map(Planted::new);
-    let reproduce = match (&args.profile, args.command.is_empty()) {
-        (Some(name), true) => format!("--profile {name}"),
-        _ => format!("-- {}", shell_words::join(&args.command)),
-    };
-    let reproduce = args.fault.as_ref().map(|name| format!("--fault {name} {reproduce}")).unwrap_or(reproduce);
+    subject.fault = fault;
+    let reproduce = reproduce(args, &said);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Plan { subject, cases, jobs: args.jobs.unwrap_or(cores).max(1), reproduce })
 }
@@ -155,14 +203,18 @@ fn subject(args: &RunArgs, party: Party, profile: Option<Profile>, controls: Con
     subject.keep_home = args.keep_home;
     subject.controls.overlay(controls);
     subject.env.extend(environment(&args.env)?);
-    let own = case::LimitOverrides {
+    subject.limits = subject.limits.with(&limits(args));
+    Ok(subject)
+}
+
+/// The limits that were given.
+pub(super) const fn limits(args: &RunArgs) -> case::LimitOverrides {
+    case::LimitOverrides {
         start: args.timeout_start,
         answer: args.timeout_answer,
         turn: args.timeout_turn,
         exit: args.timeout_exit,
-    };
-    subject.limits = subject.limits.with(&own);
-    Ok(subject)
+    }
 }
 
 fn environment(pairs: &[String]) -> anyhow::Result<BTreeMap<String, String>> {

@@ -14,7 +14,7 @@ use crate::case::handshake;
 use crate::case::model::Case;
 use crate::report::{Collector, SuiteEvent, TextReport, diagnose};
 use crate::requirement::Party;
-use crate::run::{Progress, Subject, interrupted, run_all};
+use crate::run::{Progress, Subject, interrupted, run_all, run_by_hand};
 use crate::trace::{ProcessEvent, Trace, What};
 
 /// How long nothing may be heard before the user is told what is waited for.
@@ -26,27 +26,35 @@ pub(super) fn run(plan: &Plan, args: &RunArgs) -> anyhow::Result<Exit> {
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
     }
     let started = Instant::now();
-    let contact = FirstContact::make(plan)?;
-    if not_started(&contact.trace) {
-        say(&contact.obstacle.unwrap_or_default());
+    // A person sees by themselves whether their client comes into contact.
+    let by_hand = plan.subject.desk.is_some();
+    let contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
+    let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.as_deref());
+    if contact.as_ref().is_some_and(|contact| not_started(&contact.trace)) {
+        say(obstacle.unwrap_or_default());
         return Ok(Exit::Usage);
     }
     let mut out = stdout();
     let selection =
-        contact.obstacle.is_some() || !args.cases.is_empty() || !args.requirements.is_empty() || args.fault.is_some();
+        obstacle.is_some() || !args.cases.is_empty() || !args.requirements.is_empty() || args.fault.is_some();
     let mut text = (args.format == Format::Text)
         .then(|| TextReport::new(&mut out, plan.reproduce.clone(), args.quiet).of_a_selection(selection));
     let mut collector = Collector::new(plan.subject.party, plan.subject.command.clone());
+    if by_hand {
+        collector = collector.driven_by_hand();
+    }
     let mut take = |trace: &Trace, took: Duration| -> anyhow::Result<()> {
         let file = args.trace_dir.as_deref().map(|dir| write_trace(dir, trace)).transpose()?;
         let report = collector.add(trace, took, file);
         text.as_mut().map_or(Ok(()), |text| text.event(&SuiteEvent::Case(&report)))?;
         Ok(())
     };
-    if contact.is_wanted(plan) {
+    if let Some(contact) = contact.as_ref().filter(|contact| contact.is_wanted(plan)) {
         take(&contact.trace, contact.took)?;
     }
-    if contact.obstacle.is_none() {
+    if by_hand {
+        run_all_by_hand(plan, &mut take)?;
+    } else if obstacle.is_none() {
         run_rest(plan, &mut take)?;
     }
     if interrupted() {
@@ -61,10 +69,19 @@ pub(super) fn run(plan: &Plan, args: &RunArgs) -> anyhow::Result<Exit> {
     if let Some(planted) = &plan.subject.fault {
         super::fault::announce(planted);
     }
-    if let Some(obstacle) = &contact.obstacle {
+    if let Some(obstacle) = obstacle {
         say(&format!("\n{obstacle}\nNo further case was run."));
     }
     Ok(Exit::of(report.verdict, args.allow_incomplete))
+}
+
+fn run_all_by_hand(plan: &Plan, take: &mut impl FnMut(&Trace, Duration) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let mut fault = None;
+    run_by_hand(&plan.cases, &plan.subject, |trace, took| {
+        fault = take(trace, took).err();
+        fault.is_none()
+    });
+    fault.map_or(Ok(()), Err)
 }
 
 /// Runs every selected case but the handshake, which was the first contact.

@@ -81,9 +81,9 @@ const LAST_OUTPUT: Duration = Duration::from_millis(250);
 
 /// A running subject.
 pub struct Link {
-    /// The process id of the subject.
-    pub pid: u32,
-    group: ProcessGroup,
+    /// The process id of the subject; none if somebody else started it.
+    pub pid: Option<u32>,
+    group: Option<ProcessGroup>,
     /// The ways to the subject, by connection.
     inputs: Vec<Input>,
     /// The standard input of a client.
@@ -139,6 +139,14 @@ impl Link {
         Ok(link)
     }
 
+    /// Waits for a client that a person has started, or will start; needs a Tokio runtime.
+    #[must_use]
+    pub fn to_client_of_a_person(relays: Relays) -> Self {
+        let (sender, events) = mpsc::channel(BACKLOG);
+        tokio::spawn(serve(relays, sender));
+        Self { pid: None, group: None, inputs: Vec::new(), keyboard: None, events }
+    }
+
     fn serve(
         process: Process,
         output: impl Fn(Vec<u8>) -> LinkEvent + Send + 'static,
@@ -157,7 +165,7 @@ impl Link {
         mut leader: Leader,
         group: ProcessGroup,
     ) -> (Self, mpsc::Sender<LinkEvent>, mpsc::UnboundedReceiver<Vec<Vec<u8>>>) {
-        let pid = leader.id();
+        let pid = Some(leader.id());
         let (sender, events) = mpsc::channel(BACKLOG);
         let (keyboard, pieces) = mpsc::unbounded_channel();
         let exits = sender.clone();
@@ -166,7 +174,8 @@ impl Link {
                 let _ = exits.send(LinkEvent::Exited(exit)).await;
             }
         });
-        (Self { pid, group, inputs: Vec::new(), keyboard: Some(keyboard), events }, sender, pieces)
+        let link = Self { pid, group: Some(group), inputs: Vec::new(), keyboard: Some(keyboard), events };
+        (link, sender, pieces)
     }
 
     /// Queues bytes for the subject, in pieces that are written one after the other.
@@ -226,17 +235,22 @@ impl Link {
 
     /// Sends a signal to the subject itself, and not to what it started; false when there is no signal of this name.
     pub fn signal(&self, name: &str) -> bool {
-        self.group.signal_leader(name)
+        self.group.as_ref().is_some_and(|group| group.signal_leader(name))
     }
 
     /// Asks the process group to end.
     pub fn terminate(&self) {
-        self.group.terminate();
+        if let Some(group) = &self.group {
+            group.terminate();
+        }
     }
 
-    /// Ends the process group.
+    /// Ends the process group; if a person started the subject, only what it takes for its agent.
     pub fn kill(&self) {
-        self.group.kill();
+        match &self.group {
+            Some(group) => group.kill(),
+            None => (0..self.inputs.len()).for_each(|connection| self.exit_agent(connection, 0)),
+        }
     }
 
     /// The deadline for output that is still on its way after [`kill`](Self::kill).

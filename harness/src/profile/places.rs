@@ -66,11 +66,11 @@ pub(crate) fn of_a_start(kind: Party) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The places of an act: its arguments, each also as JSON, and the directories and the agent.
+/// The places of an act: its arguments, each also as JSON and by its name, and the directories and the agent.
 pub(crate) fn of_an_act(act: &str) -> Vec<String> {
     let arguments = ACTS.into_iter().find(|(name, _)| *name == act).map_or(&[][..], |(_, arguments)| arguments);
     let arguments = arguments.iter().map(|name| name.trim_start_matches('?'));
-    let places = arguments.flat_map(|name| [name.to_owned(), format!("{name}_json")]);
+    let places = arguments.flat_map(|name| [name.to_owned(), format!("{name}_json"), format!("{name}_name")]);
     places.chain(["cwd", "home", "agent"].map(str::to_owned)).collect()
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::model::{
-    CaseReport, Conformance, FORMAT, FindingReport, RequirementReport, RunReport, SubjectInfo, SuiteInfo, Summary,
+    CaseReport, Conformance, Driven, FORMAT, FindingReport, RequirementReport, RunReport, SubjectInfo, SuiteInfo,
+    Summary,
 };
 use crate::judge::{Judgement, Tally, judge, judge_case};
 use crate::protocol::Edition;
@@ -31,6 +32,7 @@ pub struct Collector {
     command: Vec<String>,
     name: Option<String>,
     version: Option<String>,
+    driven: Option<Driven>,
     cases: Vec<CaseReport>,
     by_requirement: BTreeMap<String, Vec<SeenIn>>,
 }
@@ -57,9 +59,17 @@ impl Collector {
             command,
             name: None,
             version: None,
+            driven: None,
             cases: Vec::new(),
             by_requirement: BTreeMap::new(),
         }
+    }
+
+    /// Says that a person operated the subject.
+    #[must_use]
+    pub const fn driven_by_hand(mut self) -> Self {
+        self.driven = Some(Driven::Manual);
+        self
     }
 
     /// Judges the trace of a case and keeps what it says.
@@ -132,7 +142,13 @@ impl Collector {
                 edition: self.edition.name.to_owned(),
                 schema_sha256: self.edition.schema_sha256.clone(),
             },
-            subject: SubjectInfo { kind: self.kind, command: self.command, name: self.name, version: self.version },
+            subject: SubjectInfo {
+                kind: self.kind,
+                command: self.command,
+                name: self.name,
+                version: self.version,
+                driven: self.driven,
+            },
             verdict: conformance(&requirements, &self.cases, strict),
             requirements,
             cases: self.cases,

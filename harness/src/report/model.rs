@@ -62,6 +62,17 @@ pub struct SubjectInfo {
     pub name: Option<String>,
     /// The version that it gave itself.
     pub version: Option<String>,
+    /// Who operated it, if that was no program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driven: Option<Driven>,
+}
+
+/// Who operated a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Driven {
+    /// A person, who was told what to do.
+    Manual,
 }
 
 /// The conformance of a subject. There is no grade: coverage stands beside it.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::collect::SuiteEvent;
-use super::model::{CaseReport, Conformance, FindingReport, RequirementReport, RunReport};
+use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport};
 use crate::requirement::{Catalogue, Level, Requirement, Status};
 use crate::verdict::Verdict;
 
@@ -151,9 +151,13 @@ impl<'w> TextReport<'w> {
             (Some(name), None) => name.clone(),
             (None, _) => format!("a program that gives no name ({})", report.subject.kind),
         };
+        let driven = match report.subject.driven {
+            Some(Driven::Manual) => ", driven by hand",
+            None => "",
+        };
         writeln!(
             self.out,
-            "\n{style}{}{style:#}  {subject}, judged by {}",
+            "\n{style}{}{style:#}  {subject}{driven}, judged by {}",
             report.verdict.name(),
             report.suite.edition
         )?;

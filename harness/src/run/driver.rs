@@ -76,6 +76,8 @@ struct Connection {
     ended: bool,
     /// The process that a client takes for its agent stays when it should go.
     lingers: bool,
+    /// That process has ended.
+    gone: bool,
     /// The fault that the subject was given, which changes what it says.
     injector: Option<Injector>,
 }
@@ -128,12 +130,14 @@ impl Driver {
 
     /// Takes over the link to a client.
     pub fn of_client(link: Link, recorder: Recorder, setup: TesterSetup) -> Self {
-        let role = Role::Agent(Agent::new(&setup));
+        let role = Role::Agent(Box::new(Agent::new(&setup)));
         Self::new(link, Party::Client, recorder, role, setup)
     }
 
     fn new(link: Link, subject: Party, mut recorder: Recorder, role: Role, setup: TesterSetup) -> Self {
-        recorder.record(What::Process(ProcessEvent::Spawned { pid: link.pid }));
+        if let Some(pid) = link.pid {
+            recorder.record(What::Process(ProcessEvent::Spawned { pid }));
+        }
         Self {
             link,
             subject,
@@ -182,7 +186,7 @@ impl Driver {
     /// Whether nothing more will come at all: a client that runs may still start its agent again.
     pub fn over(&self) -> bool {
         let silent = self.connections.iter().all(|connection| connection.ended);
-        silent && (self.subject == Party::Agent || self.life.exit.is_some())
+        silent && (self.subject == Party::Agent || self.life.exit.is_some() || self.life.flooded)
     }
 
     /// Writes lines in one go, cut into pieces of `split` bytes if that is asked for, and records them.
@@ -266,6 +270,7 @@ impl Driver {
             LinkEvent::AgentEnded { connection } => {
                 // Killed by its client, or ended by us; in either case its stream has ended before.
                 self.connections[connection].ended = true;
+                self.connections[connection].gone = true;
             }
             LinkEvent::Exited(exit) => self.exited(exit),
         }

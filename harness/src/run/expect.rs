@@ -55,6 +55,9 @@ fn look_for_call(script: &mut Script<'_>, line: &Incoming) -> Found {
         script.connection = connection;
         script.driver.inbox[index].taken = Some(script.at);
         script.cursor = index + 1;
+        if let Some(person) = &script.subject.person {
+            person.sees_progress();
+        }
         return Found::Matched(Report { events: vec![n], ..Report::new(StepKind::Must, Outcome::Done) });
     }
     Found::NotYet

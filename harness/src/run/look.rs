@@ -63,13 +63,18 @@ fn text_of_turn(script: &Script<'_>, label: &str) -> String {
 
 /// Compares a file on disk, which may take a while to become as it should be.
 pub(super) async fn file(script: &mut Script<'_>, look: &FileLook, within: Option<Duration>) -> Report {
-    let deadline = Instant::now() + within.unwrap_or_default();
+    let deadline = Instant::now() + patience(script, within.unwrap_or_default());
     loop {
         let report = file_now(script, look);
         if report.outcome == Outcome::Done || !again(script, deadline).await {
             return report;
         }
     }
+}
+
+/// How long a look may take. Behind something that was hoped for in vain it decides nothing, and is not worth a wait.
+fn patience(script: &Script<'_>, limit: Duration) -> Duration {
+    if script.missed.is_some() { Duration::ZERO } else { script.after_an_act(limit) }
 }
 
 /// Takes in what comes until it is time to look again; false when there is no time left.
@@ -82,7 +87,7 @@ async fn again(script: &mut Script<'_>, deadline: Instant) -> bool {
 
 /// Looks whether a process runs, which may take a while to become as it should be.
 pub(super) async fn process(script: &mut Script<'_>, look: &ProcessLook, within: Option<Duration>) -> Report {
-    let deadline = Instant::now() + within.unwrap_or(script.limits.answer);
+    let deadline = Instant::now() + patience(script, within.unwrap_or(script.limits.answer));
     loop {
         let report = process_now(script, look);
         if report.outcome == Outcome::Done || !again(script, deadline).await {

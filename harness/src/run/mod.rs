@@ -1,13 +1,16 @@
 //! Runs cases against a subject and records what happens. Nothing here judges: what comes out is a trace.
 
 mod act;
+mod desk;
 mod driver;
 mod expect;
 mod intent;
 mod interrupt;
 mod limits;
 mod look;
+mod manual;
 mod needs;
+mod person;
 mod record;
 mod sandbox;
 mod say;
@@ -17,9 +20,12 @@ mod suite;
 pub mod tester;
 mod wait;
 
+pub use desk::{Desk, DeskError};
 pub use intent::MARKER;
 pub use interrupt::interrupted;
 pub use limits::Limits;
+pub use manual::{order_for_a_person, run_by_hand};
+pub use person::{Key, Keys, Person};
 pub use script::run_case;
 pub use subject::Subject;
 pub use suite::{Progress, run_all};

@@ -2,6 +2,9 @@
 
 use std::time::Instant;
 
+use serde_json::Value;
+
+use crate::requirement::Party;
 use crate::trace::{Event, What};
 
 /// The most that one trace holds, so that a flood ends in bounded time and memory; a line of 64 MiB still fits.
@@ -47,6 +50,15 @@ impl Recorder {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.bytes > MOST_BYTES
+    }
+
+    /// The messages of a party so far, without those that cannot be read.
+    pub fn told(&self, from: Party) -> impl DoubleEndedIterator<Item = Value> {
+        let lines = self.events.iter().filter_map(move |event| match &event.what {
+            What::Line { from: found, bytes, .. } if *found == from => Some(bytes),
+            _ => None,
+        });
+        lines.filter_map(|bytes| serde_json::from_slice(bytes).ok())
     }
 
     /// Ends the recording.

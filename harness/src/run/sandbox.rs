@@ -1,4 +1,4 @@
-//! The folders of one case: a fresh HOME and a fresh workspace, gone when the case is over.
+//! The folders of one case: a fresh HOME and a fresh workspace, gone when the case is over; or those that a person works in.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,11 @@ use tempfile::TempDir;
 
 use crate::peer::relay::short_temp_dir;
 
-/// A temporary folder with everything that one case may touch.
+/// A folder with everything that one case may touch.
 pub struct Sandbox {
-    folder: TempDir,
+    /// Goes with the case, unless the folders stay.
+    _temporary: Option<TempDir>,
+    root: PathBuf,
     home: PathBuf,
     workspace: PathBuf,
 }
@@ -27,7 +29,13 @@ impl Sandbox {
         let (home, workspace) = (root.join("home"), root.join("work"));
         std::fs::create_dir(&home)?;
         std::fs::create_dir(&workspace)?;
-        Ok(Self { folder, home, workspace })
+        Ok(Self { _temporary: Some(folder), root, home, workspace })
+    }
+
+    /// The folders that a person's client knows, which stay when the case is over.
+    #[must_use]
+    pub const fn lasting(root: PathBuf, home: PathBuf, workspace: PathBuf) -> Self {
+        Self { _temporary: None, root, home, workspace }
     }
 
     /// Writes files below one of the folders, by relative path.
@@ -59,7 +67,7 @@ impl Sandbox {
     /// All of it.
     #[must_use]
     pub fn root(&self) -> &Path {
-        self.home.parent().unwrap_or(&self.home)
+        &self.root
     }
 
     /// The path of what a client is to take for its agent.
@@ -71,6 +79,6 @@ impl Sandbox {
     /// A name that no other case has; the subject's processes carry it in their environment.
     #[must_use]
     pub fn marker(&self) -> String {
-        self.folder.path().display().to_string()
+        self.root.display().to_string()
     }
 }

@@ -23,6 +23,10 @@ impl Script<'_> {
             let seen = format!("the {subject} did not make the request `{label}`, which the case would answer now");
             return Report { seen, ..Report::new(StepKind::Send, Outcome::Missed) };
         }
+        if let Some(name) = lines.iter().find_map(|line| self.unbound(line)) {
+            let seen = format!("`<{name}>` has no value, since what should have given it one did not come");
+            return Report { seen, ..Report::new(StepKind::Send, Outcome::Missed) };
+        }
         for line in lines {
             let message = match self.message(written.len(), line, &mut asked, &mut cancelled) {
                 Ok(message) => message,
@@ -130,6 +134,16 @@ impl Script<'_> {
             Body::Notification { .. } => return None,
         };
         self.bindings.get(&expect::request_name(label)).is_none().then_some(label)
+    }
+
+    /// A name in the line that has no value.
+    fn unbound(&self, line: &Outgoing) -> Option<String> {
+        let value = match &line.body {
+            Body::Request { params, .. } | Body::Notification { params, .. } => params.as_ref()?,
+            Body::Result { result, .. } => result,
+            Body::Error { error, .. } => error,
+        };
+        self.bindings.unbound(value).into_iter().next()
     }
 
     /// The connection on which the request came that the line answers.

@@ -11,10 +11,12 @@ use super::expect;
 use super::interrupt::interruption;
 use super::limits::Limits;
 use super::look;
+use super::person::Key;
 use super::record::Recorder;
 use super::sandbox::Sandbox;
 use super::subject::{Places, Subject};
 use super::tester::{Policy, Services};
+use super::wait;
 use crate::case::model::{Action, Case, PermissionPolicy, Presence, Step, TesterSetup};
 use crate::case::template::Bindings;
 use crate::peer::link::Link;
@@ -22,21 +24,27 @@ use crate::peer::process::{Launch, reap_marked};
 use crate::peer::relay::Relays;
 use crate::protocol::Edition;
 use crate::requirement::Party;
-use crate::trace::{FORMAT, Header, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::trace::{Event, FORMAT, Header, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 
 /// Runs one case against a fresh process of the subject, and returns everything that was observed.
 ///
-/// It ends in bounded time whatever the subject does, and leaves no process and no file behind.
+/// It ends in bounded time whatever the subject does, and leaves no process and no file behind. A person who operates the
+/// subject may have it begin again.
 ///
 /// # Panics
 ///
 /// Only if the operating system refuses an event loop.
 #[must_use]
 pub fn run_case(case: &Case, subject: &Subject) -> Trace {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
-    let events = runtime.block_on(play(case, subject));
-    // Tasks that still hold a pipe of a process that left its group must not keep the program waiting.
-    runtime.shutdown_background();
+    let events = loop {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
+        let played = runtime.block_on(play(case, subject));
+        // Tasks that still hold a pipe of a process that left its group must not keep the program waiting.
+        runtime.shutdown_background();
+        if let Played::Whole(events) = played {
+            break events;
+        }
+    };
     let header = Header {
         format: FORMAT.to_owned(),
         suite: env!("CARGO_PKG_VERSION").to_owned(),
@@ -49,13 +57,29 @@ pub fn run_case(case: &Case, subject: &Subject) -> Trace {
     Trace { header, events }
 }
 
-async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
+/// How the play of a case ended.
+enum Played {
+    /// With everything that was observed.
+    Whole(Vec<Event>),
+    /// The person wants it again from the start.
+    Again,
+}
+
+/// What ends a transcript.
+enum Ending {
+    Over,
+    Interrupted,
+    /// The person wants something else.
+    Key(Key),
+}
+
+async fn play(case: &Case, subject: &Subject) -> Played {
     let mut recorder = Recorder::start();
     let (sandbox, places) = match furnished(case, subject) {
         Ok(furnished) => furnished,
         Err(error) => {
             recorder.record(What::Step(own_fault(format!("the folders of the case could not be made: {error}"))));
-            return recorder.finish();
+            return Played::Whole(recorder.finish());
         }
     };
     let bindings = bindings(case, subject, &sandbox);
@@ -63,13 +87,13 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
         Ok(launch) => launch,
         Err(why) => {
             recorder.record(What::Step(cannot_act(why)));
-            return recorder.finish();
+            return Played::Whole(recorder.finish());
         }
     };
     let setup = case.tester.filled(&bindings);
     let mut driver = match open(&setup, subject, &sandbox, &launch, recorder) {
         Ok(driver) => driver,
-        Err(recorder) => return recorder.finish(),
+        Err(recorder) => return Played::Whole(recorder.finish()),
     };
     let mut limits = subject.limits.with(&case.limits);
     if let Some(planted) = &subject.fault {
@@ -92,24 +116,43 @@ async fn play(case: &Case, subject: &Subject) -> Vec<crate::trace::Event> {
         met: vec![false; case.needs.len()],
         input_closed: false,
         missed: None,
+        told: false,
     };
-    let stopped = tokio::select! {
+    if let Some(person) = &subject.person {
+        person.begin().await;
+    }
+    let ending = tokio::select! {
         biased;
-        () = interruption() => true,
-        () = script.transcript() => false,
+        () = interruption() => Ending::Interrupted,
+        key = decision(subject) => Ending::Key(key),
+        () = script.transcript() => Ending::Over,
     };
     let Script { mut driver, input_closed, .. } = script;
-    if stopped {
-        driver.recorder.record(What::Step(own_fault("the run was interrupted".to_owned())));
+    let why = match ending {
+        Ending::Over | Ending::Key(Key::Repeat | Key::Again) => None,
+        Ending::Interrupted => Some(own_fault("the run was interrupted".to_owned())),
+        Ending::Key(Key::Skip) => Some(cannot_act("skipped by the person".to_owned())),
+        Ending::Key(Key::Quit) => Some(cannot_act("the person ended the run".to_owned())),
+    };
+    if let Some(why) = why {
+        driver.recorder.record(What::Step(why));
     }
     driver.answer_what_is_open();
     driver.shut_down(limits.exit, input_closed).await;
     reap_marked(&sandbox.marker());
-    driver.recorder.finish()
+    if matches!(ending, Ending::Key(Key::Repeat)) { Played::Again } else { Played::Whole(driver.recorder.finish()) }
+}
+
+/// Waits until the person wants something else than to go on, if there is one.
+async fn decision(subject: &Subject) -> Key {
+    match &subject.person {
+        Some(person) => person.decision().await,
+        None => std::future::pending().await,
+    }
 }
 
 fn furnished(case: &Case, subject: &Subject) -> io::Result<(Sandbox, Places)> {
-    let sandbox = Sandbox::make()?;
+    let sandbox = subject.desk.as_ref().map_or_else(Sandbox::make, |desk| desk.sandbox())?;
     Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))?;
     let places = subject.places(case, &sandbox);
     subject.furnish(&sandbox, &places)?;
@@ -134,7 +177,8 @@ fn open(
 ) -> Result<Driver, Recorder> {
     let link = match subject.party {
         Party::Agent => Link::to_agent(launch),
-        Party::Client => match Relays::open(sandbox.root(), &subject.agent_path(sandbox)) {
+        Party::Client => match relays(subject, sandbox) {
+            Ok(relays) if subject.desk.is_some() => Ok(Link::to_client_of_a_person(relays)),
             Ok(relays) if subject.controls.terminal => Link::to_client_on_terminal(launch, relays),
             Ok(relays) => Link::to_client(launch, relays),
             Err(error) => {
@@ -164,6 +208,13 @@ fn open(
         }
         Party::Client => Driver::of_client(link, recorder, setup.clone()),
     })
+}
+
+fn relays(subject: &Subject, sandbox: &Sandbox) -> io::Result<Relays> {
+    match &subject.desk {
+        Some(desk) => desk.relays(),
+        None => Relays::open(sandbox.root(), &subject.agent_path(sandbox)),
+    }
 }
 
 /// Whether the transcript goes on behind a step.
@@ -198,6 +249,8 @@ pub(super) struct Script<'c> {
     pub(super) input_closed: bool,
     /// The first step that was hoped for in vain; what stands behind it has lost its ground, and accuses nobody.
     pub(super) missed: Option<usize>,
+    /// Whether a person was told to do something in this case.
+    pub(super) told: bool,
 }
 
 /// How a step went, before it becomes an event.
@@ -248,6 +301,16 @@ impl Script<'_> {
         self.judge_nevers(whole);
     }
 
+    /// Has the person do something, if there is one.
+    pub(super) fn instruct(&mut self, text: &str) {
+        let Some(person) = &self.subject.person else { return };
+        if self.subject.desk.is_none() && !self.told {
+            person.tell(&format!("\n{}", self.case.title));
+        }
+        self.told = true;
+        person.instruct(text);
+    }
+
     /// Ends the transcript with a sign of life, so that a client that crashed or hangs is told from one that is silent.
     async fn alive(&mut self) -> bool {
         let last = self.case.steps.last();
@@ -283,7 +346,8 @@ impl Script<'_> {
                 self.input_closed = true;
                 Report::new(StepKind::Send, Outcome::Done)
             }
-            Action::End => self.end(step.within.unwrap_or(self.limits.exit)).await,
+            Action::End => self.end(self.after_an_act(step.within.unwrap_or(self.limits.exit))).await,
+            Action::Exit { .. } if self.subject.desk.is_some() => wait::unseen_exit(),
             Action::Exit { code } => self.exit(*code, step.within.unwrap_or(self.limits.exit)).await,
         }
     }
@@ -335,7 +399,7 @@ impl Script<'_> {
         for (index, step) in case.steps.iter().enumerate() {
             let Action::Never(line) = &step.action else { continue };
             let came = expect::came(self, index, line);
-            let expected = format!("no {}", expect::describe(self, line));
+            let expected = format!("{} not to come", expect::describe(self, line));
             let (outcome, seen, decides) = if came.is_empty() {
                 (Outcome::Done, String::new(), whole && self.missed.is_none())
             } else {

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::desk::Desk;
 use super::limits::Limits;
+use super::person::Person;
 use super::sandbox::Sandbox;
-use crate::case::model::{Case, UserPermission};
+use crate::case::model::{Act, Case, UserPermission};
 use crate::case::template::Bindings;
 use crate::fault::Planted;
 use crate::peer::process::{CASE_MARKER, Environment, Launch};
-use crate::profile::{Controls, Means, Profile, Setting, places};
+use crate::profile::{Controls, Means, Profile, Setting, person, places};
 use crate::requirement::Party;
 
 /// A program to be judged, and how to start and drive it.
@@ -38,6 +41,10 @@ pub struct Subject {
     pub limits: Limits,
     /// A fault that is put into what the program says, to see whether it is noticed.
     pub fault: Option<Planted>,
+    /// Who does what only a person can do.
+    pub person: Option<Person>,
+    /// Where that person's client meets the harness, if the person starts it.
+    pub desk: Option<Arc<Desk>>,
 }
 
 /// What stands in the place of each name, such as `agent` for `{agent}`, in one case.
@@ -65,6 +72,8 @@ impl Subject {
             controls: Controls::default(),
             limits: Limits::default(),
             fault: None,
+            person: None,
+            desk: None,
         }
     }
 
@@ -102,7 +111,10 @@ impl Subject {
     /// The path of what a client takes for its agent in this case.
     #[must_use]
     pub fn agent_path(&self, sandbox: &Sandbox) -> PathBuf {
-        sandbox.agent(self.controls.agent_name.as_deref().unwrap_or("agent"))
+        match &self.desk {
+            Some(desk) => desk.agent(),
+            None => sandbox.agent(self.controls.agent_name.as_deref().unwrap_or("agent")),
+        }
     }
 
     /// Whether the first prompt is a part of the command, the environment or the HOME.
@@ -115,6 +127,18 @@ impl Subject {
         let files = self.home_files.iter().map(|(_, text)| text);
         let mut texts = self.command.iter().chain(self.env.values()).chain(files);
         texts.any(|text| places.iter().any(|place| text.contains(place)))
+    }
+
+    /// How its user does something; a person who operates it by hand does everything themselves.
+    #[must_use]
+    pub fn means(&self, act: &Act) -> Option<Means> {
+        let own = self.controls.acts.get(&act.name);
+        match (&self.desk, own) {
+            (Some(_), None | Some(Means::Line(_) | Means::Keys(_) | Means::Hook(_) | Means::Signal(_))) => {
+                Some(Means::Person(person::sentence(act).to_owned()))
+            }
+            _ => own.cloned(),
+        }
     }
 
     /// Looks whether a client can be driven at all.
@@ -169,6 +193,10 @@ impl Subject {
     ///
     /// Those of the file system.
     pub fn furnish(&self, sandbox: &Sandbox, places: &Places) -> io::Result<()> {
+        if self.desk.is_some() {
+            // It is the HOME of a person.
+            return Ok(());
+        }
         let files = self.home_files.iter().map(|(path, text)| (path, places::fill(text, places)));
         Sandbox::write(sandbox.home(), files)
     }
@@ -205,7 +233,7 @@ impl Subject {
     /// The arguments by which a client is set up as the case wants its user to have set it up.
     fn args(&self, case: &Case, bindings: &Bindings) -> Result<Vec<String>, String> {
         let mut args = Vec::new();
-        if self.party == Party::Agent {
+        if self.party == Party::Agent || self.desk.is_some() {
             return Ok(args);
         }
         let permission = match case.user.permission {

@@ -39,7 +39,8 @@ pub fn run_all(cases: &[Case], subject: &Subject, jobs: usize, mut report: impl 
         for _ in 0..jobs.clamp(1, cases.len().max(1)) {
             let (next, stopped, sender) = (&next, &stopped, sender.clone());
             scope.spawn(move || {
-                while !interrupted() && !*stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+                let left = || subject.person.as_ref().is_some_and(super::Person::has_left);
+                while !interrupted() && !left() && !*stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(case) = cases.get(index) else { return };
                     let _ = sender.send(Progress::Started(case));

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::driver::{Driver, Written};
 use super::expect::{self, Found};
 use super::script::{Report, Script};
-use crate::case::model::Incoming;
+use crate::case::model::{Action, Incoming};
 use crate::peer::process::Exit;
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepEvent, StepKind, What};
@@ -19,6 +19,9 @@ const FENCE: &str = "_acp-conformance/fence";
 
 /// How long a subject has for the fence that follows a time limit, to tell a dropped request from a wedged subject.
 const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a client may ask its user before it answers.
+const ASKS_ITS_USER: [&str; 2] = ["session/request_permission", "elicitation/create"];
 
 /// How the end of a subject is told that nothing in the case gives a reason for; the judge knows it by these words.
 const UNASKED: &str = "without being asked to";
@@ -45,7 +48,27 @@ impl Script<'_> {
             None if self.case.subject == Party::Client => self.limits.answer,
             None => self.limits.turn,
         });
+        let limit = if self.is_up_to_a_person(line) { self.patient(limit) } else { limit };
         asked.map_or_else(Instant::now, |asked| asked.at) + limit
+    }
+
+    /// Whether a person has to do something before the line can come.
+    fn is_up_to_a_person(&self, line: &Incoming) -> bool {
+        let Some(label) = line.body.answers() else { return self.told };
+        let asked = self.driver.asked.get(label);
+        self.subject.desk.is_some() && asked.is_some_and(|asked| ASKS_ITS_USER.contains(&asked.method.as_str()))
+    }
+
+    /// The limit for something that a person does.
+    fn patient(&self, limit: Duration) -> Duration {
+        self.subject.person.as_ref().map_or(limit, |person| person.patience().max(limit))
+    }
+
+    /// The limit for something that comes of an act, when a person may still be at it.
+    pub(super) fn after_an_act(&self, limit: Duration) -> Duration {
+        let step = self.at.checked_sub(1).and_then(|before| self.case.steps.get(before));
+        let acted = step.is_some_and(|step| matches!(step.action, Action::Act(_)));
+        if acted && self.told { self.patient(limit) } else { limit }
     }
 
     /// Whether the line cannot come any more.
@@ -57,7 +80,9 @@ impl Script<'_> {
     /// What to say when a line did not come: the stream ended, or the limit was met.
     async fn never_came(&mut self, line: &Incoming, kind: StepKind) -> Report {
         let expected = expect::describe(self, line);
-        let events = expect::request_event(self, line).into_iter().collect();
+        // A person who does not answer is nothing that could be held against the client.
+        let request = expect::request_event(self, line).filter(|_| !self.is_up_to_a_person(line));
+        let events = request.into_iter().collect();
         if self.nothing_more(line) {
             let seen = self.how_it_ended().await;
             return Report { events, expected, seen, ..Report::new(kind, Outcome::Ended) };
@@ -104,7 +129,8 @@ impl Script<'_> {
                 }
                 Found::NotYet => {}
             }
-            let passed = expect::passed(self, index);
+            // An answer may be overtaken by later ones; a call that the conversation has passed will not come any more.
+            let passed = line.body.answers().is_none() && expect::passed(self, index);
             if passed || self.nothing_more(line) || !self.driver.step(deadline).await {
                 let why = if passed { "the turn went on without it" } else { "nothing of the kind came" };
                 let expected = expect::describe(self, line);
@@ -114,7 +140,8 @@ impl Script<'_> {
     }
 
     pub(super) fn any(&mut self, line: &Incoming) -> Report {
-        while let Found::Matched(_) = expect::look_for(self, line) {}
+        // An answer comes once.
+        while let (Found::Matched(_), None) = (expect::look_for(self, line), line.body.answers()) {}
         Report::new(StepKind::Hope, Outcome::Done)
     }
 
@@ -170,9 +197,10 @@ impl Script<'_> {
             _ if self.input_closed => "after its input was closed",
             Party::Agent => UNASKED,
             Party::Client if self.driver.connections() == 0 => "and never started its agent",
-            Party::Client if !self.driver.in_turn(self.connection) => "when no turn was running",
+            Party::Client if !self.driver.awaits_answer(self.connection) => "when no turn was running",
             // A client may have reasons to leave, and says so by its exit code.
             Party::Client if self.crashed() => UNASKED,
+            Party::Client if !self.driver.in_turn(self.connection) => "while it waited for an answer",
             Party::Client => "in the middle of a turn",
         };
         format!("the {subject} {how} {why}")
@@ -197,6 +225,7 @@ impl Script<'_> {
     /// The words for a time limit that was met.
     fn silence(&self) -> String {
         match self.driver.connections() {
+            0 if self.subject.desk.is_some() => "no agent was started in the time that the person has".to_owned(),
             0 => "the client did not start its agent before the time limit".to_owned(),
             _ => "nothing of the kind came before the time limit".to_owned(),
         }
@@ -229,4 +258,10 @@ impl Script<'_> {
         };
         Report { expected, seen, ..Report::new(StepKind::Exit, outcome) }
     }
+}
+
+/// The look at the end of a process that nobody here has started.
+pub(super) fn unseen_exit() -> Report {
+    let seen = "the process of a client that a person started cannot be seen".to_owned();
+    Report { seen, ..Report::new(StepKind::Exit, Outcome::Missed) }
 }

@@ -32,8 +32,10 @@ pub(super) enum Act {
     Switch {
         session_id: String,
     },
-    /// Looks at all pages of the list of sessions.
-    List,
+    /// Looks at all pages of the list of sessions, or of those in one directory.
+    List {
+        dir: Option<String>,
+    },
     SetMode {
         mode_id: String,
     },
@@ -52,6 +54,10 @@ pub(super) enum Act {
     Logout,
     /// Gives up the open prompt of the current session by `$/cancel_request`.
     CancelRequest,
+    /// Sends a request that is no method of the protocol.
+    CustomRequest {
+        method: String,
+    },
     /// Answers the oldest open permission request.
     Decide {
         option_id: String,

@@ -14,14 +14,15 @@ use super::{
 /// More pages than any user looks at; an agent that always has a next one must not hold the client for ever.
 const MAX_PAGES: usize = 10_000;
 
-/// Looks at all pages of the list.
-pub(super) async fn list(client: &Arc<Client>) -> Result<(), Trouble> {
+/// Looks at all pages of the list, or of the sessions in one directory.
+pub(super) async fn list(client: &Arc<Client>, dir: Option<&str>) -> Result<(), Trouble> {
     if client.agent().capabilities.session_capabilities.list.is_none() && !client.commits(Fault::ListUngated) {
         return Err(Trouble::refused("the agent does not advertise session/list"));
     }
+    let dir = dir.map(|dir| client.options.cwd.join(dir));
     let mut cursor = if client.commits(Fault::CursorKept) { client.last_cursor() } else { None };
     for _ in 0..MAX_PAGES {
-        let request = ListSessionsRequest::new().cursor(cursor.clone());
+        let request = ListSessionsRequest::new().cwd(dir.clone()).cursor(cursor.clone());
         let page = client.call::<ListSessionsResponse>("session/list", request, |_| ()).await;
         let page = page.map_err(|error| Trouble::failed("session/list", &error))?;
         let is_empty = page.sessions.is_empty();

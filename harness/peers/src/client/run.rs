@@ -1,11 +1,6 @@
 //! Start and end of the client.
 
-use std::{
-    pin::pin,
-    process::{ExitCode, ExitStatus},
-    sync::Arc,
-    time::Duration,
-};
+use std::{pin::pin, process::ExitCode, sync::Arc, time::Duration};
 
 use agent_client_protocol::{
     Agent, Client as ClientRole, Error, on_receive_notification, on_receive_request,
@@ -90,12 +85,21 @@ async fn connect(options: Options) -> Result<bool, String> {
             Ok::<_, Error>(end)
         })
         .await;
+    let end = match served {
+        Ok(end) => end,
+        // Writing to an agent that has gone fails first at times.
+        Err(error) => {
+            lifecycle::shut_down(&client).await;
+            Err(broken_off(&mut process)
+                .await
+                .unwrap_or_else(|| format!("the connection failed: {}", describe(&error))))
+        }
+    };
     wire.drain();
     wire.close();
     process.end().await;
     client.printer.end_line();
-    served.map_err(|error| format!("the connection failed: {}", describe(&error)))??;
-    Ok(!client.has_failed())
+    end.map(|()| !client.has_failed())
 }
 
 /// Does what the user wants until that is done, or cannot be done any more.
@@ -123,8 +127,14 @@ async fn live(
         Some(Err(reason)) if !connection.is_incoming_closed() => return Err(reason),
         _ => {}
     }
+    let told = broken_off(process).await;
+    Err(told.unwrap_or_else(|| "the agent broke off early: it closed its output".to_owned()))
+}
+
+/// Tells how the agent ended, if it has.
+async fn broken_off(process: &mut AgentProcess) -> Option<String> {
     let status = tokio::time::timeout(LAST_WORDS, process.ended()).await.ok().flatten();
-    Err(format!("the agent broke off early: {}", told(status)))
+    status.map(|status| format!("the agent broke off early: {status}"))
 }
 
 /// Waits until nothing more can come from the agent.
@@ -136,10 +146,6 @@ async fn gone(connection: &ConnectionTo<Agent>, process: &mut AgentProcess) {
             let _ = tokio::time::timeout(HELD_OPEN, connection.incoming_closed()).await;
         }
     }
-}
-
-fn told(status: Option<ExitStatus>) -> String {
-    status.map_or_else(|| "it closed its output".to_owned(), |status| status.to_string())
 }
 
 async fn told_to_stop() {

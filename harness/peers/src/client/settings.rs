@@ -16,16 +16,19 @@ use super::{
     user::Trouble,
 };
 
-/// Chooses a mode: through its config option where the agent has one, since that replaces the older modes.
+/// Chooses a mode: through its config option where the agent has options, which replace the older modes.
+///
+/// > Clients that support config options **SHOULD** use `configOptions` exclusively and ignore `modes`
 pub(super) async fn set_mode(client: &Arc<Client>, mode: &str) -> Result<(), Trouble> {
     let session = current(client)?;
     let choices = session.choices();
-    let options = choices.options.as_deref().filter(|_| !client.commits(Fault::ModesPreferred));
-    let option = options.into_iter().flatten().find(|option| is_mode_option(option));
-    if let Some(id) = option.map(|option| option.id.0.to_string()) {
-        return set_option(client, &id, OptionValue::Choice(mode.to_owned())).await;
+    let options = choices.options.as_deref().unwrap_or_default();
+    if let Some(option) = options.iter().find(|option| is_mode_option(option) && !client.commits(Fault::ModesPreferred))
+    {
+        return set_option(client, &option.id.0, OptionValue::Choice(mode.to_owned())).await;
     }
-    if client.commits(Fault::NoModesFallback) {
+    let has_options = !options.is_empty() && !client.commits(Fault::ModesPreferred);
+    if has_options || client.commits(Fault::NoModesFallback) {
         return Err(Trouble::refused("the agent has no config option for modes"));
     }
     set_listed_mode(client, &session, &choices, mode).await

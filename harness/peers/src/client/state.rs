@@ -138,15 +138,16 @@ impl Client {
     /// Sends a request; `note` sees the answer before any later message of the agent is handled.
     pub(super) fn begin<T: DeserializeOwned + 'static>(
         &self,
-        method: &'static str,
+        method: &str,
         params: impl Serialize,
         note: impl FnOnce(Result<T, Error>) + Send + 'static,
     ) -> Result<RequestCancellationHandle, Error> {
         let connection = self.connection.get().ok_or_else(|| broken_off(method))?;
         let request = connection.prepare_request(UntypedMessage::new(method, params)?);
         let handle = request.cancellation_handle();
+        let method = method.to_owned();
         request.on_receiving_result(move |result| {
-            note(result.and_then(|value| decode(method, value)));
+            note(result.and_then(|value| decode(&method, value)));
             std::future::ready(Ok(()))
         })?;
         Ok(handle)
@@ -155,7 +156,7 @@ impl Client {
     /// Sends a request and waits for the answer, which `note` sees as in [`Self::begin`].
     pub(super) async fn call<T: DeserializeOwned + Send + 'static>(
         &self,
-        method: &'static str,
+        method: &str,
         params: impl Serialize,
         note: impl FnOnce(&Result<T, Error>) + Send + 'static,
     ) -> Result<T, Error> {

@@ -70,7 +70,7 @@ fn end(client: &Client, session: &Session, answer: Result<Value, Error>) {
                 return;
             }
             if client.commits(Fault::CancelledIsFailure) && reason == "cancelled" {
-                client.die("the turn was cancelled");
+                return client.die("the turn was cancelled");
             }
         }
         // The error that an agent may answer to $/cancel_request.
@@ -79,7 +79,7 @@ fn end(client: &Client, session: &Session, answer: Result<Value, Error>) {
             log(&format!("the turn failed: {}", describe(error)));
             client.fail();
             if error.code == agent_client_protocol::ErrorCode::AUTH_REQUIRED && client.commits(Fault::DieOnLogout) {
-                client.die("an open session wants a login");
+                return client.die("an open session wants a login");
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::{io::BufRead as _, sync::Arc, thread};
 
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{
@@ -66,7 +67,10 @@ impl Acts {
 /// Does all that the user wants; fails if there is no point in going on.
 pub(super) async fn run(client: &Arc<Client>, mut acts: Acts) -> Result<(), String> {
     auth::initialize(client).await?;
-    if let Err(Trouble::Refused(reason) | Trouble::Failed(reason)) = lifecycle::new_session(client).await {
+    // A fault may have opened one already.
+    if client.current().is_none()
+        && let Err(Trouble::Refused(reason) | Trouble::Failed(reason)) = lifecycle::new_session(client).await
+    {
         return Err(reason);
     }
     for text in client.options.prompts.clone() {
@@ -101,6 +105,16 @@ fn tell(client: &Client, done: Result<(), Trouble>) {
     }
 }
 
+/// Asks the agent for something of its own; that it does not know it is an answer as well.
+async fn custom_request(client: &Arc<Client>, method: &str) -> Result<(), Trouble> {
+    if !method.starts_with('_') {
+        return Err(Trouble::refused(format!("`{method}` is no custom method: it does not begin with an underscore")));
+    }
+    let answer = client.call::<Value>(method, json!({}), |_| ()).await;
+    answer.map_or_else(|error| log(&format!("{method}: {error}")), |result| log(&format!("{method}: {result}")));
+    Ok(())
+}
+
 async fn perform(client: &Arc<Client>, act: Act) -> Result<(), Trouble> {
     match act {
         Act::Prompt { text, attach } => turn::prompt(client, text, &attach).await,
@@ -113,11 +127,12 @@ async fn perform(client: &Arc<Client>, act: Act) -> Result<(), Trouble> {
         Act::Close { session_id } => lifecycle::close(client, session_id.into()).await,
         Act::Delete { session_id } => lifecycle::delete(client, session_id.into()).await,
         Act::Switch { session_id } => lifecycle::switch(client, session_id.into()),
-        Act::List => listing::list(client).await,
+        Act::List { dir } => listing::list(client, dir.as_deref()).await,
         Act::SetMode { mode_id } => settings::set_mode(client, &mode_id).await,
         Act::SetOption { config_id, value } => settings::set_option(client, &config_id, value).await,
         Act::Authenticate { method_id } => auth::authenticate(client, &method_id).await,
         Act::Logout => auth::logout(client).await,
+        Act::CustomRequest { method } => custom_request(client, &method).await,
         Act::Decide { option_id } => question::decide(client, &option_id).await.map_err(Trouble::Refused),
         Act::Quit => Ok(()),
     }

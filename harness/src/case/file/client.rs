@@ -63,6 +63,8 @@ pub struct ActFile {
     pub method_id: Option<String>,
     /// `decide`: the option that is chosen.
     pub option_id: Option<String>,
+    /// `list`: the directory whose sessions are looked at; all of them if not given.
+    pub dir: Option<String>,
     /// `custom-request`: the method.
     pub method: Option<String>,
 }

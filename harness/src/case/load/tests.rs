@@ -41,6 +41,33 @@ fn a_case_with_everything_is_lowered() {
 }
 
 #[test]
+fn an_answer_of_any_kind_is_a_line_of_the_subject_alone() {
+    let case = |line: &str| {
+        let head = "title: Any answer\nsubject: client\nrequirements: [init.first]\ntranscript:\n  - include: turn\n";
+        let asks = "  - agent: { id: ask, method: _acp-conformance/ask, params: {} }\n";
+        let text = format!("{head}{asks}  - {line}\n");
+        load_text("cases/v1/client/any.yaml", &text, &Vocabulary::v1(), &Includes::embedded())
+    };
+    for line in ["client: { id: ask }", "client?: { id: ask }", "never: { id: ask }"] {
+        let (case, problems) = case(line);
+        assert!(problems.is_empty(), "{line}: {}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+        let case = case.expect("a sound case");
+        let Some(Action::Expect { line, .. } | Action::Never(line)) = case.steps.last().map(|step| &step.action) else {
+            panic!("{:?}", case.steps)
+        };
+        assert!(matches!(&line.body, IncomingBody::Answer { label } if label == "ask"));
+    }
+    for (line, code) in [
+        ("agent: { id: turn }", "case::no-message"),
+        ("client: { exact: true }", "case::no-message"),
+        ("client: { id: other }", "case::unknown-label"),
+    ] {
+        let (_, problems) = case(line);
+        assert_eq!(problems.iter().map(|problem| problem.code).collect::<Vec<_>>(), [code], "{line}");
+    }
+}
+
+#[test]
 fn a_case_of_a_client_is_lowered() {
     let (case, problems) = load_text("cases/v1/client/good.yaml", CLIENT, &Vocabulary::v1(), &Includes::embedded());
     assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));

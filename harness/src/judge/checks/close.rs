@@ -167,8 +167,16 @@ fn permission_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
     let mut open = moment.talk.open_of(moment.from);
     let closing = open.find(|open| open.method == CLOSE && open.n > request.n && open.session() == request.session());
     let seen = || format!("the permission request of a closed session was answered with {}", answer.outcome.describe());
+    let lived_on = |closed: usize| moment.talk.fence.is_some_and(|fence| fence > closed);
+    let waited = moment.talk.timed_out.get(&request.n).filter(|_| session.closed.is_some_and(lived_on));
     match (Decision::of(&request.params, answer.outcome), session.closed, closing) {
-        (Decision::Cancelled, Some(closed), _) if closed > request.n => ruling.pass(),
+        (Decision::Cancelled, Some(closed), _) if closed > request.n => match waited {
+            None => ruling.pass(),
+            Some(&verdict) => {
+                let message = "the permission request of a session that was closed was not answered in time";
+                ruling.fail(message, &[request.n, closed, verdict]);
+            }
+        },
         (Decision::Cancelled, _, Some(_)) => ruling.pass(),
         (_, Some(closed), _) if closed > request.n => ruling.fail(seen(), &[request.n, closed]),
         (_, _, Some(closing)) => ruling.inconclusive(seen(), &[request.n, closing.n]),

@@ -20,6 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("transport.only-lf-delimits.agent", On::End(only_lf_unanswered)),
     Check::client("jsonrpc.independent-id-spaces.client", On::Response(twin_answered)),
     Check::client("jsonrpc.independent-id-spaces.client", On::End(twin_passed_over)),
+    Check::client("jsonrpc.full-duplex.client", On::Response(full_duplex)),
     Check::client("jsonrpc.error-code-meaning.client", On::Response(service_code_meaning)),
     Check::client("jsonrpc.method-not-found.client", On::Response(method_not_found)),
     Check::client("transport.flush.client", On::Response(flush)),
@@ -50,12 +51,12 @@ fn twin_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// Whether the answer takes no work, so that only an agent that does not listen makes the client wait for it.
+/// Whether the answer takes no work, so that only a party that does not listen makes the other one wait for it.
 fn is_instant(method: &str) -> bool {
     method.starts_with('_')
 }
 
-/// While a turn runs the agent goes on to read and to act. That it does not is shown by an answer that needs no work,
+/// While a turn runs both parties go on to read and to act. That it does not is shown by an answer that needs no work,
 /// and comes long after its request, right when the turn is over.
 fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const LONG_US: u64 = 2_000_000;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::support::waits_for_others;
+use super::support::{asks_first, waits_for_others};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::Exchange;
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
@@ -188,11 +188,6 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             None => ruling.inconclusive(format!("{} {waited}", open.method), &[open.n, verdict]),
         }
     }
-}
-
-/// Whether a client may want its user's consent before it does what the request is about.
-fn asks_first(method: &str) -> bool {
-    matches!(method, "fs/write_text_file" | "terminal/create")
 }
 
 /// One request, one answer.

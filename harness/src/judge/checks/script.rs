@@ -1,6 +1,6 @@
 //! What the steps of a case decide: a step accuses only the requirements that it names.
 
-use super::support::waits_for_others;
+use super::support::{asks_first, waits_for_others};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::ruling::Judgement;
 use crate::requirement::Party;
@@ -48,7 +48,9 @@ pub(in crate::judge) fn judge_step(
 /// Whether the step waited for the answer to a request that takes no user and no model, and a later one was answered.
 fn was_passed_over(talk: &Conversation, step: &StepEvent) -> bool {
     let waited_for = |open: &Exchange| step.events.contains(&open.n) && !open.deliberate;
-    let passed = |open: &Exchange| !waits_for_others(&open.method) && talk.fence.is_some_and(|n| n > open.n);
+    // A client that did the same before, without a word of its user, does not wait for one now.
+    let alone = |method: &str| !waits_for_others(method) && (!asks_first(method) || talk.served.contains(method));
+    let passed = |open: &Exchange| alone(&open.method) && talk.fence.is_some_and(|n| n > open.n);
     // Only the tester's requests are waited for, whichever side it plays.
     talk.open.values().any(|open| waited_for(open) && passed(open))
 }

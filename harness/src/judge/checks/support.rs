@@ -160,6 +160,11 @@ pub(super) fn waits_for_others(method: &str) -> bool {
     )
 }
 
+/// Whether a client may want its user's consent before it does what the request is about.
+pub(super) fn asks_first(method: &str) -> bool {
+    matches!(method, "fs/write_text_file" | "terminal/create")
+}
+
 /// Whether the party's output ended right behind the other's line `n`, with nothing else to blame.
 pub(super) fn died_after(moment: &Moment<'_>, process: &ProcessEvent, n: usize) -> bool {
     const AT_ONCE_US: u64 = 5_000_000;

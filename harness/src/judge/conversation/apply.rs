@@ -185,6 +185,9 @@ impl Conversation {
         self.told.settle(exchange.n, exchange.from);
         if exchange.from == Party::Agent {
             self.note_service_answer(n, &exchange, outcome);
+            if let Outcome::Result(_) = outcome {
+                self.served.insert(exchange.method.clone());
+            }
         }
         if exchange.method != "session/list" && !exchange.method.starts_with('_') {
             self.stir();

@@ -83,6 +83,8 @@ pub struct Conversation {
     pub listed: BTreeSet<String>,
     /// The working directories that listings gave for sessions, by id.
     pub listed_cwds: BTreeMap<String, String>,
+    /// The methods that the client has served with a result.
+    pub served: BTreeSet<String>,
     /// By sender: the event of its last request, in the order of sending, that was answered.
     pub latest_answered: HashMap<Party, usize>,
 }
@@ -118,6 +120,7 @@ impl Conversation {
             listing: None,
             listed: BTreeSet::new(),
             listed_cwds: BTreeMap::new(),
+            served: BTreeSet::new(),
             latest_answered: HashMap::new(),
         }
     }

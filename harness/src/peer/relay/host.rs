@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::program::WORD;
+use super::program::{LASTING_WORD, WORD};
 use crate::peer::process::exclusively;
 
 /// Who started a relay, and how.
@@ -42,16 +42,7 @@ impl Relays {
     pub fn open(folder: &Path, agent: &Path) -> io::Result<Self> {
         let socket = folder.join("s");
         let listener = UnixListener::bind(&socket)?;
-        let program = std::env::current_exe()?;
-        let quoted = |path: &Path| shell_words::quote(&path.display().to_string()).into_owned();
-        let script = format!("#!/bin/sh\nexec {} {WORD} {} \"$@\"\n", quoted(&program), quoted(&socket));
-        agent.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        // A process that is just being started would inherit the open file, and the system refuses to run a file that is open for
-        // writing anywhere.
-        exclusively(|| {
-            std::fs::write(agent, script)?;
-            std::fs::set_permissions(agent, PermissionsExt::from_mode(0o755))
-        })?;
+        write_script(agent, WORD, &socket)?;
         Ok(Self { listener })
     }
 
@@ -63,6 +54,67 @@ impl Relays {
     pub(super) async fn accept(&self) -> io::Result<UnixStream> {
         Ok(self.listener.accept().await?.0)
     }
+}
+
+/// A place where relays call for longer than one case. The script stays where it is, also when nobody listens any more, and
+/// says so to the client that starts it then.
+#[derive(Debug)]
+pub struct LastingRelays {
+    listener: std::os::unix::net::UnixListener,
+    socket: PathBuf,
+}
+
+impl LastingRelays {
+    /// Writes the script at `agent` and listens at `socket`, in the place of one that was left behind; both are to be absolute
+    /// paths without blanks. The caller sees to it that nobody else listens there.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, and that the path of the socket is too long for the system.
+    pub fn open(socket: &Path, agent: &Path) -> io::Result<Self> {
+        if let Err(error) = std::fs::remove_file(socket)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        let listener = std::os::unix::net::UnixListener::bind(socket)?;
+        listener.set_nonblocking(true)?;
+        write_script(agent, LASTING_WORD, socket)?;
+        Ok(Self { listener, socket: socket.to_owned() })
+    }
+
+    /// The same place, for one case; a relay that calls between two cases waits for the next one. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub fn for_a_case(&self) -> io::Result<Relays> {
+        Ok(Relays { listener: UnixListener::from_std(self.listener.try_clone()?)? })
+    }
+}
+
+impl Drop for LastingRelays {
+    fn drop(&mut self) {
+        // Without the file a relay says the same as with one that nobody listens at.
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+/// Writes the script that starts this program again as a relay.
+fn write_script(agent: &Path, word: &str, socket: &Path) -> io::Result<()> {
+    let program = std::env::current_exe()?;
+    let quoted = |path: &Path| shell_words::quote(&path.display().to_string()).into_owned();
+    let script = format!("#!/bin/sh\nexec {} {word} {} \"$@\"\n", quoted(&program), quoted(socket));
+    agent.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    // Somebody may be starting the script that is replaced.
+    let fresh = agent.with_extension("new");
+    // A process that is just being started would inherit the open file, and the system refuses to run a file that is open for
+    // writing anywhere.
+    exclusively(|| {
+        std::fs::write(&fresh, script)?;
+        std::fs::set_permissions(&fresh, PermissionsExt::from_mode(0o755))
+    })?;
+    std::fs::rename(fresh, agent)
 }
 
 /// A folder for sockets and scripts whose path is short and has no blanks: sockets have room for about a hundred bytes, and

@@ -18,6 +18,9 @@ use crate::peer::pipe;
 /// The first argument of a program that is to be a relay; the second is the socket, and the others are the client's.
 pub(super) const WORD: &str = "--acp-conformance-relay";
 
+/// The same, for a relay that stays in the settings of a client when the run is over.
+pub(super) const LASTING_WORD: &str = "--acp-conformance-lasting-relay";
+
 /// The exit code of a relay whose harness is gone.
 const ALONE: u8 = 70;
 
@@ -41,17 +44,28 @@ const SIGNALS: [(SignalKind, &str); 3] =
 #[must_use]
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
-    if args.next()? != WORD {
+    let word = args.next()?;
+    if word != WORD && word != LASTING_WORD {
         return None;
     }
     let socket = args.next().unwrap_or_default();
     Some(match run(Path::new(&socket), args.collect()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "this agent is played by acp-conformance, which cannot be reached: {error}");
+            let _ = writeln!(io::stderr(), "{}", why_alone(&error, word == LASTING_WORD));
             ExitCode::from(ALONE)
         }
     })
+}
+
+/// What a relay says that cannot reach the harness.
+fn why_alone(error: &io::Error, lasting: bool) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused if lasting => {
+            "no manual run of acp-conformance is going on; start one with `acp-conformance client --manual`".to_owned()
+        }
+        _ => format!("this agent is played by acp-conformance, which cannot be reached: {error}"),
+    }
 }
 
 /// The stream to the harness, to which several threads write whole frames.

@@ -9,6 +9,9 @@ use crate::peer::process::Exit;
 use crate::requirement::Party;
 use crate::trace::{ProcessEvent, What};
 
+/// How long the process that a client takes for its agent has to end when it was told to.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// What a shell adds to the number of the signal that ended a program.
 const BY_SIGNAL: i32 = 128;
 
@@ -88,6 +91,9 @@ impl Driver {
 
     /// Ends the subject in bounded time: closes its input, then asks it, then kills its group.
     pub async fn shut_down(&mut self, patience: Duration, already_closed: bool) {
+        if self.link.pid.is_none() {
+            return self.hang_up().await;
+        }
         match self.subject {
             Party::Agent if !already_closed && !self.over() => self.close_input(0),
             Party::Agent => {}
@@ -103,15 +109,22 @@ impl Driver {
         }
         self.link.kill();
         self.until(Link::last_output_deadline(), |driver: &Self| gone(driver) && driver.over()).await;
-        for last in
-            [self.stdout.finish().map(|f| What::Stdout(f.bytes)), self.stderr.finish().map(|f| What::Stderr(f.bytes))]
-        {
-            if let Some(last) = last {
-                self.printed(last);
-            }
-        }
+        let last_words =
+            [self.stdout.finish().map(|f| What::Stdout(f.bytes)), self.stderr.finish().map(|f| What::Stderr(f.bytes))];
+        last_words.into_iter().flatten().for_each(|last| self.printed(last));
         if let Role::Client(services) = &self.role {
             services.clone().shutdown().await;
         }
+    }
+
+    /// Ends the connections with a client that a person has started, and that goes on running.
+    async fn hang_up(&mut self) {
+        let open: Vec<_> = (0..self.connections.len()).filter(|&n| !self.connections[n].gone).collect();
+        for &connection in &open {
+            self.exit_agent(connection, 0);
+        }
+        // One that calls meanwhile, because its client starts it again, is none of these.
+        let gone = |driver: &Self| open.iter().all(|&connection| driver.connections[connection].gone);
+        self.until(Instant::now() + FAREWELL, gone).await;
     }
 }

@@ -12,7 +12,7 @@ use crate::wire::{LineEnd, RpcId};
 /// The part that the tester plays.
 pub(super) enum Role {
     Client(Services),
-    Agent(Agent),
+    Agent(Box<Agent>),
 }
 
 /// What a service has to say to a request of the subject.
@@ -163,6 +163,11 @@ impl Driver {
     /// Whether a client waits for the end of a turn on this connection.
     pub fn in_turn(&self, connection: usize) -> bool {
         self.open.iter().any(|open| open.connection == connection && open.method == "session/prompt")
+    }
+
+    /// Whether a client waits for anything on this connection.
+    pub fn awaits_answer(&self, connection: usize) -> bool {
+        self.open.iter().any(|open| open.connection == connection)
     }
 
     /// Notes that a turn begins, as far as the services want to know.

@@ -1,0 +1,287 @@
+//! A run in which a person operates the client. The person is a script, and starts the reference client by the path of the
+//! agent that stays, as somebody would in front of an editor.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use acp_conformance::case::{Case, Includes, Vocabulary, load_bytes};
+use acp_conformance::judge::{judge, judge_case};
+use acp_conformance::peer::relay;
+use acp_conformance::profile::Means;
+use acp_conformance::protocol::Edition;
+use acp_conformance::requirement::Catalogue;
+use acp_conformance::run::{Desk, Key, Keys, Person, Subject, order_for_a_person, run_by_hand, run_case};
+use acp_conformance::trace::Trace;
+use acp_conformance::verdict::Verdict;
+use libtest_mimic::{Arguments, Failed, Trial};
+use tempfile::TempDir;
+
+/// Longer than any machine takes, so that only what the person types ends a wait.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+const HANDSHAKE: (&str, &str) =
+    ("v1/client/init/handshake", include_str!("../../../cases/v1/client/init/handshake.yaml"));
+
+/// A mode is chosen, and the turn stopped; both by the names that people see.
+const ACTS: (&str, &str) = (
+    "v1/client/made-up/acts",
+    "title: A person chooses a mode and stops the turn
+subject: client
+requirements: [cancel.notification]
+workspace: { notes.txt: x }
+agent:
+  session: { modes: { currentModeId: ask, availableModes: [{ id: ask, name: Ask }, { id: code, name: Write code }] } }
+transcript:
+  - include: turn
+  - file: { path: <cwd>/notes.txt, content: x }
+  - user: { act: set-mode, modeId: code }
+  - client?: { id: mode, method: session/set_mode, params: { modeId: code } }
+  - user: { act: cancel }
+  - client?: { method: session/cancel, params: { sessionId: <session> } }
+",
+);
+
+/// The agent crashes, so this comes last.
+const CRASH: (&str, &str) = (
+    "v1/client/made-up/a-crash",
+    "title: The agent ends
+subject: client
+requirements: [init.first]
+transcript:
+  - include: turn
+  - agent-process: { exit: 3 }
+",
+);
+
+fn main() -> ExitCode {
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    let trials = vec![
+        Trial::test("a-case-is-repeated-one-is-done-and-one-is-skipped", three_cases),
+        Trial::test("the-person-ends-the-run", ended_early),
+        Trial::test("an-agent-without-a-run-says-so", alone),
+        Trial::test("enter-shows-again-what-to-do", told_again),
+        Trial::test("a-profile-may-ask-a-person-for-an-act", asked_by_a_profile),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// What the person does who is told something.
+type Reaction = dyn Fn(&mut Hands, &str) + Send + Sync;
+
+/// The person with everything at hand.
+struct Hands {
+    keys: Option<Keys>,
+    told: Vec<String>,
+    editor: Option<Child>,
+    agent: PathBuf,
+    home: PathBuf,
+}
+
+impl Hands {
+    fn press(&self, key: Key) {
+        self.keys.as_ref().expect("the run has begun").press(key);
+    }
+
+    /// Starts the reference client, as an editor, in the project.
+    fn open_editor(&mut self, text: &str) {
+        self.close_editor();
+        let project = self.agent.with_file_name("project");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_acp-reference-client"));
+        command.args(["--acts", "--prompt", text, "--cwd"]).arg(project).arg("--").arg(&self.agent);
+        let client = command.env("HOME", &self.home).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.editor = Some(client.spawn().expect("the reference client starts"));
+    }
+
+    fn act(&mut self, act: &str) {
+        let input = self.editor.as_mut().and_then(|editor| editor.stdin.as_mut());
+        writeln!(input.expect("the editor runs"), "{act}").expect("the editor takes it");
+    }
+
+    fn close_editor(&mut self) {
+        if let Some(mut editor) = self.editor.take() {
+            drop(editor.stdin.take());
+            // It has lost its agent, or will, since that ends with the case.
+            let _ = editor.wait();
+        }
+    }
+
+    /// Does what every person would.
+    fn obey(&mut self, text: &str) {
+        let text = text.trim_start();
+        if let Some(prompt) = text.strip_prefix(r#"Open a new thread with the agent "acp-conformance" and send:  "#) {
+            self.open_editor(prompt);
+        } else if text == r#"Switch the mode to "Write code"."# {
+            self.act(r#"{"act":"set-mode","modeId":"code"}"#);
+        } else if text == "Stop the running turn." {
+            self.act(r#"{"act":"cancel"}"#);
+        }
+    }
+}
+
+/// A desk in a HOME of its own, with somebody at it.
+struct Room {
+    _home: TempDir,
+    hands: Arc<Mutex<Hands>>,
+    subject: Subject,
+}
+
+impl Room {
+    fn with(reaction: Box<Reaction>) -> Self {
+        let home = tempfile::Builder::new().prefix("acp-").tempdir_in(relay::short_temp_dir()).expect("a folder");
+        let desk = Desk::take(&home.path().join("desk")).expect("a free desk");
+        let hands =
+            Hands { keys: None, told: Vec::new(), editor: None, agent: desk.agent(), home: home.path().to_owned() };
+        let hands = Arc::new(Mutex::new(hands));
+        let mine = Arc::clone(&hands);
+        let (person, keys) = Person::new(PATIENCE, move |text| {
+            let mut hands = lock(&mine);
+            hands.told.push(text.to_owned());
+            reaction(&mut hands, text);
+        });
+        lock(&hands).keys = Some(keys);
+        let mut subject = Subject::client(Vec::new(), desk.project());
+        subject.person = Some(person);
+        subject.desk = Some(Arc::new(desk));
+        Self { _home: home, hands, subject }
+    }
+
+    /// Runs the cases in the order for a person, and says how each went.
+    fn run(&self, files: &[(&str, &str)]) -> Vec<(String, Verdict, Option<String>)> {
+        let mut cases: Vec<Case> = files.iter().map(|(id, text)| case(id, text)).collect();
+        order_for_a_person(&mut cases, HANDSHAKE.0);
+        let mut results = Vec::new();
+        run_by_hand(&cases, &self.subject, |trace, _| {
+            results.push(verdict(trace));
+            true
+        });
+        lock(&self.hands).close_editor();
+        results
+    }
+
+    fn told(&self) -> Vec<String> {
+        lock(&self.hands).told.clone()
+    }
+}
+
+fn lock(hands: &Mutex<Hands>) -> MutexGuard<'_, Hands> {
+    hands.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn case(id: &str, text: &str) -> Case {
+    let (case, problems) = load_bytes(&format!("{id}.yaml"), text.as_bytes(), &Vocabulary::v1(), &Includes::embedded());
+    case.unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+fn verdict(trace: &Trace) -> (String, Verdict, Option<String>) {
+    let verdict = judge_case(trace, &judge(trace, Edition::v1()), Catalogue::v1());
+    (trace.header.case.clone().unwrap_or_default(), verdict.verdict, verdict.reason)
+}
+
+fn three_cases() -> Result<(), Failed> {
+    let room = Room::with(Box::new(|hands, text| {
+        let begun = hands.told.iter().filter(|told| told.starts_with("  Open a new thread")).count();
+        match begun {
+            1 if text.starts_with("  Open") => hands.press(Key::Repeat),
+            4 => hands.press(Key::Skip),
+            _ => hands.obey(text),
+        }
+    }));
+    let results = room.run(&[CRASH, ACTS, HANDSHAKE]);
+    let wanted = [
+        (HANDSHAKE.0, Verdict::Pass, None),
+        (ACTS.0, Verdict::Pass, None),
+        (CRASH.0, Verdict::Inconclusive, Some("skipped by the person")),
+    ];
+    let wanted = wanted.map(|(id, verdict, reason)| (id.to_owned(), verdict, reason.map(str::to_owned)));
+    let told = room.told();
+    equal(&results, &wanted.to_vec(), &told)?;
+    let open = r#"  Open a new thread with the agent "acp-conformance" and send:  Hello, please answer in one word."#;
+    let titles = [
+        "The client starts its agent, agrees on version 1, opens a session and prompts",
+        "A person chooses a mode and stops the turn",
+        "The agent ends",
+    ];
+    let wanted = [
+        &format!("\n1 of 3  {}", titles[0]),
+        open,
+        open,
+        &format!("\n2 of 3  {}", titles[1]),
+        open,
+        r#"  Switch the mode to "Write code"."#,
+        "  Stop the running turn.",
+        &format!("\n3 of 3  {}", titles[2]),
+        open,
+    ];
+    equal(&told, &wanted.map(str::to_owned).to_vec(), &[])
+}
+
+fn ended_early() -> Result<(), Failed> {
+    let room = Room::with(Box::new(|hands, text| {
+        if text.starts_with("  Open") {
+            hands.press(Key::Quit);
+        }
+    }));
+    let results = room.run(&[HANDSHAKE, ACTS]);
+    let wanted = (HANDSHAKE.0.to_owned(), Verdict::Inconclusive, Some("the person ended the run".to_owned()));
+    equal(&results, &vec![wanted], &room.told())
+}
+
+fn told_again() -> Result<(), Failed> {
+    let room = Room::with(Box::new(|hands, text| match hands.told.len() {
+        // The title and the instruction, then the instruction again.
+        2 => hands.press(Key::Again),
+        3 => hands.obey(text),
+        _ => {}
+    }));
+    let results = room.run(&[HANDSHAKE]);
+    let told = room.told();
+    equal(&results, &vec![(HANDSHAKE.0.to_owned(), Verdict::Pass, None)], &told)?;
+    equal(&told[1], &told[2], &told)
+}
+
+/// A client that a program starts, and that waits for somebody to make it prompt.
+fn asked_by_a_profile() -> Result<(), Failed> {
+    let wait = r#"until [ -e "$0" ]; do sleep 0.01; done; exec "$@""#;
+    let client = env!("CARGO_BIN_EXE_acp-reference-client");
+    let command = ["sh", "-c", wait, "{cwd}/go", client, "--prompt", "Hi.", "--cwd", "{cwd}", "--", "{agent}"];
+    let mut subject = Subject::client(command.map(str::to_owned).to_vec(), std::env::temp_dir());
+    subject.controls.acts.insert("prompt".to_owned(), Means::Person("Make the file {cwd}/go".to_owned()));
+    let handshake = case(HANDSHAKE.0, HANDSHAKE.1);
+    let (_, unasked, reason) = verdict(&run_case(&handshake, &subject));
+    equal(&(unasked, reason.as_deref()), &(Verdict::Inconclusive, Some("nobody is there to do it")), &[])?;
+
+    let (person, _keys) = Person::new(PATIENCE, |text| {
+        if let Some(file) = text.strip_prefix("  Make the file ") {
+            std::fs::write(file, "").expect("the folder of the case is there");
+        }
+    });
+    subject.person = Some(person);
+    equal(&verdict(&run_case(&handshake, &subject)).1, &Verdict::Pass, &[])
+}
+
+fn alone() -> Result<(), Failed> {
+    let room = Room::with(Box::new(|_, _| {}));
+    let agent = lock(&room.hands).agent.clone();
+    let Room { _home: home, subject, .. } = room;
+    drop(subject);
+    let output = Command::new(&agent).stdin(Stdio::null()).output()?;
+    equal(&output.status.code(), &Some(70), &[])?;
+    let said = String::from_utf8(output.stderr)?;
+    equal(&said.lines().count(), &1, &[])?;
+    if !said.contains("start one with `acp-conformance client --manual`") {
+        return Err(said.into());
+    }
+    // The next run takes the desk as it is.
+    Desk::take(agent.parent().unwrap_or(Path::new("/")))?;
+    drop(home);
+    Ok(())
+}
+
+fn equal<T: PartialEq + std::fmt::Debug>(found: &T, wanted: &T, told: &[String]) -> Result<(), Failed> {
+    if found == wanted { Ok(()) } else { Err(format!("found {found:#?}\nwanted {wanted:#?}\ntold {told:#?}").into()) }
+}

@@ -1,0 +1,100 @@
+//! `client --manual`: a person operates the client, and is told how to set it up and what to do.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::builder::PossibleValuesParser;
+use serde_json::json;
+
+use super::args::ClientArgs;
+use super::output::say;
+use super::person::{self, KEYS, PATIENCE};
+use super::plan::{Choice, PROFILES, Plan, choose, limits};
+use crate::case::handshake;
+use crate::profile::{Controls, places};
+use crate::requirement::Party;
+use crate::run::{Desk, Subject, order_for_a_person};
+
+/// The editor whose settings are shown when none is named.
+const USUAL: &str = "zed";
+
+/// The names of the editors whose settings are known.
+pub(super) fn editors() -> PossibleValuesParser {
+    PossibleValuesParser::new(names())
+}
+
+/// Plans the run of a client that a person operates, and tells the person how to set it up.
+///
+/// # Errors
+///
+/// As for any run, and that another manual run is going on.
+pub(super) fn plan(args: &ClientArgs, controls: Controls) -> anyhow::Result<Plan> {
+    let Choice { profile, mut cases, fault } = choose(&args.run, Party::Client)?;
+    order_for_a_person(&mut cases, handshake(Party::Client));
+    let desk = Desk::take(&Desk::usual_folder()?)?;
+    let patience = args.run.timeout_start.unwrap_or(PATIENCE);
+    introduce(args.editor.as_deref(), &desk, patience)?;
+    let mut subject = profile.map_or_else(
+        || Subject::client(Vec::new(), desk.project()),
+        |profile| Subject::of_profile(profile, desk.project()),
+    );
+    subject.command = Vec::new();
+    subject.controls.overlay(controls);
+    subject.limits = subject.limits.with(&limits(&args.run));
+    subject.fault = fault;
+    subject.person = Some(person::at_standard_input(patience));
+    subject.desk = Some(Arc::new(desk));
+    let planted = args.run.fault.as_ref().map_or_else(String::new, |name| format!("--fault {name} "));
+    Ok(Plan { subject, cases, jobs: 1, reproduce: format!("{planted}--manual") })
+}
+
+fn introduce(editor: Option<&str>, desk: &Desk, patience: Duration) -> anyhow::Result<()> {
+    say(&settings(editor.unwrap_or(USUAL), &desk.agent())?);
+    if editor.is_none() {
+        say(&format!("For another editor: --editor {}\n", names().join("|")));
+    }
+    let minutes = patience.as_secs().div_ceil(60);
+    say(&format!(
+        "Open this folder in the editor; each case empties and fills it:  {}\n\
+         When you are asked for permission, choose the first option that allows, unless you are told otherwise.\n\
+         The agent ends with each case, and the editor may say so.\n\
+         You have {minutes} min for each thing (--timeout-start). {KEYS}",
+        desk.project().display()
+    ));
+    Ok(())
+}
+
+/// What goes into the settings of an editor.
+fn settings(editor: &str, agent: &Path) -> anyhow::Result<String> {
+    let file = PROFILES.get_file(format!("editors/{editor}.txt")).and_then(|file| file.contents_utf8());
+    let agent = agent.display().to_string();
+    let entry = json!({ "command": agent, "args": [], "env": {} });
+    let values = BTreeMap::from([("agent".to_owned(), agent), ("agent_json".to_owned(), entry.to_string())]);
+    Ok(places::fill(file.context("the built-in settings of the editor are missing")?, &values))
+}
+
+fn names() -> Vec<&'static str> {
+    let folder = PROFILES.get_dir("editors");
+    let files = folder.into_iter().flat_map(|folder| folder.files());
+    let mut names: Vec<_> = files.filter_map(|file| file.path().file_stem()?.to_str()).collect();
+    // The one for every other editor comes last.
+    names.sort_by_key(|name| (*name == "other", *name));
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_editor_is_told_the_path_of_the_agent() {
+        assert_eq!(names(), ["avante", "codecompanion", "jetbrains", "zed", "other"]);
+        for name in names() {
+            let text = settings(name, Path::new("/data/agent")).expect("the settings are built in");
+            assert!(text.contains("\"/data/agent\"") && !text.contains("{agent"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The person at the terminal: what they are told stands on standard error, and what they type comes on standard input.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use super::output::say;
+use crate::run::{Key, Person};
+
+/// What the keys do.
+pub(super) const KEYS: &str =
+    "Enter shows again what to do; s + Enter skips the case, r + Enter repeats it, q + Enter ends the run.";
+
+/// How long a person has for each thing.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// The person at the terminal, who is told what the keys do; nobody, if standard input is no terminal.
+pub(super) fn at_a_terminal(patience: Option<Duration>) -> Option<Person> {
+    if !std::io::stdin().is_terminal() {
+        return None;
+    }
+    say(&format!("You are asked to do something now and then. {KEYS}"));
+    Some(at_standard_input(patience.unwrap_or(PATIENCE)))
+}
+
+/// Whoever types on standard input.
+pub(super) fn at_standard_input(patience: Duration) -> Person {
+    let (person, keys) = Person::new(patience, say);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lines().map_while(Result::ok) {
+            match key(&line) {
+                Some(key) => keys.press(key),
+                None => say(KEYS),
+            }
+        }
+    });
+    person
+}
+
+fn key(line: &str) -> Option<Key> {
+    match line.trim() {
+        "" => Some(Key::Again),
+        "s" => Some(Key::Skip),
+        "r" => Some(Key::Repeat),
+        "q" => Some(Key::Quit),
+        _ => None,
+    }
+}
