@@ -35,10 +35,10 @@ const CASES: [&str; 17] = [
     "agent/terminal/run",
     "agent/tool/failure",
     "client/init/handshake",
-    "client/jsonrpc/full-duplex-command",
+    "client/fs/read-line-and-limit",
     "client/permission/rejected",
     "client/session/second-session",
-    "client/transport/file-beyond-ascii",
+    "client/terminal/truncated-above",
 ];
 
 /// The cases whose transcripts begin with what the subject says at every beginning, as it is.
