@@ -1,77 +1,116 @@
 //! What a conversation and a report look like, as snapshots: the normalised transcripts of representative cases on the
-//! reference agent, and both reports of a small run with a failure in it.
+//! reference peers, and the reports of small runs with a failure in them.
 //!
 //! The cases are those whose messages come in one order, see `acp_conformance::trace::normalised`: no two requests of
-//! one side run at once, and everything that the agent says is waited for.
+//! one side run at once, and everything that the subject says is waited for.
+
+mod reference;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use acp_conformance::case::{Case, Vocabulary, embedded};
+use acp_conformance::peer::relay;
 use acp_conformance::report::model::{FindingReport, RunReport};
 use acp_conformance::report::{Collector, SuiteEvent, TextReport};
 use acp_conformance::requirement::Party;
-use acp_conformance::run::{Subject, run_case};
+use acp_conformance::run::run_case;
 use acp_conformance::trace::{Redactor, Trace, normalised};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// The cases whose transcripts are kept, one or two an area.
-const CASES: [&str; 12] = [
-    "cancel/while-asking",
-    "cancelreq/unknown-id",
-    "config/set",
-    "fs/read",
-    "fs/read-refused",
-    "init/handshake",
-    "list/all",
-    "load/replay",
-    "modes/set",
-    "permission/rejected-write",
-    "terminal/run",
-    "tool/failure",
+const CASES: [&str; 17] = [
+    "agent/cancel/while-asking",
+    "agent/cancelreq/unknown-id",
+    "agent/config/set",
+    "agent/fs/read",
+    "agent/fs/read-refused",
+    "agent/init/handshake",
+    "agent/list/all",
+    "agent/load/replay",
+    "agent/modes/set",
+    "agent/permission/rejected-write",
+    "agent/terminal/run",
+    "agent/tool/failure",
+    "client/init/handshake",
+    "client/fs/read-line-and-limit",
+    "client/permission/rejected",
+    "client/session/second-session",
+    "client/terminal/truncated-above",
 ];
 
-/// The cases whose transcripts begin with the answers to initialize and session/new as they are.
-const WHOLE: [&str; 2] = ["init/handshake", "modes/set"];
+/// The cases whose transcripts begin with what the subject says at every beginning, as it is.
+const WHOLE: [&str; 3] = ["agent/init/handshake", "agent/modes/set", "client/init/handshake"];
 
-/// The run whose reports are kept: these cases, with an agent that has this fault.
-const REPORTED: (&str, [&str; 2]) = ("cancel-as-end-turn", ["cancel/while-asking", "init/handshake"]);
+/// A run whose report is kept: these cases, with a subject that has this fault.
+struct Run {
+    party: Party,
+    fault: &'static str,
+    cases: [&'static str; 2],
+}
+
+const OF_AN_AGENT: Run = Run {
+    party: Party::Agent,
+    fault: "cancel-as-end-turn",
+    cases: ["agent/cancel/while-asking", "agent/init/handshake"],
+};
+
+const OF_A_CLIENT: Run = Run {
+    party: Party::Client,
+    fault: "permission-unoffered",
+    cases: ["client/init/handshake", "client/permission/rejected"],
+};
+
+/// The reports that are kept.
+const REPORTS: [(&str, Run, Render); 3] =
+    [("text", OF_AN_AGENT, text), ("json", OF_AN_AGENT, json), ("client", OF_A_CLIENT, text)];
 
 type Render = fn(&RunReport) -> Result<String, Failed>;
 
 fn main() -> ExitCode {
+    // The reference client starts this program in place of its agent.
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
     let transcripts = CASES.map(|id| Trial::test(id, move || transcript(id)).with_kind("transcript"));
-    let reports = [("text", text as Render), ("json", json)]
-        .map(|(name, render)| Trial::test(name, move || report(name, render)).with_kind("report"));
+    let reports =
+        REPORTS.map(|(name, run, render)| Trial::test(name, move || report(name, &run, render)).with_kind("report"));
     let orphans = Trial::test("every-snapshot-is-wanted", no_orphans).with_kind("snapshots");
     libtest_mimic::run(&Arguments::from_args(), transcripts.into_iter().chain(reports).chain([orphans]).collect())
         .exit_code()
 }
 
 fn transcript(id: &str) -> Result<(), Failed> {
-    let text = normalised(&play(id, &[])?.events);
-    let text = if WHOLE.contains(&id) { text } else { text.lines().map(brief).collect::<Vec<_>>().join("\n") };
-    kept("transcripts", id, &format!("cases/v1/agent/{id}.yaml"), &text);
+    let trace = play(id, &[])?;
+    let party = trace.header.subject.unwrap_or(Party::Agent);
+    let text = normalised(party, &trace.events);
+    let shown = |line| if WHOLE.contains(&id) { line } else { brief(party, line) };
+    let text = text.lines().map(shown).collect::<Vec<_>>().join("\n");
+    kept("transcripts", id, &format!("cases/v1/{id}.yaml"), &text);
     Ok(())
 }
 
-/// Leaves out what the agent says at every beginning, so that a change of it changes few snapshots.
-fn brief(line: &str) -> &str {
-    let beginnings = ["← <client-request-1> result ", "← <client-request-2> result "];
-    beginnings.into_iter().find(|beginning| line.starts_with(beginning)).map_or(line, |beginning| beginning.trim_end())
+/// Leaves out what the subject says at every beginning, so that a change of it changes few snapshots.
+fn brief(party: Party, line: &str) -> &str {
+    let beginnings: &[&str] = match party {
+        Party::Agent => &["← <client-request-1> result ", "← <client-request-2> result "],
+        Party::Client => &["→ <client-request-1> initialize "],
+    };
+    let found = beginnings.iter().find(|beginning| line.starts_with(**beginning));
+    found.map_or(line, |beginning| beginning.trim_end())
 }
 
-fn report(name: &str, render: Render) -> Result<(), Failed> {
-    let (fault, ids) = REPORTED;
-    let mut collector = Collector::new(Party::Agent, agent(&["--fault", fault]));
+fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
+    let options = ["--fault", run.fault].map(str::to_owned);
+    let mut collector = Collector::new(run.party, reference::subject(run.party, &options).command);
     let mut redactor = Redactor::new();
-    redactor.path(env!("CARGO_BIN_EXE_acp-reference-agent"), "acp-reference-agent");
+    redactor.path(reference::AGENT, "acp-reference-agent");
+    redactor.path(reference::CLIENT, "acp-reference-client");
     let mut wanted = Vec::new();
-    for id in ids {
-        let trace = play(id, &["--fault", fault])?;
+    for id in run.cases {
+        let trace = play(id, &options)?;
         redactor.learn(&trace.events);
         wanted.extend(trace.header.requirements.clone());
         collector.add(&trace, Duration::ZERO, Some(format!("traces/{}.jsonl", id.replace('/', "-"))));
@@ -116,42 +155,34 @@ fn json(report: &RunReport) -> Result<String, Failed> {
     Ok(serde_json::to_string_pretty(report)?)
 }
 
-/// Plays a case with the reference agent.
-fn play(id: &str, options: &[&str]) -> Result<Trace, Failed> {
+/// Plays a case with the reference peer.
+fn play(id: &str, options: &[String]) -> Result<Trace, Failed> {
     let (cases, _) = embedded(&Vocabulary::v1());
-    let id = format!("v1/agent/{id}");
+    let id = format!("v1/{id}");
     let case: &Case = cases.iter().find(|case| case.id == id).ok_or_else(|| format!("there is no case {id}"))?;
-    Ok(run_case(case, &Subject::agent(agent(options), std::env::current_dir()?)))
-}
-
-fn agent(options: &[&str]) -> Vec<String> {
-    let program = env!("CARGO_BIN_EXE_acp-reference-agent");
-    std::iter::once(program).chain(options.iter().copied()).map(str::to_owned).collect()
+    Ok(run_case(case, &reference::subject(case.subject, options)))
 }
 
 /// Compares a text with its snapshot. The folders mirror those of the cases; the file that it was made from stands in it.
 fn kept(folder: &str, name: &str, input: &str, text: &str) {
     let (area, name) = name.rsplit_once('/').unwrap_or(("", name));
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(root().join("snapshots").join(folder).join(area));
+    settings.set_snapshot_path(reference::root().join("snapshots").join(folder).join(area));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    settings.set_input_file(root().join(input));
+    settings.set_input_file(reference::root().join(input));
     settings.bind(|| insta::assert_snapshot!(name, text));
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root of the workspace")
 }
 
 fn no_orphans() -> Result<(), Failed> {
     let mut wanted: Vec<String> = CASES.iter().map(|id| format!("transcripts/{id}.snap")).collect();
-    wanted.extend(["reports/json.snap".to_owned(), "reports/text.snap".to_owned()]);
+    wanted.extend(REPORTS.map(|(name, ..)| format!("reports/{name}.snap")));
     let mut orphans = Vec::new();
-    let mut folders = vec![root().join("snapshots/transcripts"), root().join("snapshots/reports")];
+    let mut folders =
+        vec![reference::root().join("snapshots/transcripts"), reference::root().join("snapshots/reports")];
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder)?.flatten().map(|entry| entry.path()) {
-            let name = path.strip_prefix(root().join("snapshots"))?.display().to_string();
+            let name = path.strip_prefix(reference::root().join("snapshots"))?.display().to_string();
             if path.is_dir() {
                 folders.push(path);
             } else if name.ends_with(".snap") && !wanted.contains(&name) {
