@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent_client_protocol::{
     schema::ProtocolVersion,
     v1::schema::{
-        AgentCapabilities, AuthenticateRequest, BooleanConfigOptionCapabilities, ClientCapabilities,
+        AgentCapabilities, AuthCapabilities, AuthenticateRequest, BooleanConfigOptionCapabilities, ClientCapabilities,
         ClientSessionCapabilities, ElicitationCapabilities, ElicitationFormCapabilities, ElicitationUrlCapabilities,
         FileSystemCapabilities, Implementation, InitializeRequest, LogoutRequest, Meta,
         SessionConfigOptionsCapabilities,
@@ -124,10 +124,12 @@ fn capabilities(options: &Options) -> ClientCapabilities {
     let url = with(Feature::ElicitationUrl).then(ElicitationUrlCapabilities::new);
     let elicits = form.is_some() || url.is_some();
     let elicitation = ElicitationCapabilities::new().form(form).url(url);
+    let auth = AuthCapabilities::new().terminal(options.commits(Fault::AuthenticateTerminal));
     let meta: Meta = [("acp-reference".to_owned(), json!(true))].into_iter().collect();
     ClientCapabilities::new()
         .fs(fs)
         .terminal(with(Feature::Terminal))
+        .auth(auth)
         .session(with(Feature::ConfigBoolean).then_some(session))
         .elicitation(elicits.then_some(elicitation))
         .meta(meta)

@@ -6,7 +6,7 @@
 faults! {
     /// One deliberate violation, named after what the client does wrong.
     Batch "batch" "Collects answers while requests are open, and sends several as one JSON array."
-    BlockBuffered "block-buffered" "Keeps answers back until it has something to ask itself."
+    BlockBuffered "block-buffered" "Keeps answers back until it has something to ask itself or ends."
     ReadChunkPerMessage "read-chunk-per-message" "Takes what one read() returned for one message."
     SplitDecoding "split-decoding" "Decodes what each read() returned as UTF-8 on its own."
     Splitlines "splitlines" "Ends a line also at U+2028, U+2029, U+0085, VT and FF."
@@ -48,7 +48,7 @@ faults! {
     PartialCapabilitiesRejected "partial-capabilities-rejected" "Ends if the agent takes images but no audio, or the other way round."
     AdvertiseUnserved "advertise-unserved" "Advertises files, terminals and elicitation, and serves none of them."
     ServeUnadvertised "serve-unadvertised" "Serves files, terminals and elicitation also if they are left out."
-    AuthenticateTerminal "authenticate-terminal" "Passes a terminal login method to authenticate."
+    AuthenticateTerminal "authenticate-terminal" "Advertises terminal logins and passes them to authenticate."
     AuthenticateUnlisted "authenticate-unlisted" "Authenticates with methods that the agent did not advertise."
     UntypedMethodIgnored "untyped-method-ignored" "Does not use a login method without a type."
     LogoutUngated "logout-ungated" "Calls logout at the end of each run, advertised or not."
@@ -83,6 +83,7 @@ faults! {
     NeverEmbeds "never-embeds" "Links files although embedding them is advertised."
     CommandNameDropped "command-name-dropped" "Sends the input of a slash command without its name."
     StuckOnStopReason "stuck-on-stop-reason" "Takes a turn for running on unless it ends with `end_turn`."
+    DieOnStopReason "die-on-stop-reason" "Ends when a turn ends with anything but `end_turn` and `cancelled`."
     CancelledIsFailure "cancelled-is-failure" "Ends with a failure when a turn ends with `cancelled`."
     DeafAfterCancel "deaf-after-cancel" "Reads nothing but responses between session/cancel and the end of the turn."
 

@@ -69,6 +69,9 @@ fn end(client: &Client, session: &Session, answer: Result<Value, Error>) {
             if client.commits(Fault::StuckOnStopReason) && reason != "end_turn" {
                 return;
             }
+            if client.commits(Fault::DieOnStopReason) && !matches!(reason, "end_turn" | "cancelled") {
+                return client.die("the turn ended early");
+            }
             if client.commits(Fault::CancelledIsFailure) && reason == "cancelled" {
                 return client.die("the turn was cancelled");
             }

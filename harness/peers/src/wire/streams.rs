@@ -30,6 +30,11 @@ pub(crate) trait Gate: Send + 'static {
 
     /// Looks at a line that the SDK writes, and returns what is to be written.
     fn outgoing(&mut self, line: Vec<u8>) -> Vec<u8>;
+
+    /// Returns what is still to be written when the SDK writes nothing more.
+    fn kept_back(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
 }
 
 /// A way to put lines on the output past the SDK, to wait for the last of them, and to close it.
@@ -162,7 +167,7 @@ fn lock<G>(gate: &Mutex<G>) -> MutexGuard<'_, G> {
 }
 
 /// Collects what the SDK writes into lines.
-struct Outbox<G> {
+struct Outbox<G: Gate> {
     wire: Wire,
     gate: Option<Arc<Mutex<G>>>,
     lines: Lines,
@@ -188,5 +193,13 @@ impl<G: Gate> AsyncWrite for Outbox<G> {
 
     fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+impl<G: Gate> Drop for Outbox<G> {
+    fn drop(&mut self) {
+        let kept_back = self.gate.as_ref().map(|gate| lock(gate).kept_back()).unwrap_or_default();
+        // The writer is gone only when the output is closed; nobody could read the lines then.
+        let _ = self.wire.out.send(Line::Text(kept_back));
     }
 }

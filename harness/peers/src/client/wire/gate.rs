@@ -150,6 +150,10 @@ impl wire::Gate for Gate {
         self.admit_held(held);
         bytes
     }
+
+    fn kept_back(&mut self) -> Vec<u8> {
+        self.mangler.kept_back()
+    }
 }
 
 fn text(message: &Map<String, Value>) -> Vec<u8> {

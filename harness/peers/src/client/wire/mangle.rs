@@ -116,9 +116,14 @@ impl Mangler {
             let first = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
             return [line(&first), line(&message)].concat();
         }
-        let mut bytes: Vec<u8> = std::mem::take(&mut self.answers).iter().flat_map(line).collect();
+        let mut bytes = self.kept_back();
         bytes.extend(line(&message));
         bytes
+    }
+
+    /// Returns the answers that were kept back.
+    pub(super) fn kept_back(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.answers).iter().flat_map(line).collect()
     }
 
     fn batch(&mut self) -> Vec<u8> {
