@@ -9,8 +9,8 @@ use agent_client_protocol::{
         schema::{
             CreateElicitationRequest, CreateElicitationResponse, ElicitationAcceptAction, ElicitationAction,
             ElicitationContentValue, ElicitationMode, ElicitationPropertySchema, ElicitationSchema, ElicitationScope,
-            IntegerPropertySchema, MultiSelectItems, MultiSelectPropertySchema, NumberPropertySchema, StringFormat,
-            StringPropertySchema,
+            IntegerPropertySchema, MultiSelectItems, MultiSelectPropertySchema, NumberPropertySchema,
+            OtherElicitationMode, StringFormat, StringPropertySchema,
         },
     },
 };
@@ -73,16 +73,24 @@ fn accept(client: &Client, mode: &ElicitationMode) -> ElicitationAction {
         }
         return ElicitationAction::Accept(ElicitationAcceptAction::new());
     }
-    let ElicitationMode::Form(form) = mode else {
-        return ElicitationAction::Accept(ElicitationAcceptAction::new().content(BTreeMap::new()));
+    let content = match mode {
+        _ if client.commits(Fault::FormEmpty) => Some(BTreeMap::new()),
+        ElicitationMode::Form(form) => fill_in(&form.requested_schema),
+        // Only a fault comes here; it takes what looks like a form for one.
+        ElicitationMode::Other(other) => fill_in(&form_in(other)),
+        _ => None,
     };
-    let content =
-        if client.commits(Fault::FormEmpty) { Some(BTreeMap::new()) } else { fill_in(&form.requested_schema) };
     match content {
         Some(content) => ElicitationAction::Accept(ElicitationAcceptAction::new().content(content)),
         // The user cannot say what the form wants.
         None => ElicitationAction::Decline,
     }
+}
+
+/// Returns the form that a request of an unknown mode brings along, or one without fields.
+fn form_in(other: &OtherElicitationMode) -> ElicitationSchema {
+    let schema = other.fields.get("requestedSchema").cloned();
+    schema.and_then(|schema| serde_json::from_value(schema).ok()).unwrap_or_default()
 }
 
 /// Fills in what is required and what has a default; `None` if a required field is beyond this user.

@@ -29,7 +29,7 @@ faults! {
 
     DieOnUnknownNotification "die-on-unknown-notification" "Ends at a notification whose method it does not know."
     DieOnUnknownUpdate "die-on-unknown-update" "Ends at a session update of a kind that it does not know."
-    DieOnIdleUpdate "die-on-idle-update" "Ends at a usage, mode, config, info or commands update outside of a turn."
+    DieOnIdleUpdate "die-on-idle-update" "Ends at a usage, mode, config, info or commands update outside of a turn of its session."
     DieOnReplay "die-on-replay" "Ends at a message, tool call or plan outside of a turn, so also in a replay."
     DieOnMissingMessageId "die-on-missing-message-id" "Ends at a message chunk without a messageId."
     DieOnSparseToolCall "die-on-sparse-tool-call" "Ends at a tool call without kind or status."
@@ -84,7 +84,7 @@ faults! {
     CommandNameDropped "command-name-dropped" "Sends the input of a slash command without its name."
     StuckOnStopReason "stuck-on-stop-reason" "Takes a turn for running on unless it ends with `end_turn`."
     DieOnStopReason "die-on-stop-reason" "Ends when a turn ends with anything but `end_turn` and `cancelled`."
-    CancelledIsFailure "cancelled-is-failure" "Ends with a failure when a turn ends with `cancelled`."
+    CancelledIsFailure "cancelled-is-failure" "Ends when a turn ends with `cancelled`."
     DeafAfterCancel "deaf-after-cancel" "Reads nothing but responses between session/cancel and the end of the turn."
 
     PermissionMissing "permission-missing" "Answers permission requests with -32601."

@@ -61,7 +61,11 @@ fn no_response(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate) {
         let Some((cancel, &verdict)) = open.cancel_requested.zip(talk.timed_out.get(&open.n)) else { continue };
         let message = format!("{} was cancelled with $/cancel_request and had no answer", open.method);
-        if !waits_for_others(&open.method) && talk.fence.is_some_and(|fence| fence > cancel) {
+        // Once its turn was cancelled, a question waits for no user.
+        let stopped = open.turn_cancelled.filter(|_| open.method == "session/request_permission");
+        let since = stopped.map_or(cancel, |stopped| stopped.max(cancel));
+        let waits = waits_for_others(&open.method) && stopped.is_none();
+        if !waits && talk.fence.is_some_and(|fence| fence > since) {
             ruling.fail(message, &[open.n, cancel, verdict]);
         } else {
             ruling.inconclusive(message, &[open.n, cancel, verdict]);

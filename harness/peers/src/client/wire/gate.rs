@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     envelope::{self, Kind, kind},
-    ids::Ids,
+    ids::{Asked, Ids},
     mangle::{Fate, Mangler},
 };
 use crate::{
@@ -111,7 +111,8 @@ impl Gate {
         match (method, message.get("id").cloned()) {
             (Some(method), Some(id)) => {
                 let constant = self.mangler.commits(Fault::ConstantRequestId);
-                message["id"] = self.ids.ask(id, &method, constant).into();
+                let asked = Asked { id, method, session: message["params"]["sessionId"].clone() };
+                message["id"] = self.ids.ask(asked, constant).into();
             }
             (Some(method), None) if method == "$/cancel_request" => {
                 if let Some(number) = self.ids.number(&message["params"]["requestId"]) {

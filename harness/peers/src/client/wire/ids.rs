@@ -12,6 +12,8 @@ pub(super) struct Asked {
     /// The id that the SDK knows.
     pub id: Value,
     pub method: String,
+    /// The session that it names.
+    pub session: Value,
 }
 
 /// The client's open requests.
@@ -26,11 +28,11 @@ pub(super) struct Ids {
 
 impl Ids {
     /// Gives a request its number.
-    pub(super) fn ask(&mut self, id: Value, method: &str, constant: bool) -> i64 {
+    pub(super) fn ask(&mut self, asked: Asked, constant: bool) -> i64 {
         let number = if constant { 1 } else { self.n_asked };
         self.n_asked += 1;
-        self.numbers.insert(id.to_string(), number);
-        self.open.insert(number, Asked { id, method: method.to_owned() });
+        self.numbers.insert(asked.id.to_string(), number);
+        self.open.insert(number, asked);
         self.order.push_back(number);
         number
     }
@@ -48,6 +50,11 @@ impl Ids {
     /// Tells whether a request with this method is open.
     pub(super) fn is_open(&self, method: &str) -> bool {
         self.open.values().any(|asked| asked.method == method)
+    }
+
+    /// Tells whether a turn of a session runs.
+    pub(super) fn is_prompted(&self, session: &Value) -> bool {
+        self.open.values().any(|asked| asked.method == "session/prompt" && asked.session == *session)
     }
 
     /// Closes the open request that an id on the wire names.

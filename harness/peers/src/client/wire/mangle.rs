@@ -173,7 +173,7 @@ impl Mangler {
         if self.is_deaf {
             return Fate::Dropped;
         }
-        if picky::is_deadly(&self.faults, method, params, !ids.is_open("session/prompt")) {
+        if picky::is_deadly(&self.faults, method, params, !ids.is_prompted(&params["sessionId"])) {
             return Fate::Deadly;
         }
         if is_cancel && self.commits(Fault::CancelRequestAnswered) {
@@ -198,6 +198,9 @@ impl Mangler {
         }
         let method = ids.open(id).map_or("", |asked| asked.method.as_str());
         let result = message.get("result").unwrap_or(&Value::Null);
+        if self.commits(Fault::CancelledIsFailure) && result["stopReason"] == "cancelled" {
+            return Fate::Deadly;
+        }
         if let Some(reason) = picky::objection_to_result(&self.faults, method, result) {
             message.remove("result");
             message.insert("error".to_owned(), json!({"code": -32603, "message": reason}));
