@@ -250,13 +250,13 @@ fn asked_by_a_profile() -> Result<(), Failed> {
     let client = env!("CARGO_BIN_EXE_acp-reference-client");
     let command = ["sh", "-c", wait, "{cwd}/go", client, "--prompt", "Hi.", "--cwd", "{cwd}", "--", "{agent}"];
     let mut subject = Subject::client(command.map(str::to_owned).to_vec(), std::env::temp_dir());
-    subject.controls.acts.insert("prompt".to_owned(), Means::Person("Make the file {cwd}/go".to_owned()));
+    subject.controls.acts.insert("prompt".to_owned(), Means::Person("Write {text_json} into {cwd}/go".to_owned()));
     let handshake = case(HANDSHAKE.0, HANDSHAKE.1);
     let (_, unasked, reason) = verdict(&run_case(&handshake, &subject));
     equal(&(unasked, reason.as_deref()), &(Verdict::Inconclusive, Some("nobody is there to do it")), &[])?;
 
     let (person, _keys) = Person::new(PATIENCE, |text| {
-        if let Some(file) = text.strip_prefix("  Make the file ") {
+        if let Some((_, file)) = text.split_once(" into ") {
             std::fs::write(file, "").expect("the folder of the case is there");
         }
     });

@@ -35,8 +35,11 @@ const ACTS: [(&str, &str); 18] = [
     ("quit", "Quit the editor. Start it again for the next case."),
 ];
 
-/// A prompt with something attached.
-const ATTACHED: &str = "Attach to your message {attach_name}, and send:  {text}";
+/// How an act is done with an argument that may be left out.
+const WITH: [(&str, &str, &str); 2] = [
+    ("prompt", "attach", "Attach to your message {attach_name}, and send:  {text}"),
+    ("list", "dir", "Look at the history of threads in the folder {dir}, down to its end."),
+];
 
 /// What can be attached, in words.
 const ATTACHMENTS: [(&str, &str); 4] =
@@ -45,11 +48,9 @@ const ATTACHMENTS: [(&str, &str); 4] =
 /// What tells a person to do the act.
 #[must_use]
 pub fn sentence(act: &Act) -> &'static str {
-    let attached = act.arguments.get("attach").and_then(|attach| attach.as_array()).is_some_and(|all| !all.is_empty());
-    if attached {
-        return ATTACHED;
-    }
-    ACTS.into_iter().find(|(name, _)| *name == act.name).map_or("", |(_, sentence)| sentence)
+    let with = WITH.into_iter().find(|(name, argument, _)| *name == act.name && act.arguments.contains_key(*argument));
+    let usual = || ACTS.into_iter().find(|(name, _)| *name == act.name).map(|(_, sentence)| sentence);
+    with.map(|(_, _, sentence)| sentence).or_else(usual).unwrap_or_default()
 }
 
 /// What tells a person how to answer requests for permission; allowing needs no words, since it is said once for all cases.
@@ -74,13 +75,21 @@ mod tests {
     use crate::profile::places;
 
     #[test]
-    fn every_act_has_a_sentence_with_places_of_its_own() {
-        for (name, _) in crate::case::ACTS {
-            let act = Act { name: name.to_owned(), arguments: serde_json::Map::new() };
-            let sentence = sentence(&act);
-            assert!(!sentence.is_empty(), "{name}");
-            let known = places::of_an_act(name);
-            assert!(places::words(sentence).all(|word| known.iter().any(|known| known == word)), "{sentence}");
+    fn every_act_has_a_sentence_with_all_of_its_arguments() {
+        for (name, arguments) in crate::case::ACTS {
+            let given = |argument: &&str| (argument.trim_start_matches('?').to_owned(), serde_json::Value::Null);
+            let needed = arguments.iter().filter(|argument| !argument.starts_with('?'));
+            for arguments in [arguments.iter().map(given).collect(), needed.map(given).collect()] {
+                let act = Act { name: name.to_owned(), arguments };
+                let sentence = sentence(&act);
+                let known = places::of_an_act(name);
+                assert!(!sentence.is_empty(), "{name}");
+                assert!(places::words(sentence).all(|word| known.iter().any(|known| known == word)), "{sentence}");
+                for argument in act.arguments.keys() {
+                    let told = places::words(sentence).any(|word| word.trim_end_matches("_name") == argument);
+                    assert!(told, "{sentence}: nothing about {argument}");
+                }
+            }
         }
     }
 }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::interrupt::interrupted;
-use super::script::{Script, run_case};
+use super::play::run_case;
+use super::script::Script;
 use super::subject::Subject;
 use crate::case::model::{Action, Body, Case, FixedAnswer};
 use crate::profile::{person, places};

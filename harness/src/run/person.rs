@@ -80,7 +80,8 @@ impl Person {
 
     /// Says what to do; that is said again on demand, together with everything since the client last did something.
     pub(super) fn instruct(&self, text: &str) {
-        let text = format!("  {text}");
+        // A prompt may have several lines.
+        let text = format!("  {}", text.replace('\n', "\n    "));
         self.tell(&text);
         let mut now = self.now();
         if std::mem::take(&mut now.past) {

@@ -1,221 +1,19 @@
-//! Plays one case: walks the transcript, sends the tester's lines, waits for the subject's, and notes how each step went.
+//! Walks the transcript of a case: sends the tester's lines, waits for the subject's, and notes how each step went.
 
 use std::collections::BTreeMap;
-use std::io;
-
-use serde_json::Value;
 
 use super::act::{self, Hook};
 use super::driver::Driver;
 use super::expect;
-use super::interrupt::interruption;
 use super::limits::Limits;
 use super::look;
-use super::person::Key;
-use super::record::Recorder;
-use super::sandbox::Sandbox;
 use super::subject::{Places, Subject};
-use super::tester::{Policy, Services};
 use super::wait;
-use crate::case::model::{Action, Case, PermissionPolicy, Presence, Step, TesterSetup};
+use crate::case::model::{Action, Case, Presence, Step};
 use crate::case::template::Bindings;
-use crate::peer::link::Link;
-use crate::peer::process::{Launch, reap_marked};
-use crate::peer::relay::Relays;
-use crate::protocol::Edition;
+use crate::peer::process::Launch;
 use crate::requirement::Party;
-use crate::trace::{Event, FORMAT, Header, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
-
-/// Runs one case against a fresh process of the subject, and returns everything that was observed.
-///
-/// It ends in bounded time whatever the subject does, and leaves no process and no file behind. A person who operates the
-/// subject may have it begin again.
-///
-/// # Panics
-///
-/// Only if the operating system refuses an event loop.
-#[must_use]
-pub fn run_case(case: &Case, subject: &Subject) -> Trace {
-    let events = loop {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
-        let played = runtime.block_on(play(case, subject));
-        // Tasks that still hold a pipe of a process that left its group must not keep the program waiting.
-        runtime.shutdown_background();
-        if let Played::Whole(events) = played {
-            break events;
-        }
-    };
-    let header = Header {
-        format: FORMAT.to_owned(),
-        suite: env!("CARGO_PKG_VERSION").to_owned(),
-        edition: Edition::v1().name.to_owned(),
-        case: Some(case.id.clone()),
-        subject: Some(case.subject),
-        command: subject.command.clone(),
-        requirements: case.requirements.clone(),
-    };
-    Trace { header, events }
-}
-
-/// How the play of a case ended.
-enum Played {
-    /// With everything that was observed.
-    Whole(Vec<Event>),
-    /// The person wants it again from the start.
-    Again,
-}
-
-/// What ends a transcript.
-enum Ending {
-    Over,
-    Interrupted,
-    /// The person wants something else.
-    Key(Key),
-}
-
-async fn play(case: &Case, subject: &Subject) -> Played {
-    let mut recorder = Recorder::start();
-    let (sandbox, places) = match furnished(case, subject) {
-        Ok(furnished) => furnished,
-        Err(error) => {
-            recorder.record(What::Step(own_fault(format!("the folders of the case could not be made: {error}"))));
-            return Played::Whole(recorder.finish());
-        }
-    };
-    let bindings = bindings(case, subject, &sandbox);
-    let launch = match subject.launch(case, &sandbox, &places, &bindings) {
-        Ok(launch) => launch,
-        Err(why) => {
-            recorder.record(What::Step(cannot_act(why)));
-            return Played::Whole(recorder.finish());
-        }
-    };
-    let setup = case.tester.filled(&bindings);
-    let mut driver = match open(&setup, subject, &sandbox, &launch, recorder) {
-        Ok(driver) => driver,
-        Err(recorder) => return Played::Whole(recorder.finish()),
-    };
-    let mut limits = subject.limits.with(&case.limits);
-    if let Some(planted) = &subject.fault {
-        driver.plant(planted);
-        limits = limits.with(&planted.fault.limits);
-    }
-    let mut script = Script {
-        case,
-        subject,
-        places,
-        launch,
-        hooks: Vec::new(),
-        limits,
-        driver,
-        bindings,
-        connection: 0,
-        callers: BTreeMap::new(),
-        at: 0,
-        cursor: 0,
-        met: vec![false; case.needs.len()],
-        input_closed: false,
-        missed: None,
-        told: false,
-    };
-    if let Some(person) = &subject.person {
-        person.begin().await;
-    }
-    let ending = tokio::select! {
-        biased;
-        () = interruption() => Ending::Interrupted,
-        key = decision(subject) => Ending::Key(key),
-        () = script.transcript() => Ending::Over,
-    };
-    let Script { mut driver, input_closed, .. } = script;
-    let why = match ending {
-        Ending::Over | Ending::Key(Key::Repeat | Key::Again) => None,
-        Ending::Interrupted => Some(own_fault("the run was interrupted".to_owned())),
-        Ending::Key(Key::Skip) => Some(cannot_act("skipped by the person".to_owned())),
-        Ending::Key(Key::Quit) => Some(cannot_act("the person ended the run".to_owned())),
-    };
-    if let Some(why) = why {
-        driver.recorder.record(What::Step(why));
-    }
-    driver.answer_what_is_open();
-    driver.shut_down(limits.exit, input_closed).await;
-    reap_marked(&sandbox.marker());
-    if matches!(ending, Ending::Key(Key::Repeat)) { Played::Again } else { Played::Whole(driver.recorder.finish()) }
-}
-
-/// Waits until the person wants something else than to go on, if there is one.
-async fn decision(subject: &Subject) -> Key {
-    match &subject.person {
-        Some(person) => person.decision().await,
-        None => std::future::pending().await,
-    }
-}
-
-fn furnished(case: &Case, subject: &Subject) -> io::Result<(Sandbox, Places)> {
-    let sandbox = subject.desk.as_ref().map_or_else(Sandbox::make, |desk| desk.sandbox())?;
-    Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))?;
-    let places = subject.places(case, &sandbox);
-    subject.furnish(&sandbox, &places)?;
-    Ok((sandbox, places))
-}
-
-fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
-    let paths = (sandbox.workspace().display().to_string(), sandbox.home().display().to_string());
-    let mut bindings = Bindings::for_case(case, &paths.0, &paths.1);
-    let start = subject.cwd.canonicalize().unwrap_or_else(|_| subject.cwd.clone());
-    bindings.set("start", Value::from(start.display().to_string()));
-    bindings
-}
-
-/// Starts the subject; gives the recorder back, with the reason in it, when that is not possible.
-fn open(
-    setup: &TesterSetup,
-    subject: &Subject,
-    sandbox: &Sandbox,
-    launch: &Launch,
-    mut recorder: Recorder,
-) -> Result<Driver, Recorder> {
-    let link = match subject.party {
-        Party::Agent => Link::to_agent(launch),
-        Party::Client => match relays(subject, sandbox) {
-            Ok(relays) if subject.desk.is_some() => Ok(Link::to_client_of_a_person(relays)),
-            Ok(relays) if subject.controls.terminal => Link::to_client_on_terminal(launch, relays),
-            Ok(relays) => Link::to_client(launch, relays),
-            Err(error) => {
-                recorder.record(What::Step(own_fault(format!("the agent's place could not be made: {error}"))));
-                return Err(recorder);
-            }
-        },
-    };
-    let link = match link {
-        Ok(link) => link,
-        Err(error) => {
-            recorder.record(What::Process(ProcessEvent::NotSpawned(error.to_string())));
-            return Err(recorder);
-        }
-    };
-    Ok(match subject.party {
-        Party::Agent => {
-            let policy = match setup.permission {
-                PermissionPolicy::Allow => Policy::Allow,
-                PermissionPolicy::Reject => Policy::Reject,
-                PermissionPolicy::Hold => Policy::Hold,
-                PermissionPolicy::Cancel => Policy::Cancel,
-            };
-            let services = Services::new(sandbox.workspace().to_owned(), &setup.capabilities, policy);
-            services.set_environment(subject.surroundings(sandbox));
-            Driver::of_agent(link, recorder, services, setup.clone())
-        }
-        Party::Client => Driver::of_client(link, recorder, setup.clone()),
-    })
-}
-
-fn relays(subject: &Subject, sandbox: &Sandbox) -> io::Result<Relays> {
-    match &subject.desk {
-        Some(desk) => desk.relays(),
-        None => Relays::open(sandbox.root(), &subject.agent_path(sandbox)),
-    }
-}
+use crate::trace::{Outcome, StepEvent, StepKind, What};
 
 /// Whether the transcript goes on behind a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -275,7 +73,7 @@ impl Report {
 }
 
 impl Script<'_> {
-    async fn transcript(&mut self) {
+    pub(super) async fn transcript(&mut self) {
         let case = self.case;
         let mut whole = true;
         if let Err(why) = act::begin(self) {
@@ -411,11 +209,11 @@ impl Script<'_> {
 }
 
 /// Something that the harness could not do, for a reason of its own.
-fn own_fault(seen: String) -> StepEvent {
+pub(super) fn own_fault(seen: String) -> StepEvent {
     Report { seen, ..Report::new(StepKind::End, Outcome::HarnessError) }.event()
 }
 
 /// Something that nobody said how to do with this client.
-fn cannot_act(seen: String) -> StepEvent {
+pub(super) fn cannot_act(seen: String) -> StepEvent {
     Report { seen, ..Report::new(StepKind::Act, Outcome::Missed) }.event()
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::interrupt::interrupted;
-use super::script::run_case;
+use super::play::run_case;
 use super::subject::Subject;
 use crate::case::model::Case;
 use crate::trace::Trace;
