@@ -64,13 +64,14 @@ const SHORT: Limits = Limits { answer: Duration::from_secs(2), ..PATIENT };
 const TESTS_AT_ONCE: usize = 6;
 
 type Tested = Result<(), Failed>;
+type Test = fn() -> Tested;
 
 fn main() -> ExitCode {
     // The clients start this program in place of their agent.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
-    let tests: [(&str, fn() -> Tested); 12] = [
+    let tests: [(&str, Test); 12] = [
         ("one_that_does_not_start_its_agent", does_not_start_its_agent),
         ("one_that_ends_before_it_starts_its_agent", ends_before_it_starts_its_agent),
         ("one_that_starts_its_agent_twice", starts_its_agent_twice),
