@@ -301,7 +301,7 @@ impl Driver {
 
     fn printed(&mut self, what: What) {
         if !self.life.flooded {
-            self.recorder.record(what);
+            self.recorder.record_print(what);
         }
     }
 

@@ -10,6 +10,9 @@ use crate::trace::{Event, What};
 /// The most that one trace holds, so that a flood ends in bounded time and memory; a line of 64 MiB still fits.
 pub const MOST_BYTES: usize = 160 << 20;
 
+/// The most of it that is not said but printed; what comes later is left out, and ends nobody.
+const MOST_PRINTED: usize = 32 << 20;
+
 /// What an event counts for beside its bytes: short lines cost memory and judging as well.
 const EVENT_COST: usize = 1 << 10;
 
@@ -18,6 +21,7 @@ pub struct Recorder {
     started: Instant,
     events: Vec<Event>,
     bytes: usize,
+    printed: usize,
     /// The connection that is spoken of; see [`Event::connection`].
     pub connection: usize,
 }
@@ -26,7 +30,7 @@ impl Recorder {
     /// Starts the clock of the trace.
     #[must_use]
     pub fn start() -> Self {
-        Self { started: Instant::now(), events: Vec::new(), bytes: 0, connection: 0 }
+        Self { started: Instant::now(), events: Vec::new(), bytes: 0, printed: 0, connection: 0 }
     }
 
     /// Appends what has just been observed on a connection, and says at which position.
@@ -38,12 +42,22 @@ impl Recorder {
     /// Appends what has just been observed, and says at which position.
     pub fn record(&mut self, what: What) -> usize {
         let n = self.events.len();
-        if let What::Line { bytes, .. } | What::Stderr(bytes) | What::Stdout(bytes) = &what {
+        if let What::Line { bytes, .. } = &what {
             self.bytes += bytes.len() + EVENT_COST;
         }
         let us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.events.push(Event { n, us, connection: self.connection, what });
         n
+    }
+
+    /// Appends something that the subject printed beside the protocol, as long as there is room for it.
+    pub fn record_print(&mut self, what: What) {
+        if let What::Stderr(bytes) | What::Stdout(bytes) = &what
+            && self.printed <= MOST_PRINTED
+        {
+            self.printed += bytes.len() + EVENT_COST;
+            self.record(what);
+        }
     }
 
     /// Whether the trace holds as much as it may.

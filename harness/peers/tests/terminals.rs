@@ -1,0 +1,51 @@
+//! The commands that the tester runs for an agent: they see the HOME of the case, and none of them outlives it.
+
+#[path = "../../tests/left.rs"]
+mod left;
+mod reference;
+
+use std::path::Path;
+
+use acp_conformance::case::{Includes, Vocabulary, load_text};
+use acp_conformance::requirement::Party;
+use acp_conformance::run::run_case;
+use acp_conformance::trace::{Outcome, Trace, What};
+use acp_conformance::wire::{Content, read_line};
+
+/// A command that leaves a process behind, outside of its group.
+const CASE: &str = r#"
+title: A command tells HOME and leaves a process behind
+subject: agent
+requirements: [terminal.capability]
+transcript:
+  - include: session
+  - client: { id: turn, method: session/prompt, params: { sessionId: <session>, prompt: { intent: run-command, command: sh, args: ["-c", 'setsid sleep 300 & echo "HOME is $HOME."'] } } }
+  - agent: { id: turn, result: { stopReason: end_turn } }
+  - reply: { id: turn, contains: "HOME is <home>." }
+"#;
+
+#[test]
+fn a_command_sees_the_home_of_the_case_and_leaves_nothing_behind() {
+    let (case, problems) =
+        load_text("cases/v1/agent/terminal/daemon.yaml", CASE, &Vocabulary::v1(), &Includes::embedded());
+    let case = case.unwrap_or_else(|| panic!("{problems:?}"));
+    let trace = run_case(&case, &reference::subject(Party::Agent, &[]));
+    for event in &trace.events {
+        if let What::Step(step) = &event.what {
+            assert_eq!(step.outcome, Outcome::Done, "{}: expected {}, {}", step.text, step.expected, step.seen);
+        }
+    }
+    left::nothing(Path::new(&cwd(&trace)).parent().expect("the working directory is in a folder"));
+}
+
+/// The working directory of the first session.
+fn cwd(trace: &Trace) -> String {
+    let opened = trace.events.iter().find_map(|event| match &event.what {
+        What::Line { from: Party::Client, bytes, .. } => match read_line(bytes) {
+            Content::One { value, .. } => value.pointer("/params/cwd")?.as_str().map(str::to_owned),
+            _ => None,
+        },
+        _ => None,
+    });
+    opened.expect("a session is opened")
+}
