@@ -39,7 +39,9 @@ fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 fn twin_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let quick = |open: &&Exchange| !open.deliberate && !waits_for_others(&open.method);
-    for open in talk.open_of(moment.from.other()).filter(quick) {
+    // Whoever answers no request of this kind at all does not mistake the id.
+    let usual = |open: &&Exchange| talk.has_replied(moment.from, &open.method);
+    for open in talk.open_of(moment.from.other()).filter(quick).filter(usual) {
         let Some(&twin) = talk.course.twins.get(&open.n) else { continue };
         if talk.timed_out.contains_key(&open.n) && talk.fence.is_some_and(|fence| fence > open.n) {
             let message = format!(

@@ -183,6 +183,7 @@ impl Conversation {
         let latest = self.latest_answered.entry(exchange.from).or_default();
         *latest = exchange.n.max(*latest);
         self.told.settle(exchange.n, exchange.from);
+        self.replied.insert((from, super::kind_of(&exchange.method).to_owned()));
         if exchange.from == Party::Agent {
             self.note_service_answer(n, &exchange, outcome);
             if let Outcome::Result(_) = outcome {

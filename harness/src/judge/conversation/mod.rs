@@ -83,6 +83,8 @@ pub struct Conversation {
     pub listed: BTreeSet<String>,
     /// The working directories that listings gave for sessions, by id.
     pub listed_cwds: BTreeMap<String, String>,
+    /// The kinds of requests that each party has answered, in whatever way; see [`Self::has_replied`].
+    replied: BTreeSet<(Party, String)>,
     /// The methods that the client has served with a result.
     pub served: BTreeSet<String>,
     /// By sender: the event of its last request, in the order of sending, that was answered.
@@ -120,6 +122,7 @@ impl Conversation {
             listing: None,
             listed: BTreeSet::new(),
             listed_cwds: BTreeMap::new(),
+            replied: BTreeSet::new(),
             served: BTreeSet::new(),
             latest_answered: HashMap::new(),
         }
@@ -163,6 +166,12 @@ impl Conversation {
         self.edition.adapter.client_capability_of(method).is_some_and(|path| self.client_lacks(path))
     }
 
+    /// Whether the party has answered a request of this method, in whatever way; methods of nobody's count as one.
+    #[must_use]
+    pub fn has_replied(&self, party: Party, method: &str) -> bool {
+        self.replied.iter().any(|(who, known)| *who == party && known == kind_of(method))
+    }
+
     /// The open requests of one party, in the order in which they were sent.
     pub fn open_of(&self, sender: Party) -> impl Iterator<Item = &Exchange> {
         let mut open: Vec<&Exchange> = self.open.values().filter(|exchange| exchange.from == sender).collect();
@@ -192,4 +201,9 @@ impl Conversation {
     pub fn version(&self) -> Option<u64> {
         self.initialized.as_ref()?.1.get("protocolVersion")?.as_u64()
     }
+}
+
+/// What a request is, as far as it matters whether it is answered at all: its method, or that it is none of the protocol's.
+fn kind_of(method: &str) -> &str {
+    if method.starts_with('_') { "_" } else { method }
 }
