@@ -76,7 +76,9 @@ pub struct ClientArgs {
     /// for its terminal, `hook:COMMAND`, `signal:NAME` or `person:TEXT`
     #[arg(long = "act", value_name = "ACT=MEANS", value_parser = profile::parse_act)]
     pub acts: Vec<(String, Means)>,
-    /// Arguments that take the place of `{args}` (or stand at the end) when a case wants this setting; may be repeated
+    /// Arguments that take the place of `{args}` (or stand at the end) when a case wants this setting: `permission-allow`,
+    /// `permission-reject`, `permission-hold`, `mcp-servers` with `{mcp_servers}`, or `directories` with `{directories}`; may
+    /// be repeated
     #[arg(long = "setting", value_name = "SETTING=WORDS", value_parser = profile::parse_setting)]
     pub settings: Vec<(Setting, Vec<String>)>,
     /// The file name of what the client takes for its agent, for a client that starts a fixed command; see `{agent_dir}`

@@ -1,0 +1,74 @@
+//! The ways in which the user of a client acts on it, and in which a client finds its agent, each once with the reference
+//! client: keys on a terminal, another program, and a fixed name on PATH.
+
+use std::process::ExitCode;
+
+use acp_conformance::case::{self, Vocabulary};
+use acp_conformance::judge::{judge, judge_case};
+use acp_conformance::peer::relay;
+use acp_conformance::profile::{Controls, Means};
+use acp_conformance::protocol::Edition;
+use acp_conformance::requirement::Catalogue;
+use acp_conformance::run::{Subject, run_case};
+use acp_conformance::verdict::Verdict;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+#[expect(dead_code, reason = "the selftest and the snapshots want more of it")]
+mod reference;
+
+const HANDSHAKE: &str = "v1/client/init/handshake";
+const CANCEL: &str = "v1/client/cancel/notification";
+
+fn main() -> ExitCode {
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    let trials = vec![
+        Trial::test("keys-are-typed-on-a-terminal", typed),
+        Trial::test("a-hook-acts-from-outside", hooked),
+        Trial::test("an-agent-with-a-fixed-name-is-on-the-path", named),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn typed() -> Result<(), Failed> {
+    let mut client = client(&[reference::CLIENT, "--acts", "--cwd", "{cwd}", "--", "{agent}"]);
+    let prompt = Means::Keys("{\"act\":\"prompt\",\"text\":{text_json}}\n".to_owned());
+    client.controls.acts.insert("prompt".to_owned(), prompt);
+    client.controls.terminal = true;
+    passes(HANDSHAKE, &client)
+}
+
+/// The reference client takes SIGUSR1 for nothing, so the hook speaks to it through a pipe that is its standard input.
+fn hooked() -> Result<(), Failed> {
+    let script = r#"mkfifo "$1/acts"; exec "$0" --acts --cwd "$1" --prompt "$2" -- "$3" <> "$1/acts""#;
+    let mut client = client(&["sh", "-c", script, reference::CLIENT, "{cwd}", "{prompt}", "{agent}"]);
+    let hook = ["sh", "-c", r#"echo '{"act":"cancel"}' > "$0/acts""#, "{cwd}"].map(str::to_owned).to_vec();
+    client.controls.acts.insert("cancel".to_owned(), Means::Hook(hook));
+    passes(CANCEL, &client)
+}
+
+fn named() -> Result<(), Failed> {
+    let mut client = client(&[reference::CLIENT, "--cwd", "{cwd}", "--prompt", "{prompt}", "--", "some-agent"]);
+    client.controls = Controls { agent_name: Some("some-agent".to_owned()), ..client.controls };
+    let path = std::env::var("PATH").unwrap_or_default();
+    client.env.insert("PATH".to_owned(), format!("{{agent_dir}}:{path}"));
+    passes(HANDSHAKE, &client)
+}
+
+fn client(command: &[&str]) -> Subject {
+    let here = std::env::current_dir().expect("a current directory");
+    Subject::client(command.iter().map(|word| (*word).to_owned()).collect(), here)
+}
+
+fn passes(id: &str, client: &Subject) -> Result<(), Failed> {
+    client.check_client()?;
+    let (cases, _) = case::embedded(&Vocabulary::v1());
+    let case = cases.iter().find(|case| case.id == id).ok_or("the case is embedded")?;
+    let trace = run_case(case, client);
+    let verdict = judge_case(&trace, &judge(&trace, Edition::v1()), Catalogue::v1());
+    match verdict.verdict {
+        Verdict::Pass => Ok(()),
+        other => Err(format!("{other}: {}", verdict.reason.unwrap_or_default()).into()),
+    }
+}
