@@ -111,12 +111,13 @@ fn a_case_of_a_client_is_lowered() {
 #[test]
 fn no_broken_file_makes_it_panic() {
     let junk = [b'{', b'-', b'\n', b'"', 0xC3, 0, b':', b'<'];
+    let (vocabulary, includes) = (Vocabulary::v1(), Includes::embedded());
     let places = |text: &'static str| (0..text.len()).step_by(5).map(move |at| (text.as_bytes(), at));
     for (text, at) in places(EVERYTHING).chain(places(CLIENT)) {
         let mut changed = text.to_vec();
         changed[at] = junk[at % junk.len()];
         for bytes in [&text[..at], &changed] {
-            let (_, problems) = load_bytes("x.yaml", bytes, &Vocabulary::v1(), &Includes::embedded());
+            let (_, problems) = load_bytes("x.yaml", bytes, &vocabulary, &includes);
             assert!(problems.is_empty() || !diagnostic::render_all(&problems, diagnostic::Look::Styled).is_empty());
         }
     }
