@@ -112,6 +112,14 @@ pub fn embedded(vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diagnostic>) {
     (cases, problems)
 }
 
+/// Reads one of the embedded cases alone, by its id.
+#[must_use]
+pub fn embedded_case(id: &str, vocabulary: &Vocabulary<'_>) -> Option<Case> {
+    let path = format!("{id}.yaml");
+    let (_, bytes) = embedded_files().into_iter().find(|(known, _)| *known == path)?;
+    load(id, &format!("cases/{path}"), bytes, vocabulary, &Includes::embedded()).0
+}
+
 /// Reads the embedded cases and those of a directory, which add to them or replace them by id; sorted by id.
 #[must_use]
 pub fn embedded_and(dir: Option<&Path>, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diagnostic>) {

@@ -21,7 +21,7 @@ pub mod vocabulary;
 
 pub(crate) use check::limits;
 pub use includes::Includes;
-pub use load::{embedded, embedded_and, handshake, load_bytes, load_dir, load_text};
+pub use load::{embedded, embedded_and, embedded_case, handshake, load_bytes, load_dir, load_text};
 pub use matching::Mismatch;
 pub use model::{
     Act, Action, AgentProcess, Body, Case, FileLook, FileWant, FixedAnswer, Incoming, IncomingBody, LimitOverrides,

@@ -10,8 +10,8 @@ use super::args::{Format, RunArgs};
 use super::exit::Exit;
 use super::output::{say, stdout};
 use super::plan::Plan;
-use crate::case::handshake;
 use crate::case::model::Case;
+use crate::case::{Vocabulary, embedded_case, handshake};
 use crate::report::{Collector, SuiteEvent, TextReport, diagnose};
 use crate::requirement::Party;
 use crate::run::{Progress, Subject, interrupted, run_all, run_by_hand};
@@ -108,11 +108,10 @@ struct FirstContact {
 
 impl FirstContact {
     fn make(plan: &Plan) -> anyhow::Result<Self> {
-        let (cases, _) = crate::case::embedded(&crate::case::Vocabulary::v1());
-        let id = handshake(plan.subject.party);
-        let handshake = cases.iter().find(|case| case.id == id).context("the built-in handshake is missing")?;
+        let handshake = embedded_case(handshake(plan.subject.party), &Vocabulary::v1());
+        let handshake = handshake.context("the built-in handshake is missing")?;
         let started = Instant::now();
-        let trace = run_patiently(handshake, &plan.subject);
+        let trace = run_patiently(&handshake, &plan.subject);
         Ok(Self { obstacle: diagnose(&trace), took: started.elapsed(), trace })
     }
 
