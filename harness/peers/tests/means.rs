@@ -2,18 +2,21 @@
 //! client: keys on a terminal, another program, and a fixed name on PATH.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use acp_conformance::case::{self, Vocabulary};
+use acp_conformance::case::{self, Includes, Vocabulary, load_text};
+use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::judge::{judge, judge_case};
 use acp_conformance::peer::relay;
 use acp_conformance::profile::{Controls, Means};
 use acp_conformance::protocol::Edition;
-use acp_conformance::requirement::Catalogue;
+use acp_conformance::requirement::{Catalogue, Party};
 use acp_conformance::run::{Subject, run_case};
+use acp_conformance::trace::{ProcessEvent, What};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-#[expect(dead_code, reason = "the selftest and the snapshots want more of it")]
+#[allow(dead_code, reason = "each test target wants another part of it")]
 mod reference;
 
 const HANDSHAKE: &str = "v1/client/init/handshake";
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
         Trial::test("keys-are-typed-on-a-terminal", typed),
         Trial::test("a-hook-acts-from-outside", hooked),
         Trial::test("an-agent-with-a-fixed-name-is-on-the-path", named),
+        Trial::test("what-a-case-leaves-open-is-answered-at-its-end", left_open),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -54,6 +58,36 @@ fn named() -> Result<(), Failed> {
     let path = std::env::var("PATH").unwrap_or_default();
     client.env.insert("PATH".to_owned(), format!("{{agent_dir}}:{path}"));
     passes(HANDSHAKE, &client)
+}
+
+/// A transcript that breaks off with a turn and another request open, of which it would have answered the second.
+const BROKEN_OFF: &str = r"
+title: t
+subject: client
+requirements: [init.first]
+agent: { session: { modes: { currentModeId: a, availableModes: [{ id: a, name: A }, { id: b, name: B }] } } }
+transcript:
+  - include: turn
+  - user: { act: set-mode, modeId: b }
+  - client: { id: mode, method: session/set_mode }
+  - client?: { id: other, method: _acp-conformance/never, within: 1ms }
+  - agent: { id: other, result: {} }
+  - agent: { id: mode, result: {} }
+";
+
+fn left_open() -> Result<(), Failed> {
+    let (case, problems) = load_text("cases/v1/client/t.yaml", BROKEN_OFF, &Vocabulary::v1(), &Includes::embedded());
+    let case = case.ok_or_else(|| render_all(&problems, Look::Plain))?;
+    let mut client = reference::subject(Party::Client, &[]);
+    // Longer than any machine takes: the client ends by itself once it has its answers.
+    client.limits.exit = Duration::from_secs(60);
+    let trace = run_case(&case, &client);
+    let ended = What::Process(ProcessEvent::Exited { code: Some(0), signal: None });
+    if trace.events.iter().any(|event| event.what == ended) {
+        Ok(())
+    } else {
+        Err("the client did not end well".into())
+    }
 }
 
 fn client(command: &[&str]) -> Subject {

@@ -69,9 +69,6 @@ fn end(client: &Client, session: &Session, answer: Result<Value, Error>) {
             if client.commits(Fault::StuckOnStopReason) && reason != "end_turn" {
                 return;
             }
-            if client.commits(Fault::DieOnStopReason) && !matches!(reason, "end_turn" | "cancelled") {
-                return client.die("the turn ended early");
-            }
         }
         // The error that an agent may answer to $/cancel_request.
         Err(error) if error.code.value() == -32800 && was_given_up => {}

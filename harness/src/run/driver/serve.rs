@@ -36,38 +36,41 @@ pub(super) struct Open {
 impl Driver {
     pub(super) fn requested(&mut self, connection: usize, id: &Value, method: &str, params: &Value) {
         let (id, method, params) = (id.clone(), method.to_owned(), params.clone());
-        self.open.push(Open { connection, id, method, params, cancelled: false });
-        let last = self.open.len() - 1;
-        if self.unscripted || !self.setup.by_hand.contains(&self.open[last].method) {
-            self.answer_by_setup(last);
+        let request = Open { connection, id, method, params, cancelled: false };
+        if self.unscripted || !self.setup.by_hand.contains(&request.method) {
+            self.answer_by_setup(request);
+        } else {
+            self.open.push(request);
         }
     }
 
-    /// Gives an open request the fixed answer of the case, or that of the tester by itself.
-    fn answer_by_setup(&mut self, index: usize) {
-        let Open { connection, id, method, params, .. } = &self.open[index];
-        let (connection, id, method, params) = (*connection, id.clone(), method.clone(), params.clone());
-        match self.setup.answers.get(&method) {
-            Some(FixedAnswer::Result(result)) => return self.send_result(connection, &id, &method, result.clone()),
-            Some(FixedAnswer::Error(error)) => return self.send_error(connection, &id, error.clone()),
+    /// Gives a request the fixed answer of the case, or that of the tester by itself; a prompt is left open.
+    fn answer_by_setup(&mut self, request: Open) {
+        let (connection, id, method) = (request.connection, &request.id, &request.method);
+        match self.setup.answers.get(method) {
+            Some(FixedAnswer::Result(result)) => return self.send_result(connection, id, method, result.clone()),
+            Some(FixedAnswer::Error(error)) => return self.send_error(connection, id, error.clone()),
             None => {}
         }
         match &mut self.role {
-            Role::Agent(agent) => {
-                let answer = agent.answer(&method, &params);
-                self.answer(connection, &id, &method, answer);
-                if self.unscripted {
-                    self.end_turns();
+            Role::Agent(agent) => match agent.answer(method, &request.params) {
+                Answer::Held => {
+                    self.open.push(request);
+                    if self.unscripted {
+                        self.end_turns();
+                    }
                 }
-            }
+                answer => self.answer(connection, id, method, answer),
+            },
             Role::Client(services) => {
                 if method == "session/request_permission" && self.setup.permission == PermissionPolicy::Hold {
-                    if let Some(answer) = services.hold(id.clone(), params) {
-                        self.answer(connection, &id, &method, answer);
+                    if let Some(answer) = services.hold(request.id.clone(), request.params) {
+                        self.answer(connection, &request.id, &request.method, answer);
                     }
                     return;
                 }
                 let (services, done) = (services.clone(), self.answers.0.clone());
+                let Open { connection, id, method, params, .. } = request;
                 tokio::spawn(async move {
                     let answer = services.answer(&method, &params).await;
                     let _ = done.send(Answered { connection, id, method, answer });
@@ -133,11 +136,10 @@ impl Driver {
     pub fn answer_what_is_open(&mut self) {
         self.unscripted = true;
         if let Role::Agent(_) = self.role {
-            for index in (0..self.open.len()).rev() {
-                if self.open[index].method != "session/prompt" {
-                    self.answer_by_setup(index);
-                }
-            }
+            let open = std::mem::take(&mut self.open).into_iter();
+            let (prompts, others): (Vec<Open>, Vec<Open>) = open.partition(|open| open.method == "session/prompt");
+            self.open = prompts;
+            others.into_iter().for_each(|request| self.answer_by_setup(request));
             self.end_turns();
         }
     }

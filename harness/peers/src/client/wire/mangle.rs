@@ -198,7 +198,11 @@ impl Mangler {
         }
         let method = ids.open(id).map_or("", |asked| asked.method.as_str());
         let result = message.get("result").unwrap_or(&Value::Null);
-        if self.commits(Fault::CancelledIsFailure) && result["stopReason"] == "cancelled" {
+        let reason = result["stopReason"].as_str();
+        let early = reason.is_some_and(|reason| !matches!(reason, "end_turn" | "cancelled"));
+        let deadly = (self.commits(Fault::CancelledIsFailure) && reason == Some("cancelled"))
+            || (self.commits(Fault::DieOnStopReason) && early);
+        if deadly {
             return Fate::Deadly;
         }
         if let Some(reason) = picky::objection_to_result(&self.faults, method, result) {
