@@ -257,7 +257,12 @@ impl Conversation {
 
     fn apply_permission_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         let decision = Decision::of(&exchange.params, outcome);
-        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else {
+            // Any turn may be the one that asked under a wrong name.
+            let turns = self.sessions.values_mut().filter_map(|session| session.turn.as_mut());
+            turns.filter(|_| decision == Decision::Cancelled).for_each(|turn| turn.permission_cancelled = Some(n));
+            return;
+        };
         if let (Decision::Cancelled, Some(turn)) = (decision, session.turn.as_mut()) {
             turn.permission_cancelled = Some(n);
         }
