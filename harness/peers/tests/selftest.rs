@@ -38,7 +38,14 @@ fn main() -> ExitCode {
         Trial::test(fault.id.clone(), move || killed(fault, &cases)).with_kind("fault")
     });
     let trials = trials.chain([Trial::test("every-file-can-be-read", readable)]).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert_with(threads);
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// A run with a fault does little but wait, and for a fault that ends in a time limit, a long time.
+fn threads() -> usize {
+    8 * std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn killed(fault: Fault, cases: &[Case]) -> Result<(), Failed> {
