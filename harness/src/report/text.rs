@@ -240,5 +240,8 @@ pub fn explain(requirement: &Requirement) -> String {
     if let Some(remark) = &requirement.remark {
         text.push_str(&format!("\nRemark\n  {remark}\n"));
     }
+    if let Some(reason) = &requirement.no_fault {
+        text.push_str(&format!("\nWhy no fault proves it\n  {reason}\n"));
+    }
     text
 }

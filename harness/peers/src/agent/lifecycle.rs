@@ -227,7 +227,9 @@ impl Agent {
         if let Some(session) = self.remove_session(&request.session_id) {
             self.end_session(&session).await;
         }
-        self.store.delete(&request.session_id.0);
+        if !self.options.commits(Fault::DeleteInMemory) {
+            self.store.delete(&request.session_id.0);
+        }
         answer(responder, Ok(DeleteSessionResponse::new()))
     }
 
@@ -245,7 +247,8 @@ impl Agent {
         self.require_login()?;
         let mut records = self.store.all();
         records.reverse();
-        records.retain(|record| request.cwd.as_ref().is_none_or(|cwd| record.cwd == *cwd));
+        let filter = request.cwd.as_ref().filter(|_| !self.options.commits(Fault::IgnoreListFilter));
+        records.retain(|record| filter.is_none_or(|cwd| record.cwd == *cwd));
         if let Some(cursor) = &request.cursor {
             if !is_cursor(cursor) {
                 return Err(invalid("unknown cursor"));
