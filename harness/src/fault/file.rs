@@ -91,7 +91,8 @@ pub struct MatchFile {
 /// What becomes of a message: members are changed first, then lines.
 ///
 /// In `before`, `after` and `replace`, `{id}` is the id of the message, `{session}` the id of its session, `{message}`
-/// the message itself, and `{pretty}` the message over several lines.
+/// the message itself, `{pretty}` the message over several lines, and `{count}` how many messages were changed so far, with
+/// this one.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ChangeFile {

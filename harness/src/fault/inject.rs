@@ -215,12 +215,13 @@ impl Injector {
     }
 
     /// What the places of a text stand for, beside this message.
-    fn values(&self, message: &Value, line: &[u8]) -> [(&'static str, String); 4] {
+    fn values(&self, message: &Value, line: &[u8]) -> [(&'static str, String); 5] {
         let id = message.get("id");
         let named = ["/params/sessionId", "/result/sessionId"].iter().find_map(|at| message.pointer(at)?.as_str());
         let asked = || id.and_then(|id| self.asked.get(&RpcId::new(id))?.1.clone());
         [
             ("{id}", id.unwrap_or(&Value::Null).to_string()),
+            ("{count}", self.planted.fired().to_string()),
             ("{session}", named.map(str::to_owned).or_else(asked).unwrap_or_default()),
             ("{message}", String::from_utf8_lossy(line).into_owned()),
             ("{pretty}", format!("{message:#}")),
@@ -277,9 +278,9 @@ mod tests {
 
     #[test]
     fn texts_know_the_message_and_its_session() {
-        let edit = "match: {result-of: session/prompt}\ndo: {before: 'x {id} {session}', after: '{message}{message}', drop: true}";
+        let edit = "match: {result-of: session/prompt}\ndo: {before: 'x {id} {session} {count}', after: '{message}{message}', drop: true}";
         let (out, _) = through(edit, ASKED, &[ANSWER]);
-        assert_eq!(out, ["x 3 s1".to_owned(), format!("{ANSWER}{ANSWER}")]);
+        assert_eq!(out, ["x 3 s1 1".to_owned(), format!("{ANSWER}{ANSWER}")]);
         let (out, _) = through("match: {any: true}\ndo: {replace: '{pretty}'}", ASKED, &["{\"a\":1}"]);
         assert_eq!(out, ["{", "  \"a\": 1", "}"]);
     }
