@@ -297,7 +297,8 @@ async fn start_server(server: &McpServer, cwd: &Path) -> Option<McpClient> {
 }
 
 fn client_side(capabilities: &ClientCapabilities) -> ClientSide {
-    let options = capabilities.session.as_ref().and_then(|session| session.config_options.as_ref());
+    let session = capabilities.session.as_ref();
+    let options = session.and_then(|session| session.config_options.as_ref());
     let extension = capabilities.meta.as_ref().and_then(|meta| meta.get(EXTENSION));
     ClientSide {
         reads_files: capabilities.fs.read_text_file,
@@ -307,6 +308,8 @@ fn client_side(capabilities: &ClientCapabilities) -> ClientSide {
         elicits_forms: capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some()),
         opens_urls: capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.url.is_some()),
         knows_extension: extension == Some(&json!(true)),
+        shows_notices: session.is_some_and(|session| session.notices.is_some()),
+        shows_compactions: session.is_some_and(|session| session.compaction.is_some()),
     }
 }
 

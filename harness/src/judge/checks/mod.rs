@@ -8,6 +8,7 @@ mod cancelreq;
 mod close;
 mod commands;
 mod common;
+mod compaction;
 mod config;
 mod consent;
 mod content;
@@ -26,6 +27,7 @@ mod jsonrpc;
 mod list;
 mod load;
 mod modes;
+mod notice;
 mod opening;
 mod permission;
 mod plan;
@@ -66,6 +68,8 @@ pub(super) fn all() -> Vec<Check> {
         permission::CHECKS,
         consent::CHECKS,
         plan::CHECKS,
+        notice::CHECKS,
+        compaction::CHECKS,
         load::CHECKS,
         resume::CHECKS,
         close::CHECKS,

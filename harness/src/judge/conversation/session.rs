@@ -45,6 +45,10 @@ pub struct Session {
     pub has_history: bool,
     /// Its tool calls, by id.
     pub tools: BTreeMap<String, ToolCall>,
+    /// The titles of notices that were shown in the turn of a prompt which has the title in it.
+    pub notices: BTreeSet<String>,
+    /// The status of each compaction that was told of, by id.
+    pub compactions: BTreeMap<String, String>,
     /// The last mode state: a `SessionModeState`.
     pub modes: Option<Value>,
     /// The last list of config options.
@@ -101,6 +105,8 @@ impl Session {
             prompts: 0,
             has_history: false,
             tools: BTreeMap::new(),
+            notices: BTreeSet::new(),
+            compactions: BTreeMap::new(),
             modes: None,
             options: None,
             dropped: BTreeMap::new(),
