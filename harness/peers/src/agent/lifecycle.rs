@@ -178,7 +178,7 @@ impl Agent {
         }
     }
 
-    async fn reopen(&self, feature: Feature, id: &SessionId, setup: Setup) -> Result<Arc<Session>, Error> {
+    async fn reopen(&self, feature: Feature, id: &SessionId, mut setup: Setup) -> Result<Arc<Session>, Error> {
         self.require(feature)?;
         self.require_login()?;
         let open = self.session(id).ok();
@@ -187,6 +187,9 @@ impl Agent {
             None => self.store.find(&id.0),
         };
         let record = record.ok_or_else(|| Error::from(SchemaError::session_not_found(id.clone())))?;
+        if setup.roots.is_empty() && self.options.commits(Fault::RootsRestored) {
+            setup.roots.clone_from(&record.roots);
+        }
         setup.check()?;
         if let Some(session) = open {
             self.end_session(&session).await;
@@ -196,6 +199,9 @@ impl Agent {
 
     async fn open(&self, record: Record, mut setup: Setup) -> Result<Arc<Session>, Error> {
         setup.check()?;
+        if self.options.commits(Fault::RootsIgnored) {
+            setup.roots.clear();
+        }
         if !setup.roots.is_empty() && self.options.commits(Fault::RootsReplaceCwd) {
             setup.cwd = setup.roots.remove(0);
         }
