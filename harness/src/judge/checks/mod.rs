@@ -31,6 +31,7 @@ mod notice;
 mod opening;
 mod permission;
 mod plan;
+mod probes;
 mod prompt;
 mod resume;
 mod schema;
@@ -87,6 +88,7 @@ pub(super) fn all() -> Vec<Check> {
         ext::CHECKS,
         elicit::CHECKS,
         form::CHECKS,
+        probes::CHECKS,
     ]
     .concat()
 }
