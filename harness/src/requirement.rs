@@ -150,6 +150,12 @@ pub struct Requirement {
     pub no_fault: Option<String>,
 }
 
+/// Whether the requirement with this id, in version 1, is recorded and never decided.
+#[must_use]
+pub fn is_probe(id: &str) -> bool {
+    Catalogue::v1().find(id).is_some_and(|requirement| requirement.status == Status::Probe)
+}
+
 impl Requirement {
     /// The area of the protocol: the first word of the id.
     #[must_use]

@@ -32,6 +32,9 @@ pub struct RunReport {
     pub verdict: Conformance,
     /// Every requirement that binds the subject and that a program can decide, in the order of the catalogue.
     pub requirements: Vec<RequirementReport>,
+    /// What was seen of all that the specification leaves open, in the order of the catalogue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeReport>,
     /// Every case, in the order of the ids.
     pub cases: Vec<CaseReport>,
     /// The counts.
@@ -123,6 +126,20 @@ pub struct RequirementReport {
     /// Departures that the specification tolerates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// What the run saw of something that the specification leaves open; it decides nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProbeReport {
+    /// Its id.
+    pub id: String,
+    /// What might be expected, in a sentence.
+    pub text: String,
+    /// What was seen.
+    pub notes: Vec<String>,
+    /// The cases in which it was seen, by id.
+    pub cases: Vec<String>,
 }
 
 /// One finding, with its evidence.

@@ -25,6 +25,8 @@ fn default_wording(intent: &str) -> &'static str {
         "ask-and-wait" => "Ask me for permission to continue and wait for my answer.",
         "search" => "Search the files of this project for the text {text} and list where it occurs.",
         "set-mode" => "Switch yourself to the mode {modeId}.",
+        "notice" => "Show me a notice with exactly this title: {title}",
+        "compact" => "/compact",
         _ => "Please do what the next line asks for.",
     }
 }

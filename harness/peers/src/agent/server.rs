@@ -111,6 +111,8 @@ pub(super) struct ClientSide {
     pub elicits_forms: bool,
     pub opens_urls: bool,
     pub knows_extension: bool,
+    pub shows_notices: bool,
+    pub shows_compactions: bool,
 }
 
 /// The state of the connection.

@@ -8,6 +8,7 @@ mod cancelreq;
 mod close;
 mod commands;
 mod common;
+mod compaction;
 mod config;
 mod consent;
 mod content;
@@ -26,9 +27,11 @@ mod jsonrpc;
 mod list;
 mod load;
 mod modes;
+mod notice;
 mod opening;
 mod permission;
 mod plan;
+mod probes;
 mod prompt;
 mod resume;
 mod schema;
@@ -66,6 +69,8 @@ pub(super) fn all() -> Vec<Check> {
         permission::CHECKS,
         consent::CHECKS,
         plan::CHECKS,
+        notice::CHECKS,
+        compaction::CHECKS,
         load::CHECKS,
         resume::CHECKS,
         close::CHECKS,
@@ -83,6 +88,7 @@ pub(super) fn all() -> Vec<Check> {
         ext::CHECKS,
         elicit::CHECKS,
         form::CHECKS,
+        probes::CHECKS,
     ]
     .concat()
 }
