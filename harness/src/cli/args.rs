@@ -35,7 +35,7 @@ pub enum Command {
     Check(CheckArgs),
     /// List the cases, or the requirements
     List(ListArgs),
-    /// Explain one requirement
+    /// Explain one requirement, or list those of an area
     Explain(ExplainArgs),
     /// Find the mistakes in case files and profiles
     Lint(LintArgs),
@@ -215,7 +215,7 @@ pub struct ListArgs {
 /// Arguments of `explain`.
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// The id, such as `cancel.stop-reason`
+    /// The id, such as `cancel.stop-reason`, or an area, such as `cancel`
     pub requirement: String,
 }
 

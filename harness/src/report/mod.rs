@@ -7,4 +7,4 @@ mod text;
 
 pub use collect::{Collector, SuiteEvent};
 pub use diagnosis::diagnose;
-pub use text::{TextReport, explain};
+pub use text::TextReport;
