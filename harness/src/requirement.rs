@@ -145,6 +145,9 @@ pub struct Requirement {
     /// Why a requirement that could be judged is not, or what is peculiar about how it is.
     #[serde(default)]
     pub remark: Option<String>,
+    /// Why no fault kills a requirement that is checked.
+    #[serde(default, rename = "no-fault")]
+    pub no_fault: Option<String>,
 }
 
 impl Requirement {
