@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::profile::{self, Means, Setting};
+use crate::requirement::{Level, Party, Status};
 
 /// Tells which rules of the Agent Client Protocol a program keeps, and which it breaks, with evidence.
 #[derive(Debug, Parser)]
@@ -33,7 +35,7 @@ pub enum Command {
     Client(Box<ClientArgs>),
     /// Judge recorded traces again, without the subject
     Check(CheckArgs),
-    /// List the cases, or the requirements
+    /// List the cases, the requirements or the faults
     List(ListArgs),
     /// Explain one requirement, or list those of an area
     Explain(ExplainArgs),
@@ -205,8 +207,20 @@ pub struct ListArgs {
     /// List the requirements instead of the cases
     #[arg(long)]
     pub requirements: bool,
+    /// List the faults instead of the cases
+    #[arg(long, conflicts_with = "requirements")]
+    pub faults: bool,
     /// Only those whose id contains this text
     pub filter: Option<String>,
+    /// Only those of this party
+    #[arg(long, value_parser = one_of(&Party::ALL, Party::name))]
+    pub party: Option<Party>,
+    /// Only requirements of this level
+    #[arg(long, requires = "requirements", value_parser = one_of(&Level::ALL, Level::name))]
+    pub level: Option<Level>,
+    /// Only requirements of this status
+    #[arg(long, requires = "requirements", value_parser = one_of(&Status::ALL, Status::name))]
+    pub status: Option<Status>,
     /// How the result is written to standard output
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
@@ -224,6 +238,12 @@ pub struct ExplainArgs {
 pub struct LintArgs {
     /// Case files (.yaml), profiles (.toml), or folders of them; the built-in ones when there is none
     pub files: Vec<PathBuf>,
+}
+
+/// Reads one of these by its name.
+fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
+    names.try_map(move |given| all.iter().copied().find(|one| name(*one) == given).ok_or("no such name"))
 }
 
 /// Reads `500ms`, `20s` or `2m`; a bare number counts seconds.

@@ -72,6 +72,8 @@ impl Sources {
             ("Faults that it must catch", self.faults_that(|fault| fault.kills == requirement.id)),
             ("Other faults that break it too", self.faults_that(|fault| fault.also.contains_key(&requirement.id))),
         ];
+        let without_fault = requirement.no_fault.clone().map(|why| ("Why no fault proves it", Part::Sentences(why)));
+        parts.extend(without_fault);
         let faults = faults.into_iter().filter(|(_, items)| !items.is_empty());
         parts.extend(faults.map(|(title, items)| (title, Part::Files(items))));
         parts.extend(command(requirement, ground).map(|command| ("Run it", Part::Command(command))));

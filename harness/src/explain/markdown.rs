@@ -16,10 +16,6 @@ pub struct Page {
 /// From the folder of the pages to the root of the repository.
 const UP: &str = "../../";
 
-const PARTIES: [Party; 2] = [Party::Agent, Party::Client];
-const LEVELS: [Level; 3] = [Level::Must, Level::Should, Level::MayProbe];
-const STATUSES: [Status; 4] = [Status::Checked, Status::Probe, Status::Human, Status::Planned];
-
 const WORDS: &str = "\
 A *MUST* that is broken makes a program not conformant; a broken *SHOULD* is reported; a *probe* is a question that the \
 specification leaves open, and nobody fails it.
@@ -44,7 +40,7 @@ pub fn pages(sources: &Sources) -> Vec<Page> {
 
 fn index(sources: &Sources, areas: &[&str]) -> String {
     let all: Vec<&Requirement> = sources.catalogue.iter().collect();
-    let mut text = format!("# Requirements\n\n{}\n", origin());
+    let mut text = format!("# Requirements\n\n{}\n\n", origin());
     let _ =
         writeln!(text, "What the protocol asks of agents and clients: {} requirements, in our own words.", all.len());
     let _ = writeln!(text, "{WORDS}\n## Areas\n");
@@ -56,9 +52,9 @@ fn index(sources: &Sources, areas: &[&str]) -> String {
     }
     let _ = writeln!(text, "| all | {} |\n\n## Status\n", counts(&all));
     text.push_str("| binds | level | checked | probe | human | planned |\n|---|---|--:|--:|--:|--:|\n");
-    for (party, level) in PARTIES.into_iter().flat_map(|party| LEVELS.map(|level| (party, level))) {
+    for (party, level) in Party::ALL.into_iter().flat_map(|party| Level::ALL.map(|level| (party, level))) {
         let of = |status| all.iter().filter(|r| (r.party, r.level, r.status) == (party, level, status)).count();
-        let row = STATUSES.map(|status| of(status).to_string()).join(" | ");
+        let row = Status::ALL.map(|status| of(status).to_string()).join(" | ");
         let _ = writeln!(text, "| {party} | {} | {row} |", super::entry::level(level));
     }
     text
@@ -67,14 +63,14 @@ fn index(sources: &Sources, areas: &[&str]) -> String {
 /// The cells of a row that counts requirements by party and level.
 fn counts(requirements: &[&Requirement]) -> String {
     let of = |party, level| requirements.iter().filter(|r| (r.party, r.level) == (party, level)).count();
-    let levels = PARTIES.into_iter().flat_map(|party| LEVELS.map(|level| of(party, level)));
+    let levels = Party::ALL.into_iter().flat_map(|party| Level::ALL.map(|level| of(party, level)));
     let checked = requirements.iter().filter(|r| r.status == Status::Checked).count();
     levels.chain([checked]).map(|n| n.to_string()).collect::<Vec<_>>().join(" | ")
 }
 
 fn page(sources: &Sources, area: &str) -> String {
     let own: Vec<&Requirement> = sources.catalogue.iter().filter(|r| r.area() == area).collect();
-    let mut text = format!("# Requirements: {area}\n\n{}\n[All areas](README.md)\n\n", origin());
+    let mut text = format!("# Requirements: {area}\n\n{}\n\n[All areas](README.md)\n\n", origin());
     text.push_str("| requirement | binds | level | status |\n|---|---|---|---|\n");
     for requirement in groups(&own).into_iter().flat_map(|(_, group)| group) {
         let Requirement { id, party, status, .. } = requirement;
@@ -91,10 +87,11 @@ fn page(sources: &Sources, area: &str) -> String {
 /// The requirements of an area, by whom they bind and how much.
 fn groups<'r>(requirements: &[&'r Requirement]) -> Vec<(String, Vec<&'r Requirement>)> {
     let mut groups = Vec::new();
-    for (party, of) in PARTIES.into_iter().flat_map(|party| LEVELS.map(|level| (party, level))) {
+    for (party, of) in Party::ALL.into_iter().flat_map(|party| Level::ALL.map(|level| (party, level))) {
         let group: Vec<_> = requirements.iter().copied().filter(|r| (r.party, r.level) == (party, of)).collect();
         if !group.is_empty() {
-            groups.push((format!("{}: {}", party.one(), level(of)).replacen('a', "A", 1), group));
+            let whose = if party == Party::Agent { "Agents" } else { "Clients" };
+            groups.push((format!("{whose}: {}", level(of)), group));
         }
     }
     groups
@@ -136,11 +133,15 @@ fn anchor(heading: &str) -> String {
 /// A text that Markdown shows as it stands. A word with a dollar sign stands as code, since two of them would begin a
 /// formula.
 fn escaped(text: &str) -> String {
-    let words = text.split(' ').map(|word| match word.contains('$') && !word.contains('`') {
-        true => format!("`{word}`"),
-        false => word.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect(),
-    });
-    words.collect::<Vec<String>>().join(" ")
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn word(word: &str) -> String {
+    let core = word.trim_matches(|c| "(),.;:".contains(c));
+    if core.contains('$') && !core.contains('`') {
+        return word.replacen(core, &format!("`{core}`"), 1);
+    }
+    word.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 /// Whether Markdown may take a character for more than itself.
@@ -158,10 +159,7 @@ mod tests {
     #[test]
     fn what_markdown_would_take_for_more_is_escaped() {
         assert_eq!(escaped("an <id> of a|b, *not* _meta"), "an \\<id\\> of a\\|b, \\*not\\* \\_meta");
-        assert_eq!(
-            escaped("$/cancel_request twice: $/cancel_request."),
-            "`$/cancel_request` twice: `$/cancel_request.`"
-        );
+        assert_eq!(escaped("no ($/cancel_request)."), "no (`$/cancel_request`).");
     }
 
     #[test]

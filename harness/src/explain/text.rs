@@ -40,7 +40,7 @@ fn files(items: &[Item]) -> String {
 pub fn list(requirements: &[&Requirement]) -> String {
     let width = requirements.iter().map(|requirement| requirement.id.len()).max().unwrap_or_default();
     let mut text = String::new();
-    for party in [Party::Agent, Party::Client] {
+    for party in Party::ALL {
         let own: Vec<_> = requirements.iter().filter(|requirement| requirement.party == party).collect();
         if own.is_empty() {
             continue;
