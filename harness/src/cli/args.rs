@@ -170,6 +170,10 @@ pub struct RunArgs {
     /// Write the trace of each case into this folder
     #[arg(long, value_name = "DIR")]
     pub trace_dir: Option<PathBuf>,
+    /// Say where the time went: in the subject, in the tester, in which cases, and how much the bare starts of the subject
+    /// take, for which it is started a few times more
+    #[arg(long)]
+    pub timings: bool,
     /// How the result is written to standard output
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

@@ -153,6 +153,7 @@ impl Collector {
             requirements,
             cases: self.cases,
             summary,
+            timings: None,
         }
     }
 }

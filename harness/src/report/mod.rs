@@ -4,6 +4,8 @@ mod collect;
 mod diagnosis;
 pub mod model;
 mod text;
+mod timings;
+mod timings_text;
 
 pub use collect::{Collector, SuiteEvent};
 pub use diagnosis::diagnose;

@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::collect::SuiteEvent;
 use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport};
+use super::timings_text;
 use crate::requirement::{Catalogue, Level, Requirement, Status};
 use crate::verdict::Verdict;
 
@@ -67,7 +68,8 @@ impl<'w> TextReport<'w> {
     fn run(&mut self, report: &RunReport) -> io::Result<()> {
         self.failures(&report.requirements)?;
         self.open_ends(report)?;
-        self.summary(report)
+        self.summary(report)?;
+        report.timings.as_ref().map_or(Ok(()), |timings| timings_text::write(self.out, timings, report.subject.kind))
     }
 
     /// Writes each of the requirements that failed: what it asks, what was seen instead, and how to see it again.
