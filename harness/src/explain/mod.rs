@@ -1,5 +1,5 @@
 //! What the catalogue, the cases and the faults say together about a requirement, for people who want to know what it asks
-//! and how it is judged. [`Sources::entry`] gathers it; [`text`] shows it on a terminal, and [`markdown`] makes the pages
+//! and how it is judged. [`Sources::entry`] gathers it; [`show`] is for a terminal, and [`pages()`] makes the pages
 //! of `docs/requirements/`. Nothing here looks at a run.
 
 mod entry;
