@@ -156,6 +156,7 @@ impl Collector {
             probes,
             cases: self.cases,
             summary,
+            timings: None,
         }
     }
 }
