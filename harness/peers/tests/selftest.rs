@@ -25,7 +25,7 @@ use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// A requirement that more cases exercise is one of nearly every case.
-const MANY: usize = 60;
+const MANY: usize = 80;
 
 /// How long a peer with a fault is waited for in a case that the fault does not name. Many faults make a peer silent.
 const HURRIED: LimitOverrides = LimitOverrides {

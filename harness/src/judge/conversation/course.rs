@@ -292,7 +292,8 @@ impl Course {
         if talk.session(session).is_none() {
             self.stray_cancel = Some(n);
         }
-        let waiting = talk.open_of(Party::Agent).filter(|open| open.session() == Some(session));
+        let serves = |open: &&Exchange| talk.edition.methods.knows(Party::Agent, &open.method);
+        let waiting = talk.open_of(Party::Agent).filter(serves).filter(|open| open.session() == Some(session));
         let waiting = waiting.map(|open| (open.n, open.method.clone())).collect();
         let turn = self.sessions.get_mut(session).and_then(|course| course.turn.as_mut());
         if let Some(turn) = turn.filter(|turn| turn.ended.is_none()) {
