@@ -55,6 +55,11 @@ impl Sources {
         Self { catalogue: Catalogue::v1(), cases, faults }
     }
 
+    /// The faults, in the order of their names.
+    pub(super) fn faults(&self) -> impl Iterator<Item = &Fault> {
+        self.faults.iter()
+    }
+
     /// Gathers what there is to say about a requirement.
     #[must_use]
     pub fn entry<'s>(&self, requirement: &'s Requirement) -> Entry<'s> {

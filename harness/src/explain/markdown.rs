@@ -121,18 +121,18 @@ fn files(items: &[Item]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-const fn origin() -> &'static str {
+pub(super) const fn origin() -> &'static str {
     "<!-- Made from cases/ by `ACP_BLESS=1 cargo test --test tidy`. Change the catalogue, the cases or the faults instead. -->"
 }
 
 /// The anchor that a heading gets on GitHub: letters, digits, hyphens and underscores stay.
-fn anchor(heading: &str) -> String {
+pub(super) fn anchor(heading: &str) -> String {
     heading.to_lowercase().chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
 }
 
 /// A text that Markdown shows as it stands. A word with a dollar sign stands as code, since two of them would begin a
 /// formula.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 

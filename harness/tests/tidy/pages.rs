@@ -1,6 +1,6 @@
-//! The pages of `docs/requirements/` are what the catalogue, the cases and the faults say. `ACP_BLESS=1` writes them anew.
+//! The pages of `docs/requirements/` and the kill table are what the catalogue, the cases and the faults say. `ACP_BLESS=1` writes them anew.
 
-use acp_conformance::explain::{Sources, pages};
+use acp_conformance::explain::{Sources, kill_table, pages};
 
 use super::{files, none_of, root};
 
@@ -29,4 +29,15 @@ fn the_committed_pages_are_current() {
         );
     }
     none_of("pages to be written anew by `ACP_BLESS=1 cargo test --test tidy`", &wrong);
+}
+
+#[test]
+fn the_kill_table_is_current() {
+    let page = kill_table(&Sources::embedded());
+    let path = root().join("docs").join(&page.name);
+    if std::env::var_os("ACP_BLESS").is_some() {
+        std::fs::write(&path, &page.text).expect("the kill table can be written");
+    }
+    let current = std::fs::read_to_string(&path).is_ok_and(|found| found == page.text);
+    assert!(current, "docs/{} is out of date: `ACP_BLESS=1 cargo test --test tidy` writes it anew", page.name);
 }
