@@ -2,9 +2,11 @@
 
 mod collect;
 mod diagnosis;
+mod hearing;
 pub mod model;
 mod text;
 
 pub use collect::{Collector, SuiteEvent};
 pub use diagnosis::diagnose;
+pub use hearing::{Heard, Hearing};
 pub use text::{TextReport, explain};

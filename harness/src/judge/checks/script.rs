@@ -2,7 +2,7 @@
 
 use super::support::{asks_first, waits_for_others};
 use crate::judge::conversation::{Conversation, Exchange};
-use crate::judge::ruling::Judgement;
+use crate::judge::ruling::Book;
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepEvent, StepKind};
 
@@ -15,16 +15,16 @@ pub(in crate::judge) fn judge_step(
     step: &StepEvent,
     case_requirements: &[String],
     n: usize,
-    judgement: &mut Judgement,
+    book: &mut Book,
 ) {
     if step.kind == StepKind::Needs && step.outcome == Outcome::NotApplicable {
         for requirement in case_requirements {
-            judgement.ruling(requirement, n).not_applicable(step.seen.clone());
+            book.ruling(requirement, n).not_applicable(step.seen.clone());
         }
     }
     for requirement in &step.decides {
         let event = step.events.first().copied().unwrap_or(n);
-        let mut ruling = judgement.ruling(requirement, event);
+        let mut ruling = book.ruling(requirement, event);
         match step.outcome {
             Outcome::Done => ruling.pass(),
             Outcome::NotApplicable => ruling.not_applicable(step.seen.clone()),
