@@ -205,6 +205,9 @@ pub struct ListArgs {
     /// List the requirements instead of the cases
     #[arg(long)]
     pub requirements: bool,
+    /// List the faults that are built in instead
+    #[arg(long, conflicts_with = "requirements")]
+    pub faults: bool,
     /// Only those whose id contains this text
     pub filter: Option<String>,
     /// How the result is written to standard output

@@ -1,4 +1,4 @@
-//! `list`: the cases, or the requirements.
+//! `list`: the cases, the requirements, or the faults.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,11 +9,16 @@ use super::args::{Format, ListArgs};
 use super::exit::Exit;
 use super::output::stdout;
 use super::plan::load_cases;
+use crate::fault;
 use crate::requirement::{Catalogue, Requirement};
 
 /// Runs the command.
 pub(super) fn run(args: &ListArgs) -> anyhow::Result<Exit> {
-    if args.requirements { requirements(args) } else { cases(args) }?;
+    match (args.requirements, args.faults) {
+        (true, _) => requirements(args)?,
+        (_, true) => faults(args)?,
+        _ => cases(args)?,
+    }
     Ok(Exit::Good)
 }
 
@@ -34,6 +39,30 @@ fn cases(args: &ListArgs) -> anyhow::Result<()> {
                 .map(|case| json!({ "id": case.id, "title": case.title, "subject": case.subject, "requirements": case.requirements }))
                 .collect();
             writeln!(out, "{}", serde_json::to_string_pretty(&json!({ "cases": list }))?)?;
+        }
+    }
+    Ok(())
+}
+
+fn faults(args: &ListArgs) -> anyhow::Result<()> {
+    let cases = load_cases(None)?;
+    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let mut faults = fault::embedded(&ids).0;
+    faults.retain(|fault| args.filter.as_ref().is_none_or(|text| fault.id.contains(text)));
+    let mut out = stdout();
+    match args.format {
+        Format::Text => {
+            for fault in &faults {
+                writeln!(out, "{:<6} {:<40} {:<44} {}", fault.party, fault.id, fault.kills, fault.title)?;
+            }
+            writeln!(out, "\n{} faults", faults.len())?;
+        }
+        Format::Json => {
+            let list: Vec<_> = faults
+                .iter()
+                .map(|fault| json!({ "id": fault.id, "party": fault.party, "kills": fault.kills, "title": fault.title, "cases": fault.cases }))
+                .collect();
+            writeln!(out, "{}", serde_json::to_string_pretty(&json!({ "faults": list }))?)?;
         }
     }
     Ok(())
