@@ -151,10 +151,12 @@ impl Injector {
         let own = request_id(message);
         let lines = self.change(index, change, message.clone(), frame);
         self.note_foreign(own, &lines);
-        if change.delay_until.is_none() {
+        let state = &mut self.states[index];
+        let is_over = |until: &Matcher| until.nth.is_some_and(|nth| nth <= state.matched_until);
+        if change.delay_until.as_ref().is_none_or(is_over) {
             return lines;
         }
-        self.states[index].held.extend(lines);
+        state.held.extend(lines);
         Vec::new()
     }
 
@@ -314,6 +316,13 @@ mod tests {
         let edit = "match: {update: plan}\ndo: {delay-until: {result-of: session/prompt}}";
         let (out, _) = through(edit, ASKED, &[UPDATE, ANSWER, OTHER, UPDATE]);
         assert_eq!(out, [ANSWER, UPDATE, OTHER, UPDATE]);
+    }
+
+    #[test]
+    fn what_can_come_but_once_is_not_waited_for_when_it_has_come() {
+        let edit = "match: {update: plan}\ndo: {delay-until: {result-of: session/prompt, nth: 1}}";
+        let (out, _) = through(edit, ASKED, &[UPDATE, ANSWER, UPDATE, OTHER]);
+        assert_eq!(out, [ANSWER, UPDATE, UPDATE, OTHER]);
     }
 
     #[test]
