@@ -174,11 +174,7 @@ fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
 }
 
 /// Opens what the subject may visit besides the tester, and binds the names for it.
-async fn hosted(
-    case: &Case,
-    sandbox: &Sandbox,
-    bindings: &mut Bindings,
-) -> io::Result<(McpServers, Option<Web>)> {
+async fn hosted(case: &Case, sandbox: &Sandbox, bindings: &mut Bindings) -> io::Result<(McpServers, Option<Web>)> {
     let names = &case.tester.mcp;
     if names.is_empty() {
         return Ok((McpServers::default(), None));

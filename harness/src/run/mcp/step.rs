@@ -51,7 +51,7 @@ async fn never_came(script: &mut Script<'_>, look: &McpLook) -> Report {
     if look.presence == Presence::Hope || script.missed.is_some() {
         return report(Outcome::Missed);
     }
-    let fence = script.fence(script.limits.answer).await;
+    let fence = script.fence(script.limits.turn).await;
     match fence.outcome {
         Outcome::Done => Report { events: fence.events, ..report(Outcome::Contradicted) },
         outcome => Report { seen: fence.seen, ..report(outcome) },
