@@ -7,13 +7,15 @@
 //! them and is left out, and so has what is said on two connections, or to two MCP servers: one follows the other. What remains open is only the
 //! order in which *one* party says independent things, such as the answers to two requests that run at once.
 
+mod aside;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Value, json};
 
-use super::event::{Event, McpEvent, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, What};
+use super::event::{Event, Outcome, ProcessEvent, StepEvent, StepKind, What};
 use super::redact::Redactor;
 use crate::requirement::Party;
 use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
@@ -40,46 +42,9 @@ pub fn normalised(subject: Party, events: &[Event]) -> String {
         let lines = side.in_order(events).into_iter().filter_map(|event| line(subject, &event.what, &mut redactor));
         lines.for_each(|line| text.push_str(&(line + "\n")));
     }
-    beside(events, &mut redactor, &mut text);
+    aside::write(events, &mut redactor, &mut text);
     let exits = events.iter().filter_map(|event| exit(subject, &event.what));
     exits.fold(text, |text, line| text + &line + "\n")
-}
-
-/// Writes what the agent says to MCP servers and asks of HTTP endpoints, in the order in which it says it to each. What it says
-/// to different ones has no order.
-fn beside(events: &[Event], redactor: &mut Redactor, text: &mut String) {
-    let mut parts: BTreeMap<_, Vec<&What>> = BTreeMap::new();
-    for event in events {
-        let part = match &event.what {
-            What::Mcp(mcp) => (format!("MCP server {}, {}", mcp.server, mcp.over.name()), mcp.instance),
-            What::Visit(visit) => (format!("visits to {}", redactor.text(&visit.url)), 0),
-            _ => continue,
-        };
-        parts.entry(part).or_default().push(&event.what);
-    }
-    for ((title, instance), whats) in parts {
-        redactor.begin_connection();
-        let number = if instance == 0 { String::new() } else { format!(", number {}", instance + 1) };
-        text.push_str(&format!("\n{title}{number}\n"));
-        whats.into_iter().for_each(|what| text.push_str(&(aside(what, redactor) + "\n")));
-    }
-}
-
-fn aside(what: &What, redactor: &mut Redactor) -> String {
-    match what {
-        What::Mcp(McpEvent { what: McpWhat::FromAgent(text), .. }) => {
-            format!("← {}", content(Party::Agent, text.as_bytes(), redactor))
-        }
-        What::Mcp(McpEvent { what: McpWhat::ToAgent(text), .. }) => {
-            format!("→ {}", content(Party::Client, text.as_bytes(), redactor))
-        }
-        What::Mcp(McpEvent { what: McpWhat::Started { args, env, .. }, .. }) => {
-            redactor.text(&format!("← started with {} {}", spaced(&json!(args)), spaced(&json!(env))))
-        }
-        What::Mcp(McpEvent { what: McpWhat::Ended, .. }) => "← ended".to_owned(),
-        What::Visit(visit) => redactor.text(&format!("← {} {}", visit.method, spaced(&json!(visit.headers)))),
-        _ => String::new(),
-    }
 }
 
 fn line(subject: Party, what: &What, redactor: &mut Redactor) -> Option<String> {
