@@ -27,7 +27,7 @@ const REQUEST_ID: &str = "requestId";
 const PIDS: [&str; 2] = ["pid", "processId"];
 
 /// Members that introduce a program; the version in them changes with every release.
-const PROGRAMS: [&str; 2] = ["agentInfo", "clientInfo"];
+const PROGRAMS: [&str; 3] = ["agentInfo", "clientInfo", "serverInfo"];
 
 /// The shortest id that is also looked for inside of longer texts; a short one stands there by accident.
 const SHORTEST: usize = 8;

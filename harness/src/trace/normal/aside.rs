@@ -9,6 +9,9 @@ use crate::requirement::Party;
 use crate::trace::event::{Event, McpEvent, McpWhat, What};
 use crate::trace::redact::Redactor;
 
+/// A header that tells nothing; it changes with the length of a version.
+const LENGTH: &str = "content-length";
+
 /// Writes what the agent says to MCP servers and asks of HTTP endpoints, in the order in which it says it to each. What it says
 /// to different ones has no order.
 pub(super) fn write(events: &[Event], redactor: &mut Redactor, text: &mut String) {
@@ -40,7 +43,10 @@ fn line(what: &What, redactor: &mut Redactor) -> Option<String> {
             }
             McpWhat::Ended => None,
         },
-        What::Visit(visit) => Some(redactor.text(&format!("← {} {}", visit.method, spaced(&json!(visit.headers))))),
+        What::Visit(visit) => {
+            let headers: Vec<_> = visit.headers.iter().filter(|(name, _)| name != LENGTH).collect();
+            Some(redactor.text(&format!("← {} {}", visit.method, spaced(&json!(headers)))))
+        }
         _ => None,
     }
 }
