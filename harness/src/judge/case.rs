@@ -1,7 +1,7 @@
 //! The verdict on a whole case: its steps, and what was found along the way.
 
 use super::ruling::Judgement;
-use crate::requirement::{Catalogue, Level, Party};
+use crate::requirement::{Catalogue, Level, Party, is_probe};
 use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::verdict::Verdict;
 
@@ -43,7 +43,7 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
     if let Some(reason) = undecided(trace, steps()) {
         return CaseVerdict::new(Verdict::Inconclusive, reason);
     }
-    own_requirements(trace, judgement)
+    own_requirements(trace, judgement, catalogue)
 }
 
 fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>) -> Option<String> {
@@ -68,8 +68,11 @@ fn describe(step: &StepEvent) -> String {
 }
 
 /// A case passes by the requirements that it was written for; one that reached none of them says so.
-fn own_requirements(trace: &Trace, judgement: &Judgement) -> CaseVerdict {
-    let own: Vec<(&String, Verdict)> = trace.header.requirements.iter().map(|id| (id, judgement.verdict(id))).collect();
+fn own_requirements(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -> CaseVerdict {
+    let told = |id: &String| judgement.tallies.get(id).is_some_and(|tally| !tally.notes.is_empty());
+    // A probe is never decided; what was noted of it is all that the case is for.
+    let own = trace.header.requirements.iter().filter(|id| !(is_probe(id) && told(id)));
+    let own: Vec<(&String, Verdict)> = own.map(|id| (id, judgement.verdict(id))).collect();
     let of = |wanted: Verdict| {
         own.iter().filter(|(_, v)| *v == wanted).map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ")
     };
@@ -86,5 +89,14 @@ fn own_requirements(trace: &Trace, judgement: &Judgement) -> CaseVerdict {
             format!("the {subject} does not advertise what the case is about"),
         );
     }
+    if trace.header.case.is_none() && !shows_something(judgement, catalogue, trace.header.subject) {
+        return CaseVerdict::new(Verdict::Inconclusive, "nothing in it decides anything");
+    }
     CaseVerdict { verdict: Verdict::Pass, reason: None }
+}
+
+/// Whether some requirement of the party was exercised at all.
+fn shows_something(judgement: &Judgement, catalogue: &Catalogue, subject: Option<Party>) -> bool {
+    let of_subject = |id: &str| catalogue.find(id).is_some_and(|r| subject.is_none_or(|subject| r.party == subject));
+    judgement.tallies.iter().any(|(id, tally)| tally.verdict() == Verdict::Pass && of_subject(id))
 }

@@ -2,9 +2,13 @@
 
 mod collect;
 mod diagnosis;
+mod hearing;
 pub mod model;
 mod text;
+mod timings;
+mod timings_text;
 
 pub use collect::{Collector, SuiteEvent};
 pub use diagnosis::diagnose;
-pub use text::{TextReport, explain};
+pub use hearing::{Heard, Hearing};
+pub use text::TextReport;

@@ -28,6 +28,8 @@ fn default_wording(intent: &str) -> &'static str {
             "Call the tool {tool} of the MCP server {server} with the arguments {arguments}, and quote its answer."
         }
         "set-mode" => "Switch yourself to the mode {modeId}.",
+        "notice" => "Show me a notice with exactly this title: {title}",
+        "compact" => "/compact",
         _ => "Please do what the next line asks for.",
     }
 }

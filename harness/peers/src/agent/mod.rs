@@ -9,6 +9,7 @@ mod clock;
 mod content;
 mod fault;
 mod files;
+mod gated;
 mod intent;
 mod lifecycle;
 mod mcp;

@@ -1,5 +1,7 @@
 //! The fold: how each message changes the conversation.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
 use super::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
@@ -14,10 +16,10 @@ impl Conversation {
     /// Takes in a request or a notification.
     pub(in crate::judge) fn apply_call(&mut self, n: usize, us: u64, from: Party, call: &Call<'_>, deliberate: bool) {
         self.methods_used.insert((from, call.method.to_owned()));
-        let params = call.params.cloned().unwrap_or_default();
+        let params = call.params.unwrap_or(&Value::Null);
         if from == Party::Client {
-            self.learn_invented_session(&params);
-            self.learn_mcp_servers(&params);
+            self.learn_invented_session(params);
+            self.learn_mcp_servers(params);
         }
         if call.method != "session/list" && !call.method.starts_with('_') {
             self.stir();
@@ -36,22 +38,22 @@ impl Conversation {
                     method: method.to_owned(),
                     deliberate,
                     cancel_requested: None,
-                    turn: self.turn_of(&params),
-                    turn_cancelled: self.cancel_of(&params),
-                    params,
+                    turn: self.turn_of(params),
+                    turn_cancelled: self.cancel_of(params),
+                    params: params.clone(),
                 };
                 self.open_exchange(exchange);
             }
             (None, "session/update") => {
-                if let Some(update) = self.edition.adapter.update(&params) {
+                if let Some(update) = self.edition.adapter.update(params) {
                     self.apply_update(n, &update);
                 }
             }
-            (None, "session/cancel") => self.apply_cancel(n, &params),
+            (None, "session/cancel") => self.apply_cancel(n, params),
             (None, "$/cancel_request") => {
                 let id = params.get("requestId").map(RpcId::new);
                 if let Some(exchange) = id.and_then(|id| self.open.get_mut(&(from, id))) {
-                    exchange.cancel_requested = Some(n);
+                    Rc::make_mut(exchange).cancel_requested = Some(n);
                 }
             }
             (None, _) => {}
@@ -97,7 +99,7 @@ impl Conversation {
         }
         let key = (exchange.from, exchange.id.clone());
         self.answered.remove(&key);
-        self.open.insert(key, exchange);
+        self.open.insert(key, Rc::new(exchange));
     }
 
     fn apply_prompt(&mut self, exchange: &Exchange) {
@@ -146,6 +148,7 @@ impl Conversation {
         if opening == Opening::Load {
             // The replay tells the whole history again, so what it mentions is judged afresh.
             known.tools.clear();
+            known.compactions.clear();
             known.replay.clear();
             known.message_ids.clear();
             known.finished_messages.clear();
@@ -160,6 +163,7 @@ impl Conversation {
             Some(turn) => {
                 turn.cancelled = turn.cancelled.or(Some(n));
                 for exchange in self.open.values_mut().filter(|exchange| exchange.turn == Some(turn.n)) {
+                    let exchange = Rc::make_mut(exchange);
                     exchange.turn_cancelled = exchange.turn_cancelled.or(Some(n));
                 }
             }
@@ -267,7 +271,12 @@ impl Conversation {
 
     fn apply_permission_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         let decision = Decision::of(&exchange.params, outcome);
-        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else {
+            // Any turn may be the one that asked under a wrong name.
+            let turns = self.sessions.values_mut().filter_map(|session| session.turn.as_mut());
+            turns.filter(|_| decision == Decision::Cancelled).for_each(|turn| turn.permission_cancelled = Some(n));
+            return;
+        };
         if let (Decision::Cancelled, Some(turn)) = (decision, session.turn.as_mut()) {
             turn.permission_cancelled = Some(n);
         }
@@ -304,6 +313,8 @@ impl Conversation {
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => session.learn_chunk(update),
             "tool_call" | "tool_call_update" => session.learn_tool(n, update),
+            "notice" => session.learn_notice(update.body),
+            "compaction_update" | "compaction_summary_chunk" => session.learn_compaction(update.body),
             "plan" => session.plan = update.body.get("entries").and_then(Value::as_array).cloned().unwrap_or_default(),
             "current_mode_update" => {
                 session.mode_set = None;
@@ -374,6 +385,25 @@ impl Session {
             && let Some(text) = update.body.pointer("/content/text").and_then(Value::as_str)
         {
             self.say(update.variant, text);
+        }
+    }
+
+    fn learn_notice(&mut self, notice: &Value) {
+        let prompt = self.spoken.iter().rfind(|(variant, _)| variant == "user_message_chunk");
+        let (Some((_, prompt)), true) = (prompt, self.turn.is_some()) else { return };
+        let title = notice.get("title").and_then(Value::as_str).filter(|title| !title.is_empty());
+        if let Some(title) = title.filter(|title| prompt.contains(title)) {
+            self.notices.insert(title.to_owned());
+        }
+    }
+
+    /// Takes in a report on a compaction; the first one creates it.
+    fn learn_compaction(&mut self, report: &Value) {
+        let text = |name: &str| report.get(name).and_then(Value::as_str);
+        let Some(id) = text("compactionId") else { return };
+        let known = self.compactions.entry(id.to_owned()).or_insert_with(|| "in_progress".to_owned());
+        if let Some(status) = text("status") {
+            status.clone_into(known);
         }
     }
 

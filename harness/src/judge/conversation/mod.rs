@@ -3,6 +3,7 @@
 mod apply;
 mod course;
 mod exchange;
+mod forget;
 mod listing;
 mod options;
 mod replay;
@@ -12,18 +13,20 @@ mod terminal;
 mod told;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use serde_json::Value;
 
 pub(in crate::judge) use self::course::plan_texts;
 pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, Garbled, Login, SessionCourse, TurnCourse};
 pub use self::exchange::Exchange;
-pub use self::listing::{Listing, entries};
+pub use self::listing::{Listing, all_of_several, entries};
 pub use self::options::{option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Exit, Terminal};
 pub use self::told::Told;
+use crate::judge::ruling::Introduction;
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::wire::RpcId;
@@ -34,8 +37,12 @@ pub struct Conversation {
     pub edition: &'static Edition,
     /// Whether everything was seen from the start, as in a case; a recording may begin in the middle.
     pub whole: bool,
+    /// Whether a message was seen.
+    pub begun: bool,
+    /// Whether something may have been said that was not seen, or that was forgotten: then nothing follows from its absence.
+    pub has_holes: bool,
     /// Requests that were sent and not answered yet.
-    pub open: HashMap<(Party, RpcId), Exchange>,
+    pub open: HashMap<(Party, RpcId), Rc<Exchange>>,
     /// The requests that were answered, by sender and id: the event of the answer.
     pub answered: HashMap<(Party, RpcId), usize>,
     /// The params of `initialize`, and the event that carried them.
@@ -100,6 +107,8 @@ impl Conversation {
         Self {
             edition,
             whole,
+            begun: false,
+            has_holes: false,
             open: HashMap::new(),
             answered: HashMap::new(),
             initialize: None,
@@ -177,7 +186,8 @@ impl Conversation {
 
     /// The open requests of one party, in the order in which they were sent.
     pub fn open_of(&self, sender: Party) -> impl Iterator<Item = &Exchange> {
-        let mut open: Vec<&Exchange> = self.open.values().filter(|exchange| exchange.from == sender).collect();
+        let of = self.open.values().filter(|exchange| exchange.from == sender);
+        let mut open: Vec<&Exchange> = of.map(Rc::as_ref).collect();
         open.sort_by_key(|exchange| exchange.n);
         open.into_iter()
     }
@@ -191,6 +201,17 @@ impl Conversation {
     /// The sessions in which a turn is running.
     pub fn turns(&self) -> impl Iterator<Item = (&Session, &Turn)> {
         self.sessions.values().filter_map(|session| Some((session, session.turn.as_ref()?)))
+    }
+
+    /// What a party said about itself.
+    #[must_use]
+    pub fn introduction(&self, party: Party) -> Option<Introduction> {
+        let info = match party {
+            Party::Agent => self.initialized.as_ref()?.1.get("agentInfo")?,
+            Party::Client => self.initialize.as_ref()?.1.get("clientInfo")?,
+        };
+        let text = |name: &str| info.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some(Introduction { name: Some(text("name")?), version: text("version") })
     }
 
     /// Whether both agreed on another major than the one that is judged, so that its rules on content do not hold.
