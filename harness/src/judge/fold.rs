@@ -102,6 +102,16 @@ impl Judge {
             }),
             What::Stdout(_) => {}
             What::Process(process) => self.process(process),
+            What::Mcp(mcp) => self.each_party(Sight::Mcp, |on, moment, ruling| {
+                if let On::Mcp(check) = on {
+                    check(moment, mcp, ruling);
+                }
+            }),
+            What::Visit(visit) => self.each_party(Sight::Visit, |on, moment, ruling| {
+                if let On::Visit(check) = on {
+                    check(moment, visit, ruling);
+                }
+            }),
             What::Step(step) => {
                 checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.book);
                 self.talk.apply_step(event.n, step);
@@ -346,11 +356,7 @@ impl Judge {
             self.turn_to(connection);
             self.end();
         }
-        Judgement {
-            tallies: self.book.close(),
-            introductions: self.introductions,
-            begins_late: self.begins_late,
-        }
+        Judgement { tallies: self.book.close(), introductions: self.introductions, begins_late: self.begins_late }
     }
 
     fn each_party(&mut self, sight: Sight, mut look: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
@@ -362,7 +368,11 @@ impl Judge {
         let (n, us) = self.now;
         let moment = Moment { talk: &self.talk, n, us, from: party };
         let foreign = self.talk.is_foreign();
-        for look in self.looks[usize::from(self.talk.has_holes)].of(party, sight).iter().filter(|look| !foreign || look.timeless) {
+        for look in self.looks[usize::from(self.talk.has_holes)]
+            .of(party, sight)
+            .iter()
+            .filter(|look| !foreign || look.timeless)
+        {
             show(&look.on, &moment, &mut self.book.ruling_at(look.place, look.requirement, n));
         }
     }

@@ -46,7 +46,9 @@ impl Spent {
                 | What::Unattributed(_)
                 | What::Stderr(_)
                 | What::Stdout(_)
-                | What::Process(_) => unnamed += gap,
+                | What::Process(_)
+                | What::Mcp(_)
+                | What::Visit(_) => unnamed += gap,
                 What::Step(step) => {
                     let waited = std::mem::take(&mut unnamed) + if is_awaited(step) { gap } else { 0 };
                     match step.kind {

@@ -96,6 +96,7 @@ const fn awaited(kind: StepKind) -> &'static str {
         StepKind::Reply => "texts of turns",
         StepKind::File => "files",
         StepKind::Process => "processes",
+        StepKind::Mcp => "messages to MCP servers",
         StepKind::Act => "acts of the user",
         StepKind::Needs | StepKind::Send | StepKind::Never | StepKind::Exit | StepKind::End => "other steps",
     }

@@ -26,6 +26,7 @@ mod init;
 mod jsonrpc;
 mod list;
 mod load;
+mod mcp;
 mod modes;
 mod notice;
 mod opening;
@@ -60,6 +61,7 @@ pub(super) fn all() -> Vec<Check> {
         auth::CHECKS,
         session::CHECKS,
         opening::CHECKS,
+        mcp::CHECKS,
         addressed::CHECKS,
         announced::CHECKS,
         prompt::CHECKS,
