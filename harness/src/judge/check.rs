@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::checks;
+use super::login::LoginProcess;
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Payload, UpdateSeen};
 use super::ruling::Ruling;
 use crate::requirement::Party;
@@ -30,6 +31,8 @@ pub enum On {
     Payload(fn(&Moment<'_>, &Payload<'_>, &mut Ruling<'_>)),
     /// What the party writes to its standard error.
     Stderr(fn(&Moment<'_>, &[u8], &mut Ruling<'_>)),
+    /// Each login in a terminal, when the trace has ended and all that came of it is known.
+    Login(fn(&Moment<'_>, &LoginProcess, &mut Ruling<'_>)),
     /// What happens to the party's process.
     Process(fn(&Moment<'_>, &ProcessEvent, &mut Ruling<'_>)),
     /// The end of the trace.

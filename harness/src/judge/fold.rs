@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::check::{On, Registry};
 use super::conversation::Conversation;
+use super::login::Logins;
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
 use super::ruling::Judgement;
 use super::{checks, shapes};
@@ -32,6 +33,7 @@ pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
         talk: Conversation::new(edition, trace.header.case.is_some()),
         parked: BTreeMap::new(),
         connection: 0,
+        logins: Logins::default(),
         judgement: Judgement::default(),
         parties: trace.header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]),
         case_requirements: trace.header.requirements.clone(),
@@ -49,6 +51,7 @@ struct Fold {
     /// Those on the other connections.
     parked: BTreeMap<usize, Conversation>,
     connection: usize,
+    logins: Logins,
     judgement: Judgement,
     parties: Vec<Party>,
     case_requirements: Vec<String>,
@@ -59,6 +62,13 @@ struct Fold {
 impl Fold {
     fn event(&mut self, event: &Event) {
         self.now = (event.n, event.us);
+        if let What::Process(ProcessEvent::AgentStarted(start)) = &event.what {
+            let own = |number| if number == self.connection { Some(&self.talk) } else { self.parked.get(&number) };
+            self.logins.started(event, start, own);
+        }
+        if self.logins.take_in(event) {
+            return;
+        }
         self.turn_to(event.connection);
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
@@ -87,7 +97,9 @@ impl Fold {
                 });
                 match process {
                     ProcessEvent::StdoutEnded => self.talk.stdout_ended = self.talk.stdout_ended.or(Some(event.n)),
-                    ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) => self.talk.shut_down(event.n, event.us),
+                    ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) | ProcessEvent::AgentKilled => {
+                        self.talk.shut_down(event.n, event.us);
+                    }
                     ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
                         self.talk.shut_down(event.n, event.us);
                         self.parked.values_mut().for_each(|talk| talk.shut_down(event.n, event.us));
@@ -98,6 +110,9 @@ impl Fold {
             What::Step(step) => {
                 checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.judgement);
                 self.talk.apply_step(event.n, step);
+                if self.talk.fence == Some(event.n) {
+                    self.logins.fenced(self.connection, event.n);
+                }
             }
         }
     }
@@ -166,6 +181,9 @@ impl Fold {
                     check(moment, &seen, ruling);
                 }
             });
+        }
+        if from == Party::Client {
+            self.logins.called(self.connection, self.now.0, call.method);
         }
         let edition = self.talk.edition;
         let stable =
@@ -260,6 +278,14 @@ impl Fold {
             self.each_party(|on, moment, ruling| {
                 if let On::End(check) = on {
                     check(moment, ruling);
+                }
+            });
+        }
+        for login in std::mem::take(&mut self.logins).iter() {
+            self.now.0 = login.n;
+            self.each(Party::Client, |on, moment, ruling| {
+                if let On::Login(check) = on {
+                    check(moment, login, ruling);
                 }
             });
         }

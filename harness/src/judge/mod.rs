@@ -8,6 +8,7 @@ mod check;
 mod checks;
 mod conversation;
 mod fold;
+mod login;
 mod moment;
 mod ruling;
 mod shapes;
@@ -19,5 +20,6 @@ pub use conversation::{
     Permission, Refusal, Session, SessionCourse, Terminal, ToolCall, Turn, TurnCourse, Write,
 };
 pub use fold::judge;
+pub use login::LoginProcess;
 pub use moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
 pub use ruling::{Finding, Judgement, Ruling, Tally};

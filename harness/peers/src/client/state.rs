@@ -20,7 +20,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot, watch};
 
-use super::{Fault, Feature, Options, output::Printer, question::Questions, session::Session, terminals::Terminals};
+use super::{
+    Fault, Feature, Options, login::Additions, output::Printer, question::Questions, session::Session,
+    terminals::Terminals,
+};
 
 /// What the agent said of itself.
 #[derive(Debug, Default)]
@@ -35,6 +38,8 @@ pub(super) struct LoginMethod {
     pub id: String,
     /// The member `type` as sent, if it is a string.
     pub kind: Option<String>,
+    /// What it adds to the way in which the agent is started, if it runs in a terminal.
+    pub additions: Additions,
 }
 
 /// What a list of sessions told of one of them.

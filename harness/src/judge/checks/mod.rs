@@ -26,6 +26,7 @@ mod init;
 mod jsonrpc;
 mod list;
 mod load;
+mod login;
 mod modes;
 mod notice;
 mod opening;
@@ -58,6 +59,7 @@ pub(super) fn all() -> Vec<Check> {
         gates::CHECKS,
         handshake::CHECKS,
         auth::CHECKS,
+        login::CHECKS,
         session::CHECKS,
         opening::CHECKS,
         addressed::CHECKS,
