@@ -21,6 +21,10 @@ use super::{
     user::Trouble,
 };
 
+/// The capabilities that the schema knows.
+const CAPABILITIES: [&str; 6] =
+    ["loadSession", "promptCapabilities", "mcpCapabilities", "sessionCapabilities", "auth", "_meta"];
+
 /// Agrees on the version and the capabilities.
 pub(super) async fn initialize(client: &Arc<Client>) -> Result<(), String> {
     let noted = Arc::clone(client);
@@ -39,9 +43,6 @@ pub(super) async fn initialize(client: &Arc<Client>) -> Result<(), String> {
     let answer = answer.map_err(|error| format!("initialize failed: {}", describe(&error)))?;
     if answer["protocolVersion"] != 1 {
         return Err(format!("the agent wants protocol version {}", answer["protocolVersion"]));
-    }
-    if client.commits(Fault::DieOnMinimalInitialize) && !answer["agentCapabilities"]["promptCapabilities"].is_object() {
-        return Err("the agent sent no promptCapabilities".to_owned());
     }
     if client.commits(Fault::DieWithoutExtension) {
         let ping = client.call::<Value>("_acp-reference/ping", json!({}), |_| ()).await;
@@ -121,7 +122,14 @@ fn agent_side(answer: &Value) -> AgentSide {
         };
         Some(LoginMethod { id, kind, additions: Additions::read(method) })
     });
-    AgentSide { capabilities, methods: methods.collect() }
+    let known = answer["agentCapabilities"].as_object();
+    let is_strange = |name: &String| !CAPABILITIES.contains(&name.as_str());
+    AgentSide {
+        capabilities,
+        methods: methods.collect(),
+        is_minimal: known.is_none_or(|known| !known.contains_key("promptCapabilities")),
+        is_strange: known.is_some_and(|known| known.keys().any(is_strange)),
+    }
 }
 
 fn request(options: &Options) -> InitializeRequest {

@@ -27,6 +27,8 @@ faults! {
     RejectMeta "reject-meta" "Refuses requests that carry _meta."
     RejectResultMeta "reject-result-meta" "Refuses results that carry _meta."
 
+    Lingers "lingers" "Does not end when there is nothing more to do, but only by a signal."
+
     DieOnUnknownNotification "die-on-unknown-notification" "Ends at a notification whose method it does not know."
     DieOnUnknownUpdate "die-on-unknown-update" "Ends at a session update of a kind that it does not know."
     DieOnIdleUpdate "die-on-idle-update" "Ends at a usage, mode, config, info or commands update outside of a turn of its session."
@@ -36,7 +38,8 @@ faults! {
     DieOnMeta "die-on-meta" "Ends at a notification that carries _meta."
     DieOnCancelRequest "die-on-cancel-request" "Ends at $/cancel_request."
     DieOnCompletion "die-on-completion" "Ends at elicitation/complete."
-    DieOnMinimalInitialize "die-on-minimal-initialize" "Ends if the answer to initialize has no promptCapabilities."
+    DieOnMinimalInitialize "die-on-minimal-initialize" "Ends in its turn if the answer to initialize has no promptCapabilities."
+    DieOnUnknownCapability "die-on-unknown-capability" "Ends in its turn if the agent advertises a capability that it does not know."
     DieOnLogout "die-on-logout" "Ends if an open session answers -32000."
     DieWithoutExtension "die-without-extension" "Calls a method of its own at the start and ends if it is unknown."
 
@@ -44,7 +47,6 @@ faults! {
     InitializeTwice "initialize-twice" "Sends initialize again before each new session."
     IgnoreVersion "ignore-version" "Goes on with whatever protocol version the agent answers."
     NullIsSupport "null-is-support" "Takes an agent capability that is null for an advertised one."
-    StrictCapabilities "strict-capabilities" "Ends if the agent advertises a capability that it does not know."
     PartialCapabilitiesRejected "partial-capabilities-rejected" "Ends if the agent takes images but no audio, or the other way round."
     AdvertiseUnserved "advertise-unserved" "Advertises files, terminals and elicitation, and serves none of them."
     ServeUnadvertised "serve-unadvertised" "Serves files, terminals and elicitation also if they are left out."
@@ -168,5 +170,5 @@ faults! {
     BooleanRegardless "boolean-regardless" "Sets boolean config options although it did not advertise them."
     ConfigResponseIgnored "config-response-ignored" "Does not take over the options in the answer to session/set_config_option."
     ConfigUpdateIgnored "config-update-ignored" "Does not take over the options in config_option_update."
-    WaitsForOptions "waits-for-options" "Waits for ever if a session has no config options."
+    DieWithoutOptions "die-without-options" "Ends in its turn if the session has no config options."
 }

@@ -30,6 +30,10 @@ use super::{
 pub(super) struct AgentSide {
     pub capabilities: AgentCapabilities,
     pub methods: Vec<LoginMethod>,
+    /// It did not say what prompts it takes.
+    pub is_minimal: bool,
+    /// It has a capability that no schema knows.
+    pub is_strange: bool,
 }
 
 /// A way to log in.

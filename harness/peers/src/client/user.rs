@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{
-    Options,
+    Fault, Options,
     act::Act,
     auth, lifecycle, listing,
     output::log,
@@ -113,6 +113,9 @@ pub(super) async fn run(client: &Arc<Client>, acts: &mut Acts) -> Result<End, St
     }
     client.turns_ended().await;
     lifecycle::leave(client).await;
+    if client.commits(Fault::Lingers) {
+        std::future::pending::<()>().await;
+    }
     Ok(End::Done)
 }
 
