@@ -97,6 +97,7 @@ const fn awaited(kind: StepKind) -> &'static str {
         StepKind::File => "files",
         StepKind::Process => "processes",
         StepKind::Act => "acts of the user",
+        StepKind::Login => "logins in a terminal",
         StepKind::Needs | StepKind::Send | StepKind::Never | StepKind::Exit | StepKind::End => "other steps",
     }
 }
