@@ -70,6 +70,7 @@ fn command(options: &Options, additions: &Additions) -> Command {
     let mut command = options.agent_command();
     if options.commits(Fault::LoginArgsReplaced) {
         command = Command::new(options.agent.first().map_or("", String::as_str));
+        command.envs(options.env.iter().cloned());
     }
     command.args(&additions.args).envs(&additions.env).kill_on_drop(true);
     for (name, value) in &options.env {
