@@ -106,7 +106,7 @@ fn ends_before_it_starts_its_agent() -> Tested {
 fn starts_its_agent_twice() -> Tested {
     let trace = meet(HANDSHAKE, &[r#""$0" </dev/null;"#, START, OPEN, PROMPT, "hear; hear"], PATIENT);
     let starts =
-        trace.events.iter().filter(|event| matches!(&event.what, What::Process(ProcessEvent::AgentStarted { .. })));
+        trace.events.iter().filter(|event| matches!(&event.what, What::Process(ProcessEvent::AgentStarted(_))));
     assert_eq!(starts.count(), 2);
     assert_eq!(diagnose(&trace), None);
     decided(&trace, Verdict::Pass, "")

@@ -1,5 +1,7 @@
 //! Lowers the steps that only the case of a client has: acts of its user, and orders to the process of its agent.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
 use crate::case::check::Checker;
@@ -63,16 +65,27 @@ impl Checker<'_> {
             return;
         }
         let order = match order {
-            AgentProcessFile { stderr: Some(text), .. } => {
-                let problems = self.scope.check_text(&spot.down("stderr"), &text);
-                self.note(problems);
-                AgentProcess::Stderr(Template::parse(&text))
-            }
+            AgentProcessFile { stderr: Some(text), .. } => AgentProcess::Stderr(self.printed(spot, "stderr", &text)),
+            AgentProcessFile { stdout: Some(text), .. } => AgentProcess::Stdout(self.printed(spot, "stdout", &text)),
             AgentProcessFile { close: Some(_), .. } => AgentProcess::CloseStdout,
             AgentProcessFile { exit: Some(code), .. } => AgentProcess::Exit(code),
+            AgentProcessFile { kill: Some(_), .. } => AgentProcess::Kill,
             AgentProcessFile { .. } => AgentProcess::Linger,
         };
         self.push(spot, Action::AgentProcess(order), Vec::new(), None);
+    }
+
+    fn printed(&mut self, spot: &Spot<'_>, key: &str, text: &str) -> Template {
+        let problems = self.scope.check_text(&spot.down(key), text);
+        self.note(problems);
+        Template::parse(text)
+    }
+
+    /// Lowers the wait for a login in a terminal.
+    pub fn login(&mut self, spot: &Spot<'_>, decides: Vec<String>, within: Option<Duration>) {
+        if self.of_a_client(spot, "an agent is started by the tester, which logs in nowhere") {
+            self.push(spot, Action::Login, decides, within);
+        }
     }
 
     /// Whether a client is judged; complains about the step if not.

@@ -182,6 +182,8 @@ pub struct StepFile {
     pub mcp_hoped: Option<McpFile>,
     /// The user of the client does something.
     pub user: Option<ActFile>,
+    /// Awaits that the client starts the agent's program for a login in a terminal.
+    pub login: Option<FenceFile>,
     /// An order to the process that the client takes for its agent.
     pub agent_process: Option<AgentProcessFile>,
     /// Closes the subject's input: `close: stdin`.

@@ -163,6 +163,10 @@ pub enum AgentProcess {
     Exit(i32),
     /// It does not end when its input ends, nor by SIGTERM.
     Linger,
+    /// It is ended by SIGKILL.
+    Kill,
+    /// A login prints this on its terminal.
+    Stdout(Template),
 }
 
 /// A look at a process that wrote its id into a file.
@@ -272,6 +276,8 @@ pub enum Action {
     Act(Act),
     /// An order to the process that the client takes for its agent.
     AgentProcess(AgentProcess),
+    /// Awaits that the client starts the agent's program for a login in a terminal.
+    Login,
     /// Closes the subject's input.
     CloseStdin,
     /// Awaits that the subject ends the connection.

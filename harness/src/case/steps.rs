@@ -84,6 +84,10 @@ impl Checker<'_> {
         if let Some(act) = step.user {
             self.act(&spot, &act.act);
         }
+        if let Some(FenceFile { decides, within }) = step.login {
+            let decides = self.decides(&spot, &decides);
+            self.login(&spot, decides, within.as_ref().map(duration));
+        }
         if let Some(order) = step.agent_process {
             self.agent_process(&spot, order);
         }

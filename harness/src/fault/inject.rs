@@ -240,7 +240,7 @@ impl Injector {
         let asked = || id.and_then(|id| self.asked.get(&RpcId::new(id))?.1.clone());
         [
             ("{id}", id.unwrap_or(&Value::Null).to_string()),
-            ("{count}", self.planted.fired().to_string()),
+            ("{count}", self.planted.changed().to_string()),
             ("{session}", named.map(str::to_owned).or_else(asked).unwrap_or_default()),
             ("{message}", String::from_utf8_lossy(line).into_owned()),
             ("{pretty}", format!("{message:#}")),

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use super::checks;
+use super::login::LoginProcess;
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Payload, UpdateSeen};
 use super::ruling::Ruling;
 use crate::requirement::Party;
@@ -31,6 +32,8 @@ pub enum On {
     Payload(fn(&Moment<'_>, &Payload<'_>, &mut Ruling<'_>)),
     /// What the party writes to its standard error.
     Stderr(fn(&Moment<'_>, &[u8], &mut Ruling<'_>)),
+    /// Each login in a terminal, when the trace has ended and all that came of it is known.
+    Login(fn(&Moment<'_>, &LoginProcess, &mut Ruling<'_>)),
     /// What happens to the party's process.
     Process(fn(&Moment<'_>, &ProcessEvent, &mut Ruling<'_>)),
     /// What happens to the MCP servers that the other party plays.
@@ -56,6 +59,7 @@ pub(super) enum Sight {
     Process,
     Mcp,
     Visit,
+    Login,
     End,
 }
 
@@ -74,6 +78,7 @@ impl On {
             Self::Process(_) => Sight::Process,
             Self::Mcp(_) => Sight::Mcp,
             Self::Visit(_) => Sight::Visit,
+            Self::Login(_) => Sight::Login,
             Self::End(_) => Sight::End,
         }
     }

@@ -10,6 +10,7 @@ mod conversation;
 mod fold;
 mod lacks;
 mod looks;
+mod login;
 mod moment;
 mod ruling;
 mod shapes;
@@ -21,5 +22,6 @@ pub use conversation::{
     Permission, Refusal, Session, SessionCourse, Terminal, ToolCall, Turn, TurnCourse, Write,
 };
 pub use fold::{Judge, judge};
+pub use login::LoginProcess;
 pub use moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
 pub use ruling::{Finding, Introduction, Judgement, Ruling, Tally};

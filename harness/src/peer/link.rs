@@ -213,6 +213,13 @@ impl Link {
         }
     }
 
+    /// Has SIGKILL end the process that a client takes for its agent, after everything that is queued.
+    pub fn kill_agent(&self, connection: usize) {
+        if let Some(Input::Relay(orders)) = self.inputs.get(connection) {
+            orders.give(Order::Kill);
+        }
+    }
+
     /// Queues bytes for the standard input of a client.
     pub fn type_in(&self, bytes: Vec<u8>) {
         if let Some(keyboard) = &self.keyboard {

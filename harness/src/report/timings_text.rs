@@ -98,6 +98,7 @@ const fn awaited(kind: StepKind) -> &'static str {
         StepKind::Process => "processes",
         StepKind::Mcp => "messages to MCP servers",
         StepKind::Act => "acts of the user",
+        StepKind::Login => "logins in a terminal",
         StepKind::Needs | StepKind::Send | StepKind::Never | StepKind::Exit | StepKind::End => "other steps",
     }
 }

@@ -1,8 +1,10 @@
 //! The conversation of a case while it lives: sends, receives and records on every connection.
 //!
-//! What the subject asks for is answered in [`serve`]; how the subject is ended is in [`end`].
+//! What the subject asks for is answered in [`serve`]; how the subject is ended is in [`end`], and how its logins in a
+//! terminal are told from connections is in [`login`].
 
 mod end;
+mod login;
 mod serve;
 
 use std::collections::BTreeMap;
@@ -21,7 +23,7 @@ use crate::peer::link::{Link, LinkEvent};
 use crate::peer::process::Exit;
 use crate::peer::web::{Web, WebRequest};
 use crate::requirement::Party;
-use crate::trace::{ProcessEvent, Visit, What};
+use crate::trace::{AgentStart, ProcessEvent, Visit, What};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
 
 /// The longest piece of what a subject prints beside the protocol.
@@ -80,8 +82,21 @@ struct Connection {
     lingers: bool,
     /// That process has ended.
     gone: bool,
+    /// It is no agent, but a login in a terminal: nothing is said to it by itself, and it stays when its input ends.
+    is_login: bool,
     /// The fault that the subject was given, which changes what it says.
     injector: Option<Injector>,
+}
+
+/// A start of the agent's program for a login in a terminal.
+#[derive(Debug, Clone, Copy)]
+pub struct LoginStart {
+    /// Its event.
+    pub n: usize,
+    /// The number under which its process is known, as a connection is.
+    pub connection: usize,
+    /// Whether it runs on a terminal.
+    pub on_terminal: bool,
 }
 
 /// A line that is written to the subject.
@@ -97,6 +112,10 @@ pub struct Driver {
     link: Link,
     subject: Party,
     connections: Vec<Connection>,
+    /// How the client started its agent first.
+    base: Option<AgentStart>,
+    /// The logins in a terminal, in order.
+    pub logins: Vec<LoginStart>,
     stdout: Framer,
     stderr: Framer,
     /// The trace.
@@ -148,6 +167,8 @@ impl Driver {
             link,
             subject,
             connections: Vec::new(),
+            base: None,
+            logins: Vec::new(),
             stdout: Framer::with_longest(LONGEST_PRINT),
             stderr: Framer::with_longest(LONGEST_PRINT),
             recorder,
@@ -193,7 +214,7 @@ impl Driver {
 
     /// Whether nothing more will come at all: a client that runs may still start its agent again.
     pub fn over(&self) -> bool {
-        let silent = self.connections.iter().all(|connection| connection.ended);
+        let silent = self.connections.iter().all(|connection| connection.ended || connection.is_login);
         silent && (self.subject == Party::Agent || self.life.exit.is_some() || self.life.flooded)
     }
 
@@ -271,12 +292,7 @@ impl Driver {
         match event {
             LinkEvent::Connected { connection, caller, orders } => {
                 self.link.accept(orders);
-                let injector = self.fault.as_ref().map(Planted::injector);
-                self.connections.push(Connection { injector, ..Connection::default() });
-                let environment = caller.environment.into_keys().collect();
-                let (pid, parent, args, cwd) = (caller.pid, caller.parent, caller.args, caller.cwd);
-                let started = ProcessEvent::AgentStarted { pid, parent, args, cwd, environment };
-                self.recorder.record_on(connection, What::Process(started));
+                self.agent_started(connection, *caller);
             }
             LinkEvent::Output { connection, bytes } => self.output(connection, &bytes),
             LinkEvent::OutputEnded { connection } => self.output_ended(connection),
@@ -315,6 +331,9 @@ impl Driver {
     }
 
     fn output_ended(&mut self, connection: usize) {
+        if self.connections[connection].is_login {
+            return self.login_input_ended(connection);
+        }
         if let Some(frame) = self.connections[connection].framer.finish() {
             self.arrived(connection, frame);
         }
@@ -344,6 +363,9 @@ impl Driver {
     fn line(&mut self, connection: usize, frame: Frame) {
         if self.life.flooded {
             return;
+        }
+        if self.connections[connection].is_login {
+            return self.typed(connection, frame);
         }
         let content = read_line(&frame.bytes);
         let line = What::Line { from: self.subject, bytes: frame.bytes, end: frame.end, deliberate: false };

@@ -8,6 +8,7 @@ mod floor;
 mod intent;
 mod interrupt;
 mod limits;
+mod login;
 mod look;
 mod manual;
 mod mcp;

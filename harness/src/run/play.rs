@@ -117,6 +117,8 @@ async fn play(case: &Case, subject: &Subject) -> Played {
         driver,
         bindings,
         connection: 0,
+        login: None,
+        logins: 0,
         callers: BTreeMap::new(),
         at: 0,
         cursor: 0,

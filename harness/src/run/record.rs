@@ -39,6 +39,15 @@ impl Recorder {
         self.record(what)
     }
 
+    /// Appends what has just been observed beside the conversation, and says at which position; what follows without a
+    /// connection of its own is about the one before.
+    pub fn record_at_login(&mut self, connection: usize, what: What) -> usize {
+        let before = self.connection;
+        let n = self.record_on(connection, what);
+        self.connection = before;
+        n
+    }
+
     /// Appends what has just been observed, and says at which position.
     pub fn record(&mut self, what: What) -> usize {
         let n = self.events.len();

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::act::{self, Hook};
-use super::driver::Driver;
+use super::driver::{Driver, LoginStart};
 use super::expect;
 use super::limits::Limits;
+use super::login;
 use super::look;
 use super::mcp;
 use super::subject::{Places, Subject};
@@ -37,6 +38,10 @@ pub(super) struct Script<'c> {
     pub(super) bindings: Bindings,
     /// The connection that the transcript speaks on: that of the last line of the subject which it expected.
     pub(super) connection: usize,
+    /// The login in a terminal that runs, and to which the orders go.
+    pub(super) login: Option<LoginStart>,
+    /// How many logins the transcript has awaited.
+    pub(super) logins: usize,
     /// The connections of the subject's requests, by label.
     pub(super) callers: BTreeMap<String, usize>,
     /// The step that is being played, by its index.
@@ -141,6 +146,7 @@ impl Script<'_> {
             Action::Mcp(look) => mcp::message(self, look, step.within).await,
             Action::Act(act) => act::perform(self, act),
             Action::AgentProcess(order) => act::order(self, order),
+            Action::Login => login::wait_for(self, step.within).await,
             Action::CloseStdin => {
                 self.driver.close_input(self.connection);
                 self.input_closed = true;

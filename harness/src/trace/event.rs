@@ -69,23 +69,14 @@ pub enum ProcessEvent {
     StdoutEnded,
     /// Nothing could be written to the subject any more.
     StdinBroken,
-    /// A client started its agent, which opens a connection.
-    AgentStarted {
-        /// The process id of what the client takes for its agent.
-        pid: u32,
-        /// The process id of its parent.
-        parent: u32,
-        /// The arguments that it was given.
-        args: Vec<String>,
-        /// The directory that it was started in.
-        cwd: String,
-        /// The names of its environment variables; their values are nobody's business.
-        environment: Vec<String>,
-    },
+    /// A client started its agent, which opens a connection; or it started the agent's program for a login in a terminal.
+    AgentStarted(AgentStart),
     /// A client sent its agent a signal.
     AgentSignalled(String),
     /// The tester ended the agent's process with this exit code.
     AgentExited(i32),
+    /// The tester had SIGKILL end the agent's process.
+    AgentKilled,
     /// A signal was sent to its process group, because it had not ended by itself.
     Signalled(String),
     /// It ended by itself or by a signal.
@@ -183,6 +174,39 @@ pub(super) const fn is_first(number: &usize) -> bool {
     *number == 0
 }
 
+/// How a client started its agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentStart {
+    /// The process id of what the client takes for its agent.
+    pub pid: u32,
+    /// The process id of its parent.
+    pub parent: u32,
+    /// The arguments that it was given.
+    pub args: Vec<String>,
+    /// The directory that it was started in.
+    pub cwd: String,
+    /// The names of its environment variables; their values are nobody's business.
+    pub environment: Vec<String>,
+    /// The values of those variables that the login methods of the case name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, String>,
+    /// Whether its standard input and output are a terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<bool>,
+}
+
+impl AgentStart {
+    /// Whether this is a login which adds these arguments and variables to `base`, the start of a connection. By the arguments
+    /// it is known wherever it runs; by the variables only in a terminal, since a later connection may have kept them.
+    #[must_use]
+    pub fn is_login(&self, base: &Self, args: &[String], env: &BTreeMap<String, String>) -> bool {
+        let added = |start: &Self| !args.is_empty() && start.args.windows(args.len()).any(|window| window == args);
+        let set = |start: &Self| env.iter().any(|(name, value)| start.values.get(name) == Some(value));
+        added(self) && !added(base) || self.terminal == Some(true) && set(self) && !set(base)
+    }
+}
+
 /// How one step of a transcript went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -235,6 +259,8 @@ pub enum StepKind {
     Mcp,
     /// Something that the user of a client does.
     Act,
+    /// A start of the agent's program for a login in a terminal.
+    Login,
     /// The end of the subject's process.
     Exit,
     /// The end of the transcript.

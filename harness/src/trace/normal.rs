@@ -63,6 +63,7 @@ fn line(subject: Party, what: &What, redactor: &mut Redactor) -> Option<String> 
             (Party::Client, ProcessEvent::StdinClosed) => Some(format!("{to_client} end of output")),
             (_, ProcessEvent::AgentSignalled(name)) => Some(format!("{to_agent} {name}")),
             (_, ProcessEvent::AgentExited(code)) => Some(format!("{to_client} exit with {code}")),
+            (_, ProcessEvent::AgentKilled) => Some(format!("{to_client} SIGKILL")),
             _ => None,
         },
         _ => None,
@@ -152,7 +153,7 @@ impl Side {
         match what {
             What::Line { from, .. } => Some(*from),
             What::Process(ProcessEvent::StdinClosed) => Some(self.subject.other()),
-            What::Process(ProcessEvent::AgentExited(_)) => Some(Party::Agent),
+            What::Process(ProcessEvent::AgentExited(_) | ProcessEvent::AgentKilled) => Some(Party::Agent),
             What::Process(ProcessEvent::AgentSignalled(_)) => Some(Party::Client),
             What::Process(ProcessEvent::StdoutEnded) if self.subject == Party::Client => Some(Party::Client),
             _ => None,

@@ -117,6 +117,11 @@ pub struct AgentProcessFile {
     /// `true`: it ends neither with its input nor by SIGTERM.
     #[schemars(extend("const" = true))]
     pub linger: Option<bool>,
+    /// `true`: it is ended by SIGKILL.
+    #[schemars(extend("const" = true))]
+    pub kill: Option<bool>,
+    /// A login in a terminal prints this text there.
+    pub stdout: Option<String>,
 }
 
 /// What the agent's process closes.

@@ -26,6 +26,7 @@ mod init;
 mod jsonrpc;
 mod list;
 mod load;
+mod login;
 mod mcp;
 mod modes;
 mod notice;
@@ -59,6 +60,7 @@ pub(super) fn all() -> Vec<Check> {
         gates::CHECKS,
         handshake::CHECKS,
         auth::CHECKS,
+        login::CHECKS,
         session::CHECKS,
         opening::CHECKS,
         mcp::CHECKS,

@@ -24,6 +24,8 @@ pub struct Caller {
     pub cwd: String,
     /// Its environment.
     pub environment: BTreeMap<String, String>,
+    /// Whether its standard input and output are a terminal.
+    pub terminal: bool,
 }
 
 /// The place where relays call.

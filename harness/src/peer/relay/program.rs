@@ -1,7 +1,7 @@
 //! The relay's own side: what runs in the process that the client started.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::frame::{FromRelay, ToRelay};
 use super::host::Caller;
-use crate::peer::pipe;
+use crate::peer::{pipe, unix};
 
 /// The first argument of a program that is to be a relay; the second is the socket, and the others are the client's.
 pub(super) const WORD: &str = "--acp-conformance-relay";
@@ -121,6 +121,10 @@ fn obey(orders: &Receiver<ToRelay>, harness: &Harness) {
             }
             ToRelay::CloseOutput => close_output(),
             ToRelay::Exit(code) => end(code),
+            ToRelay::Kill => {
+                unix::signal_process(std::process::id(), "SIGKILL");
+                Ok(())
+            }
         };
         if written.is_err() && !broken {
             broken = true;
@@ -182,6 +186,7 @@ fn caller(args: &[OsString]) -> Caller {
         args: args.iter().map(|arg| text(arg)).collect(),
         cwd: std::env::current_dir().map(|cwd| cwd.display().to_string()).unwrap_or_default(),
         environment: std::env::vars_os().map(|(name, value)| (text(&name), text(&value))).collect(),
+        terminal: io::stdin().is_terminal() && io::stdout().is_terminal(),
     }
 }
 
