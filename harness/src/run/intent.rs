@@ -25,6 +25,10 @@ fn default_wording(intent: &str) -> &'static str {
         "ask-and-wait" => "Ask me for permission to continue and wait for my answer.",
         "search" => "Search the files of this project for the text {text} and list where it occurs.",
         "set-mode" => "Switch yourself to the mode {modeId}.",
+        "elicit" => {
+            "Ask me for my name by the dialog that you have for questions to me, in a field called `name`. Then reply \
+             `accepted ` and the name that I gave, or `nothing accepted`."
+        }
         _ => "Please do what the next line asks for.",
     }
 }

@@ -53,6 +53,7 @@ impl Conversation {
                     exchange.cancel_requested = Some(n);
                 }
             }
+            (None, "elicitation/complete") => self.visits.complete(&params),
             (None, _) => {}
         }
     }
@@ -83,6 +84,7 @@ impl Conversation {
                 }
             }
             "session/request_permission" => self.apply_permission_request(&exchange),
+            "elicitation/create" => self.visits.ask(&exchange),
             _ => {}
         }
         let key = (exchange.from, exchange.id.clone());
@@ -226,6 +228,7 @@ impl Conversation {
                 }
             }
             ("session/request_permission", outcome) => self.apply_permission_answer(n, &exchange, outcome),
+            ("elicitation/create", outcome) => self.visits.answer(&exchange, outcome),
             ("terminal/create", Outcome::Result(result)) => self.apply_terminal(n, &exchange, result),
             _ => {}
         }
