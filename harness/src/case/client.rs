@@ -26,8 +26,8 @@ impl Checker<'_> {
         let mut arguments = spot.value().and_then(Value::as_object).cloned().unwrap_or_default();
         arguments.remove("act");
         self.arguments(spot, name, known, &arguments);
-        if name == "decide" && self.user.permission != UserPermission::Hold {
-            let problem = spot.down("act").error("case::no-decision", "no request for permission is left to decide");
+        if matches!(name, "decide" | "answer") && self.user.permission != UserPermission::Hold {
+            let problem = spot.down("act").error("case::no-decision", "no question to the user is left open");
             self.problems.push(problem.help("write `user: { permission: hold }` above the transcript"));
         }
         let act = Act { name: name.to_owned(), arguments };

@@ -134,7 +134,7 @@ pub const INTENTS: [&str; 24] = [
 ];
 
 /// Every act of a client's user, with the arguments that it takes; those behind `?` may be left out.
-pub const ACTS: [(&str, &[&str]); 18] = [
+pub const ACTS: [(&str, &[&str]); 19] = [
     ("prompt", &["text", "?attach"]),
     ("cancel", &[]),
     ("new-session", &[]),
@@ -151,6 +151,7 @@ pub const ACTS: [(&str, &[&str]); 18] = [
     ("logout", &[]),
     ("cancel-request", &[]),
     ("decide", &["optionId"]),
+    ("answer", &["action"]),
     ("custom-request", &["method"]),
     ("quit", &[]),
 ];
