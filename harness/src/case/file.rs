@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 pub use self::client::{ActFile, AgentProcessFile, AttachFile, ProcessFile, StdoutFile, UserFile, UserPermissionFile};
 use self::words::present;
-pub use self::words::{DurationText, Label, OneOrMany};
+pub use self::words::{DurationText, Label, OneOrMany, ServerName};
 use crate::document::shape;
 use crate::requirement::Party;
 
@@ -84,6 +84,8 @@ pub struct SetupFile {
     /// A fixed answer to every request of a method, instead of the tester's own service.
     #[serde(default)]
     pub answers: BTreeMap<String, AnswerFile>,
+    /// The names of the MCP servers that the tester plays.
+    pub mcp: Option<Vec<ServerName>>,
     /// The ways to log in that an agent announces, as they go on the wire.
     pub auth_methods: Option<Vec<Value>>,
     /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
@@ -173,6 +175,11 @@ pub struct StepFile {
     pub file: Option<LookFile>,
     /// A look at a process that wrote its id into a file.
     pub process: Option<ProcessFile>,
+    /// A message to an MCP server that the tester plays.
+    pub mcp: Option<McpFile>,
+    /// As `mcp`, but without it the case decides nothing.
+    #[serde(rename = "mcp?")]
+    pub mcp_hoped: Option<McpFile>,
     /// The user of the client does something.
     pub user: Option<ActFile>,
     /// An order to the process that the client takes for its agent.
@@ -284,6 +291,24 @@ pub struct LookFile {
     #[serde(default)]
     pub decides: OneOrMany,
     /// How long the file may take to become so.
+    pub within: Option<DurationText>,
+}
+
+/// A message to an MCP server that the tester plays.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpFile {
+    /// The name of the server.
+    pub server: String,
+    /// The method of MCP, such as `initialize`.
+    pub method: String,
+    /// The parameters, as a pattern.
+    #[serde(default, deserialize_with = "present")]
+    pub params: Option<Value>,
+    /// The requirements that this decides.
+    #[serde(default)]
+    pub decides: OneOrMany,
+    /// How long to wait for the message.
     pub within: Option<DurationText>,
 }
 

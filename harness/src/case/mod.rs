@@ -11,6 +11,7 @@ mod includes;
 mod line;
 pub mod load;
 pub mod matching;
+mod mcp;
 pub mod model;
 pub mod pattern;
 mod scope;
@@ -25,7 +26,7 @@ pub use load::{embedded, embedded_and, embedded_case, handshake, load_bytes, loa
 pub use matching::Mismatch;
 pub use model::{
     Act, Action, AgentProcess, Body, Case, FileLook, FileWant, FixedAnswer, Incoming, IncomingBody, LimitOverrides,
-    Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessLook, RawBytes, ReplyText, Step, TesterSetup,
+    McpLook, Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessLook, RawBytes, ReplyText, Step, TesterSetup,
     UserPermission, UserSetup,
 };
 pub use pattern::{Pattern, PatternError};

@@ -78,6 +78,8 @@ pub struct TesterSetup {
     pub permission: PermissionPolicy,
     /// Fixed answers by method, instead of the tester's own service.
     pub answers: BTreeMap<String, FixedAnswer>,
+    /// The names of the MCP servers that the tester plays.
+    pub mcp: Vec<String>,
     /// Methods that the transcript answers itself.
     pub by_hand: BTreeSet<String>,
     /// The ways to log in that an agent announces.
@@ -172,6 +174,19 @@ pub struct ProcessLook {
     pub running: bool,
 }
 
+/// A message that an MCP server of the tester is to be told.
+#[derive(Debug, Clone)]
+pub struct McpLook {
+    /// The name of the server.
+    pub server: String,
+    /// The method.
+    pub method: String,
+    /// The parameters, if they matter.
+    pub params: Option<Pattern>,
+    /// Whether its absence is a failure.
+    pub presence: Presence,
+}
+
 /// How the tester answers a request for permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionPolicy {
@@ -251,6 +266,8 @@ pub enum Action {
     File(FileLook),
     /// A look at a process.
     Process(ProcessLook),
+    /// A message to an MCP server of the tester.
+    Mcp(McpLook),
     /// The user of the client does something.
     Act(Act),
     /// An order to the process that the client takes for its agent.

@@ -41,6 +41,7 @@ impl Checker<'_> {
             info: own.info,
             permission: own.permission.map_or_else(PermissionPolicy::default, policy),
             answers: self.answers(&spot.down("answers"), own.answers),
+            mcp: self.mcp_servers(&spot.down("mcp"), own.mcp.unwrap_or_default()),
             by_hand: BTreeSet::new(),
             auth_methods: own.auth_methods.unwrap_or_default(),
             session: own.session.unwrap_or_default(),
@@ -51,6 +52,7 @@ impl Checker<'_> {
         let tester = self.subject.other();
         for (given, key, only) in [
             (own.permission.is_some(), "permission", Party::Client),
+            (own.mcp.is_some(), "mcp", Party::Client),
             (own.info.is_some(), "info", Party::Agent),
             (own.auth_methods.is_some(), "auth-methods", Party::Agent),
             (own.session.is_some(), "session", Party::Agent),

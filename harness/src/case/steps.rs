@@ -76,6 +76,11 @@ impl Checker<'_> {
         if let Some(look) = step.process {
             self.process(&spot, &look);
         }
+        for (presence, look) in [(Presence::Must, step.mcp), (Presence::Hope, step.mcp_hoped)] {
+            if let Some(look) = look {
+                self.mcp(&spot, presence, look);
+            }
+        }
         if let Some(act) = step.user {
             self.act(&spot, &act.act);
         }
@@ -271,7 +276,7 @@ impl Checker<'_> {
     }
 
     /// The requirements that a step decides: known, declared and the subject's.
-    fn decides(&mut self, spot: &Spot<'_>, decides: &OneOrMany) -> Vec<String> {
+    pub fn decides(&mut self, spot: &Spot<'_>, decides: &OneOrMany) -> Vec<String> {
         let spot = spot.down("decides");
         for (pointer, id) in &decides.items {
             let here = spot.deep(pointer);

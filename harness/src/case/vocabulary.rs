@@ -155,3 +155,24 @@ pub const ACTS: [(&str, &[&str]); 19] = [
     ("custom-request", &["method"]),
     ("quit", &[]),
 ];
+
+/// Every message that an MCP server may be told by its client, apart from answers.
+pub const MCP_METHODS: [&str; 17] = [
+    "initialize",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "notifications/initialized",
+    "notifications/cancelled",
+    "notifications/progress",
+    "notifications/roots/list_changed",
+];

@@ -6,7 +6,7 @@ use super::checks;
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Payload, UpdateSeen};
 use super::ruling::Ruling;
 use crate::requirement::Party;
-use crate::trace::ProcessEvent;
+use crate::trace::{McpEvent, ProcessEvent, Visit};
 use crate::wire::Envelope;
 
 /// What a check looks at, with the function that does.
@@ -32,6 +32,10 @@ pub enum On {
     Stderr(fn(&Moment<'_>, &[u8], &mut Ruling<'_>)),
     /// What happens to the party's process.
     Process(fn(&Moment<'_>, &ProcessEvent, &mut Ruling<'_>)),
+    /// What happens to the MCP servers that the other party plays.
+    Mcp(fn(&Moment<'_>, &McpEvent, &mut Ruling<'_>)),
+    /// Each request of the party to the HTTP endpoint of the case.
+    Visit(fn(&Moment<'_>, &Visit, &mut Ruling<'_>)),
     /// The end of the trace.
     End(fn(&Moment<'_>, &mut Ruling<'_>)),
 }

@@ -95,6 +95,16 @@ impl Fold {
                     _ => {}
                 }
             }
+            What::Mcp(mcp) => self.each_party(|on, moment, ruling| {
+                if let On::Mcp(check) = on {
+                    check(moment, mcp, ruling);
+                }
+            }),
+            What::Visit(visit) => self.each_party(|on, moment, ruling| {
+                if let On::Visit(check) = on {
+                    check(moment, visit, ruling);
+                }
+            }),
             What::Step(step) => {
                 checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.judgement);
                 self.talk.apply_step(event.n, step);

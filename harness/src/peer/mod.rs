@@ -8,3 +8,4 @@ pub mod process;
 pub mod relay;
 pub mod signal;
 mod unix;
+pub mod web;

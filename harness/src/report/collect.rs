@@ -12,7 +12,7 @@ use super::model::{
 use crate::judge::{Judgement, Tally, judge, judge_case};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
-use crate::trace::{Trace, What};
+use crate::trace::{McpEvent, McpWhat, Trace, What};
 use crate::verdict::Verdict;
 use crate::wire::{Content, read_line};
 
@@ -244,6 +244,12 @@ fn describe(what: &What, focus: &str) -> String {
         What::Stderr(bytes) => format!("standard error  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Stdout(bytes) => format!("standard output  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Process(process) => format!("process  {}", serde_json::to_string(process).unwrap_or_default()),
+        What::Mcp(McpEvent { server, what, .. }) => match what {
+            McpWhat::FromAgent(text) => format!("agent → MCP server {server}  {}", cut(text, focus)),
+            McpWhat::ToAgent(text) => format!("MCP server {server} → agent  {}", cut(text, focus)),
+            other => format!("MCP server {server}  {}", cut(&serde_json::to_string(other).unwrap_or_default(), focus)),
+        },
+        What::Visit(visit) => format!("HTTP  {}", cut(&serde_json::to_string(visit).unwrap_or_default(), focus)),
         What::Step(step) => format!(
             "case line {}  {} ({})",
             step.line,

@@ -12,14 +12,16 @@ use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
 use self::serve::{Answered, Open, Role};
+use super::mcp::McpServers;
 use super::record::Recorder;
 use super::tester::{Agent, Services};
 use crate::case::model::TesterSetup;
 use crate::fault::{Injector, Planted};
 use crate::peer::link::{Link, LinkEvent};
 use crate::peer::process::Exit;
+use crate::peer::web::{Web, WebRequest};
 use crate::requirement::Party;
-use crate::trace::{ProcessEvent, What};
+use crate::trace::{ProcessEvent, Visit, What};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
 
 /// The longest piece of what a subject prints beside the protocol.
@@ -118,6 +120,10 @@ pub struct Driver {
     /// Until when output is waited for after the subject's end.
     last_output: Option<Instant>,
     fault: Option<Planted>,
+    /// The MCP servers that the tester plays.
+    pub mcp: McpServers,
+    /// The HTTP endpoint of the case.
+    web: Option<Web>,
 }
 
 impl Driver {
@@ -157,6 +163,8 @@ impl Driver {
             own_fault: None,
             last_output: None,
             fault: None,
+            mcp: McpServers::default(),
+            web: None,
         }
     }
 
@@ -219,6 +227,7 @@ impl Driver {
                 self.answer(connection, &id, &method, answer);
                 true
             }
+            // Stands before what no limit ends.
             event = self.link.next(deadline) => match event {
                 Some(event) => { self.take_in(event); true }
                 None if last.is_some_and(|last| Instant::now() >= last) => {
@@ -226,8 +235,26 @@ impl Driver {
                     true
                 }
                 None => false,
+            },
+            (server, event) = self.mcp.next() => {
+                self.mcp.take_in(server, event, &mut self.recorder);
+                true
             }
+            Some(request) = next_visit(&mut self.web) => { self.visited(request); true }
         }
+    }
+
+    /// Gives the case its MCP servers and its HTTP endpoint.
+    pub fn host(&mut self, mcp: McpServers, web: Option<Web>) {
+        (self.mcp, self.web) = (mcp, web);
+    }
+
+    fn visited(&mut self, request: WebRequest) {
+        let origin = self.web.as_ref().map(Web::origin).unwrap_or_default();
+        let (method, url, headers) = (request.method.clone(), origin + &request.path, request.headers.clone());
+        let size = headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() + url.len();
+        self.recorder.record_aside(size, What::Visit(Visit { method, url, headers }));
+        self.mcp.visited(request, &mut self.recorder);
     }
 
     /// Takes in whatever comes until `done` or the deadline; true when it is done.
@@ -301,7 +328,8 @@ impl Driver {
 
     fn printed(&mut self, what: What) {
         if !self.life.flooded {
-            self.recorder.record_print(what);
+            let size = if let What::Stderr(bytes) | What::Stdout(bytes) = &what { bytes.len() } else { 0 };
+            self.recorder.record_aside(size, what);
         }
     }
 
@@ -337,5 +365,13 @@ impl Driver {
         }
         self.learn_session(&value);
         self.inbox.push(Seen { n, connection, value, taken: None });
+    }
+}
+
+/// The next request to an endpoint. Without one there is none for ever.
+async fn next_visit(web: &mut Option<Web>) -> Option<WebRequest> {
+    match web {
+        Some(web) => web.next().await,
+        None => std::future::pending().await,
     }
 }

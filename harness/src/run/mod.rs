@@ -9,6 +9,7 @@ mod interrupt;
 mod limits;
 mod look;
 mod manual;
+mod mcp;
 mod needs;
 mod person;
 mod play;

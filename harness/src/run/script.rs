@@ -7,6 +7,7 @@ use super::driver::Driver;
 use super::expect;
 use super::limits::Limits;
 use super::look;
+use super::mcp;
 use super::subject::{Places, Subject};
 use super::wait;
 use crate::case::model::{Action, Case, Presence, Step};
@@ -137,6 +138,7 @@ impl Script<'_> {
             Action::Reply(reply) => look::reply(self, reply),
             Action::File(file) => look::file(self, file, step.within).await,
             Action::Process(process) => look::process(self, process, step.within).await,
+            Action::Mcp(look) => mcp::message(self, look, step.within).await,
             Action::Act(act) => act::perform(self, act),
             Action::AgentProcess(order) => act::order(self, order),
             Action::CloseStdin => {
@@ -156,10 +158,8 @@ impl Script<'_> {
         let stop = match report.outcome {
             Outcome::Missed if matches!(report.kind, StepKind::Send | StepKind::Act) => Next::Stop,
             Outcome::Done | Outcome::Missed => Next::GoOn,
-            // A wrong text or file decides its requirement; the conversation itself goes on as written.
-            Outcome::Contradicted if matches!(report.kind, StepKind::Reply | StepKind::File | StepKind::Process) => {
-                Next::GoOn
-            }
+            // What a look finds decides its requirement; the conversation itself goes on as written.
+            Outcome::Contradicted if is_look(report.kind) => Next::GoOn,
             _ => Next::Stop,
         };
         let matched = matches!(report.kind, StepKind::Must | StepKind::Hope) && !report.events.is_empty();
@@ -206,6 +206,11 @@ impl Script<'_> {
             self.record(step, Report { kind: StepKind::Never, outcome, events: came, expected, seen }, decides);
         }
     }
+}
+
+/// Whether a step of this kind looks beside the conversation.
+const fn is_look(kind: StepKind) -> bool {
+    matches!(kind, StepKind::Reply | StepKind::File | StepKind::Process | StepKind::Mcp)
 }
 
 /// Something that the harness could not do, for a reason of its own.

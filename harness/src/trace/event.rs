@@ -1,5 +1,7 @@
 //! The events of a trace.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::requirement::Party;
@@ -39,6 +41,10 @@ pub enum What {
     Stdout(Vec<u8>),
     /// Something that happened to the subject's process.
     Process(ProcessEvent),
+    /// Something that happened to an MCP server that the tester plays.
+    Mcp(McpEvent),
+    /// A request to the HTTP endpoint of the case.
+    Visit(Visit),
     /// How a step of the case went.
     Step(StepEvent),
 }
@@ -91,6 +97,78 @@ pub enum ProcessEvent {
     Flooded,
 }
 
+/// What happened to an MCP server that the tester plays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct McpEvent {
+    /// The name of the server in the case.
+    pub server: String,
+    /// The transport of MCP.
+    pub over: McpTransport,
+    /// Which of the server's processes, or of its streams of events, it is about, from 0; absent for the first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub instance: usize,
+    /// What happened.
+    pub what: McpWhat,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum McpTransport {
+    /// By its standard streams.
+    Stdio,
+    /// By streamable HTTP.
+    Http,
+    /// By HTTP, with the answers in a stream of events.
+    Sse,
+}
+
+/// The life of an MCP server that the tester plays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum McpWhat {
+    /// Its process was started.
+    Started {
+        /// The path by which it was started.
+        command: String,
+        /// Its process id.
+        pid: u32,
+        /// The arguments that it was given.
+        args: Vec<String>,
+        /// The directory that it was started in.
+        cwd: String,
+        /// Those environment variables that the client asked for.
+        env: BTreeMap<String, String>,
+        /// The names of its other environment variables; their values are nobody's business.
+        environment: Vec<String>,
+    },
+    /// It was told this.
+    FromAgent(String),
+    /// It said this.
+    ToAgent(String),
+    /// Its input ended, or it got a signal to stop.
+    Ended,
+}
+
+/// A request to the HTTP endpoint of the case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Visit {
+    /// The method, such as `GET`.
+    pub method: String,
+    /// The whole URL.
+    pub url: String,
+    /// The headers in the order of sending, each with its name in small letters and its value.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Serde asks for a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+pub(super) const fn is_first(number: &usize) -> bool {
+    *number == 0
+}
+
 /// How one step of a transcript went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -139,6 +217,8 @@ pub enum StepKind {
     File,
     /// A look at a process.
     Process,
+    /// A message to an MCP server that the tester plays.
+    Mcp,
     /// Something that the user of a client does.
     Act,
     /// The end of the subject's process.

@@ -25,6 +25,7 @@ mod init;
 mod jsonrpc;
 mod list;
 mod load;
+mod mcp;
 mod modes;
 mod opening;
 mod permission;
@@ -57,6 +58,7 @@ pub(super) fn all() -> Vec<Check> {
         auth::CHECKS,
         session::CHECKS,
         opening::CHECKS,
+        mcp::CHECKS,
         addressed::CHECKS,
         announced::CHECKS,
         prompt::CHECKS,

@@ -17,6 +17,7 @@ impl Conversation {
         let params = call.params.cloned().unwrap_or_default();
         if from == Party::Client {
             self.learn_invented_session(&params);
+            self.learn_mcp_servers(&params);
         }
         if call.method != "session/list" && !call.method.starts_with('_') {
             self.stir();
@@ -63,6 +64,15 @@ impl Conversation {
         let named = params.get("sessionId").and_then(Value::as_str).filter(|id| !self.sessions.contains_key(*id));
         if let Some(id) = named.filter(|_| self.invented_sessions.len() < MOST) {
             self.invented_sessions.insert(id.to_owned());
+        }
+    }
+
+    fn learn_mcp_servers(&mut self, params: &Value) {
+        const MOST: usize = 64;
+        for entry in params.get("mcpServers").and_then(Value::as_array).into_iter().flatten() {
+            if self.mcp_servers.len() < MOST && !self.mcp_servers.contains(entry) {
+                self.mcp_servers.push(entry.clone());
+            }
         }
     }
 

@@ -46,6 +46,8 @@ pub struct Conversation {
     pub initialized: Option<(usize, Value)>,
     /// The sessions that the client knows, by id.
     pub sessions: BTreeMap<String, Session>,
+    /// The entries of MCP servers that the client has named for its sessions.
+    pub mcp_servers: Vec<Value>,
     /// The terminals that the client made, by id.
     pub terminals: BTreeMap<String, Terminal>,
     /// The last line that each party sent and that could not be read as a message: its event, and whether it was on
@@ -107,6 +109,7 @@ impl Conversation {
             initialize: None,
             initialized: None,
             sessions: BTreeMap::new(),
+            mcp_servers: Vec::new(),
             terminals: BTreeMap::new(),
             unreadable: HashMap::new(),
             last_notification: HashMap::new(),

@@ -1,4 +1,4 @@
-//! The tasks that serve the relays of a client: each relay is a connection of its own.
+//! The tasks that serve the relays: each relay is a connection of its own.
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};

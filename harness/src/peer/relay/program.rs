@@ -39,8 +39,8 @@ const SIGNALS: [(SignalKind, &str); 3] =
 
 /// Plays the relay when this process was started as one; returns at once, with nothing, when it was not.
 ///
-/// Every program that drives clients through this library calls it first in `main`, since clients start that same program
-/// in place of their agent.
+/// Every program that drives subjects through this library calls it first in `main`, since they start that same program: a
+/// client in place of its agent, and an agent in place of an MCP server.
 #[must_use]
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
@@ -64,7 +64,7 @@ fn why_alone(error: &io::Error, lasting: bool) -> String {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused if lasting => {
             "no manual run of acp-conformance is going on; start one with `acp-conformance client --manual`".to_owned()
         }
-        _ => format!("this agent is played by acp-conformance, which cannot be reached: {error}"),
+        _ => format!("this program is played by acp-conformance, which cannot be reached: {error}"),
     }
 }
 
