@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::Visit;
+use crate::judge::conversation::VisitState;
 use crate::judge::moment::{CallSeen, Moment};
 use crate::judge::ruling::Ruling;
 use crate::protocol::Kind;
@@ -159,7 +159,7 @@ fn url_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         (Some(twin), _) => {
             ruling.inconclusive(format!("a visit that the agent gives up has the elicitationId `{id}`"), &[twin.n]);
         }
-        (None, Some(Visit::Agreed)) => {
+        (None, Some(VisitState::Agreed)) => {
             let why = format!("a visit that the user agreed to has the elicitationId `{id}`, and may be over");
             ruling.inconclusive(why, &[]);
         }

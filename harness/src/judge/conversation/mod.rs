@@ -25,7 +25,7 @@ pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Exit, Terminal};
 pub use self::told::Told;
-pub use self::visits::{Visit, Visits};
+pub use self::visits::{VisitState, Visits};
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::wire::RpcId;

@@ -10,7 +10,7 @@ use crate::requirement::Party;
 
 /// How far a visit has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Visit {
+pub enum VisitState {
     /// The client has not answered.
     Asked,
     /// The user agreed, and nobody has told that the visit is completed.
@@ -22,7 +22,7 @@ pub enum Visit {
 /// The visits of a connection.
 #[derive(Debug, Clone, Default)]
 pub struct Visits {
-    known: BTreeMap<String, Visit>,
+    known: BTreeMap<String, VisitState>,
     /// Whether there were more than are remembered.
     pub overflown: bool,
 }
@@ -33,21 +33,21 @@ const MOST: usize = 256;
 impl Visits {
     /// How far the visit with this id has come; none if nobody asked for it.
     #[must_use]
-    pub fn state(&self, id: &str) -> Option<Visit> {
+    pub fn state(&self, id: &str) -> Option<VisitState> {
         self.known.get(id).copied()
     }
 
     /// Whether any visit is neither completed nor turned down.
     #[must_use]
     pub fn any_outstanding(&self) -> bool {
-        self.known.values().any(|visit| *visit != Visit::Over)
+        self.known.values().any(|visit| *visit != VisitState::Over)
     }
 
     /// Takes in a request to visit a page.
     pub(super) fn ask(&mut self, request: &Exchange) {
         let Some(id) = id_of(request) else { return };
         if self.known.len() < MOST || self.known.contains_key(id) {
-            self.known.insert(id.to_owned(), Visit::Asked);
+            self.known.insert(id.to_owned(), VisitState::Asked);
         } else {
             self.overflown = true;
         }
@@ -57,8 +57,8 @@ impl Visits {
     pub(super) fn answer(&mut self, request: &Exchange, outcome: Outcome<'_>) {
         let Some(visit) = id_of(request).and_then(|id| self.known.get_mut(id)) else { return };
         let agreed = matches!(outcome, Outcome::Result(result) if result.get("action") == Some(&Value::from("accept")));
-        if *visit == Visit::Asked {
-            *visit = if agreed { Visit::Agreed } else { Visit::Over };
+        if *visit == VisitState::Asked {
+            *visit = if agreed { VisitState::Agreed } else { VisitState::Over };
         }
     }
 
@@ -66,7 +66,7 @@ impl Visits {
     pub(super) fn complete(&mut self, params: &Value) {
         let id = params.get("elicitationId").and_then(Value::as_str);
         if let Some(visit) = id.and_then(|id| self.known.get_mut(id)) {
-            *visit = Visit::Over;
+            *visit = VisitState::Over;
         }
     }
 }
