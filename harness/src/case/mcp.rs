@@ -11,9 +11,10 @@ use crate::requirement::Party;
 impl Checker<'_> {
     /// Lowers the names of the servers, and gives the names of their places a value.
     pub fn mcp_servers(&mut self, spot: &Spot<'_>, names: Vec<ServerName>) -> Vec<String> {
-        for ServerName(name) in names {
+        for (i, ServerName(name)) in names.into_iter().enumerate() {
             if self.mcp.contains(&name) {
-                let problem = spot.error("case::repeated-server", format!("the MCP server `{name}` stands twice"));
+                let problem =
+                    spot.down(i).error("case::repeated-server", format!("the MCP server `{name}` stands twice"));
                 self.problems.push(problem.help("keep one of the two"));
                 continue;
             }

@@ -26,8 +26,8 @@ pub use load::{embedded, embedded_and, embedded_case, handshake, load_bytes, loa
 pub use matching::Mismatch;
 pub use model::{
     Act, Action, AgentProcess, Body, Case, FileLook, FileWant, FixedAnswer, Incoming, IncomingBody, LimitOverrides,
-    McpLook, Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessLook, RawBytes, ReplyText, Step, TesterSetup,
-    UserPermission, UserSetup,
+    McpLook, Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessLook, RawBytes, ReplyText, Step,
+    TesterSetup, UserPermission, UserSetup,
 };
 pub use pattern::{Pattern, PatternError};
 pub use template::{Bindings, Template};

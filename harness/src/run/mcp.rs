@@ -54,7 +54,14 @@ struct Server {
     program: String,
     /// To its processes, each of which is a connection.
     link: Link,
-    inputs: Vec<Framer>,
+    inputs: Vec<Input>,
+}
+
+/// What comes from one process of a server.
+#[derive(Default)]
+struct Input {
+    framer: Framer,
+    ended: bool,
 }
 
 /// One way to a server, as it stands in the trace.
@@ -110,17 +117,17 @@ impl McpServers {
         match event {
             LinkEvent::Connected { connection, caller, orders } => {
                 self.servers[server].link.accept(orders);
-                self.servers[server].inputs.push(Framer::default());
+                self.servers[server].inputs.push(Input::default());
                 let started = started(&self.servers[server].program, *caller, recorder);
                 self.record(Way { server, over: McpTransport::Stdio, instance: connection }, started, recorder);
             }
             LinkEvent::Output { connection, bytes } => {
                 let mut frames = Vec::new();
-                self.servers[server].inputs[connection].feed(&bytes, |frame| frames.push(frame));
+                self.servers[server].inputs[connection].framer.feed(&bytes, |frame| frames.push(frame));
                 frames.into_iter().for_each(|frame| self.line(server, connection, &frame.bytes, recorder));
             }
             LinkEvent::OutputEnded { connection } => {
-                if let Some(frame) = self.servers[server].inputs[connection].finish() {
+                if let Some(frame) = self.servers[server].inputs[connection].framer.finish() {
                     self.line(server, connection, &frame.bytes, recorder);
                 }
                 self.ended(server, connection, recorder);
@@ -134,7 +141,11 @@ impl McpServers {
         }
     }
 
+    /// A server whose input ends, or that gets a signal to stop, goes.
     fn ended(&mut self, server: usize, connection: usize, recorder: &mut Recorder) {
+        if std::mem::replace(&mut self.servers[server].inputs[connection].ended, true) {
+            return;
+        }
         self.record(Way { server, over: McpTransport::Stdio, instance: connection }, McpWhat::Ended, recorder);
         self.servers[server].link.exit_agent(connection, 0);
     }

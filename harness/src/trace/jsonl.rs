@@ -185,7 +185,9 @@ fn read_event(line: &str, position: usize) -> Result<Event, String> {
     ];
     let mut given = given.into_iter().flatten();
     let (Some(what), None) = (given.next(), given.next()) else {
-        return Err("exactly one of `from`, `stderr`, `stdout`, `process`, `mcp`, `visit` and `step` is wanted".to_owned());
+        return Err(
+            "exactly one of `from`, `stderr`, `stdout`, `process`, `mcp`, `visit` and `step` is wanted".to_owned()
+        );
     };
     Ok(Event { n: line.n, us: line.us, connection: line.connection, what })
 }

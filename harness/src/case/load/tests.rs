@@ -1,9 +1,11 @@
 //! What good and broken files are read to.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::*;
-use crate::case::model::{Action, AgentProcess, Body, IncomingBody, NeedRoot, Presence, UserPermission};
+use crate::case::model::{Action, AgentProcess, Body, IncomingBody, McpLook, NeedRoot, Presence, UserPermission};
 use crate::requirement::Party;
 
 const CLIENT: &str = include_str!("../../../tests/good-client-case.yaml");
@@ -21,7 +23,13 @@ fn a_case_with_everything_is_lowered() {
     assert_eq!(case.id, "v1/agent/good");
     assert_eq!(case.needs.iter().map(|need| need.root).collect::<Vec<_>>(), [NeedRoot::Agent, NeedRoot::Session]);
     assert_eq!(case.tester.by_hand.iter().collect::<Vec<_>>(), ["fs/read_text_file"]);
-    assert_eq!(case.limits.turn, Some(std::time::Duration::from_secs(20)));
+    assert_eq!(case.limits.turn, Some(Duration::from_secs(20)));
+    assert_eq!(case.tester.mcp, ["files"]);
+    let look = case.steps.iter().find(|step| step.text.starts_with("mcp")).expect("a look at an MCP server");
+    let Action::Mcp(McpLook { server, method, presence: Presence::Must, .. }) = &look.action else {
+        panic!("{look:?}")
+    };
+    assert_eq!((server.as_str(), method.as_str(), look.within), ("files", "tools/call", Some(Duration::from_secs(2))));
     let Action::Send(first) = &case.steps[0].action else { panic!("{:?}", case.steps[0]) };
     assert!(matches!(&first[0].body, Body::Request { label, .. } if label == "initialize"));
     assert_eq!(case.steps[0].source.path(), "cases/v1/agent/include/initialize.yaml");
@@ -105,7 +113,7 @@ fn a_case_of_a_client_is_lowered() {
     assert!(
         matches!(&look.action, Action::Process(look) if !look.running && look.pid_file.render(&bindings) == "/w/pid")
     );
-    assert_eq!(look.within, Some(std::time::Duration::from_secs(5)));
+    assert_eq!(look.within, Some(Duration::from_secs(5)));
 }
 
 #[test]

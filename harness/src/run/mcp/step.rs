@@ -51,11 +51,18 @@ async fn never_came(script: &mut Script<'_>, look: &McpLook) -> Report {
     if look.presence == Presence::Hope || script.missed.is_some() {
         return report(Outcome::Missed);
     }
-    let fence = script.fence(script.limits.answer).await;
+    let fence = script.fence(script.limits.turn).await;
+    let events = naming(script).into_iter().chain(fence.events).collect();
     match fence.outcome {
-        Outcome::Done => Report { events: fence.events, ..report(Outcome::Contradicted) },
+        Outcome::Done => Report { events, ..report(Outcome::Contradicted) },
         outcome => Report { seen: fence.seen, ..report(outcome) },
     }
+}
+
+/// The event of the last request that named MCP servers.
+fn naming(script: &Script<'_>) -> Option<usize> {
+    let names = |params: &Value| params.get("mcpServers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+    script.driver.asked.values().filter(|asked| names(&asked.params)).map(|asked| asked.n).max()
 }
 
 /// What a server was told instead.
