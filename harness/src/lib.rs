@@ -54,4 +54,5 @@ pub mod run;
 // What comes out, and the two ways in.
 pub mod cargo_test;
 pub mod cli;
+pub mod explain;
 pub mod report;

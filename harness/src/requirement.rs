@@ -19,6 +19,9 @@ pub enum Party {
 }
 
 impl Party {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Agent, Self::Client];
+
     /// The opposite side.
     #[must_use]
     pub const fn other(self) -> Self {
@@ -66,6 +69,9 @@ pub enum Level {
 }
 
 impl Level {
+    /// All of them, the most binding first.
+    pub const ALL: [Self; 3] = [Self::Must, Self::Should, Self::MayProbe];
+
     /// The name used in files and output.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -92,6 +98,9 @@ pub enum Status {
 }
 
 impl Status {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Checked, Self::Probe, Self::Human, Self::Planned];
+
     /// The name used in files and output.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -145,6 +154,15 @@ pub struct Requirement {
     /// Why a requirement that could be judged is not, or what is peculiar about how it is.
     #[serde(default)]
     pub remark: Option<String>,
+    /// Why no fault kills a requirement that is checked.
+    #[serde(default, rename = "no-fault")]
+    pub no_fault: Option<String>,
+}
+
+/// Whether the requirement with this id, in version 1, is recorded and never decided.
+#[must_use]
+pub fn is_probe(id: &str) -> bool {
+    Catalogue::v1().find(id).is_some_and(|requirement| requirement.status == Status::Probe)
 }
 
 impl Requirement {

@@ -1,12 +1,12 @@
 //! Trace → findings: each file under `harness/tests/traces/` is a short conversation and the verdicts it must lead to.
 //!
 //! First the wanted verdicts, `requirement: verdict` a line, `#` for comments, `subject: client` where it is the client that
-//! is judged; then a line `---`; then the conversation, a letter and a message a line: `A` the agent's, `C` the client's,
-//! `!` the tester's, wrong on purpose, `E` the subject's standard error, `P` a process event, `M` one of an MCP server, `V` a
-//! visit to the HTTP endpoint and `S` a step event, all as JSON, `B` a line of the subject and `D` its standard error in
-//! base64, `L` the last line of the subject, without a line feed, in base64 as well, `N` the number of the connection that is
-//! spoken of from there on, and `T` the milliseconds that pass before the next line. Every requirement that fails must be
-//! listed.
+//! is judged, `in a case` where the trace is that of a case and no recording; then a line `---`; then the conversation, a
+//! letter and a message a line: `A` the agent's, `C` the client's, `!` the tester's, wrong on purpose, `E` the subject's
+//! standard error, `P` a process event, `M` one of an MCP server, `V` a visit to the HTTP endpoint and `S` a step event, all
+//! as JSON, `B` a line of the subject and `D` its standard error in base64, `L` the last line of the subject, without a line
+//! feed, in base64 as well, `N` the number of the connection that is spoken of from there on, and `T` the milliseconds that
+//! pass before the next line. Every requirement that fails must be listed.
 
 use std::fs;
 use std::path::Path;
@@ -23,6 +23,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 /// The line that says that the client is judged.
 const CLIENT: &str = "subject: client";
+/// The line that says that the trace was seen from its start.
+const CASE: &str = "in a case";
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/traces");
@@ -41,11 +43,13 @@ fn check(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
     let subject = if wanted.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
-    let trace = read(conversation, subject)?;
+    let mut trace = read(conversation, subject)?;
+    trace.header.case = wanted.lines().find(|line| *line == CASE).map(str::to_owned);
     let judgement = judge(&trace, Edition::v1());
     let mut wrong = Vec::new();
     let mut listed = Vec::new();
-    for line in wanted.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty() && *line != CLIENT) {
+    let heads = [CLIENT, CASE, ""];
+    for line in wanted.lines().filter(|line| !line.starts_with('#') && !heads.contains(line)) {
         let (requirement, verdict) =
             line.split_once(": ").ok_or_else(|| format!("`{line}` is no `requirement: verdict`"))?;
         let found = judgement.verdict(requirement);

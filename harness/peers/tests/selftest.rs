@@ -1,28 +1,48 @@
 //! Proves that the checks can fail: every file of `cases/faults/` is given to the reference peer of its party, and must
-//! break exactly the requirements that it names, in the cases that it names.
+//! break exactly the requirements that it names, in whatever case could notice it.
+//!
+//! A case could notice a fault if the fault names it, or if the clean peer exercises the requirement there. What nearly
+//! every case exercises is looked for in one case of each area, and in all of them by
+//! `cargo test -p acp-conformance-peers --test selftest -- --ignored`.
 
 mod reference;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::{available_parallelism, scope};
+use std::time::Duration;
 
-use acp_conformance::case::{self, Case, Vocabulary};
+use acp_conformance::case::{self, Case, LimitOverrides, Vocabulary};
 use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::{Judgement, Tally, judge};
 use acp_conformance::peer::relay;
 use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::{Catalogue, Level, Party};
-use acp_conformance::run::run_case;
+use acp_conformance::run::{Subject, run_case};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
+
+/// A requirement that more cases exercise is one of nearly every case.
+const MANY: usize = 80;
+
+/// How long a peer with a fault is waited for in a case that the fault does not name. Many faults make a peer silent.
+const HURRIED: LimitOverrides = LimitOverrides {
+    start: Some(Duration::from_secs(5)),
+    answer: Some(Duration::from_secs(1)),
+    turn: Some(Duration::from_secs(1)),
+    exit: None,
+};
 
 fn main() -> ExitCode {
     // The reference client starts this program in place of its agent.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
+    let mut arguments = Arguments::from_args();
+    // Peers with a fault are waited for more than they compute.
+    let threads = *arguments.test_threads.get_or_insert(8 * available_parallelism().map_or(2, usize::from));
     let files = reference::root().join("cases");
     let (cases, mut problems) = case::load_dir(&files, &Vocabulary::v1());
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
@@ -32,48 +52,120 @@ fn main() -> ExitCode {
         0 => Ok(()),
         _ => Err(format!("\n{}", render_all(&problems, Look::Plain)).into()),
     };
-    let cases = Arc::new(cases);
-    let trials = faults.into_iter().map(|fault| {
-        let cases = Arc::clone(&cases);
-        Trial::test(fault.id.clone(), move || killed(fault, &cases)).with_kind("fault")
-    });
-    let trials = trials.chain([Trial::test("every-file-can-be-read", readable)]).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let mut trials = vec![Trial::test("every-file-can-be-read", readable)];
+    let field = Arc::new(if arguments.list { Field::default() } else { Field::survey(cases, threads) });
+    for fault in faults {
+        let (sampled, whole) = (Arc::clone(&field), Arc::clone(&field));
+        let again = fault.clone();
+        if field.exercising(&fault).count() > MANY {
+            let trial = Trial::test(format!("{}-everywhere", fault.id), move || killed(&again, &whole, |_| true));
+            trials.push(trial.with_kind("fault").with_ignored_flag(true));
+        }
+        let trial = Trial::test(fault.id.clone(), move || {
+            let sample = sampled.sample(&fault);
+            killed(&fault, &sampled, |case| sample.contains(case.id.as_str()))
+        });
+        trials.push(trial.with_kind("fault"));
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn killed(fault: Fault, cases: &[Case]) -> Result<(), Failed> {
-    let mut subject = reference::subject(fault.party, &fault.peer_args);
-    let planted = Planted::new(fault);
-    let fault = Arc::clone(&planted.fault);
-    subject.fault = Some(planted.clone());
-    let mut broken = BTreeSet::new();
-    let mut story = String::new();
-    for case in cases.iter().filter(|case| fault.cases.contains(&case.id)) {
-        let trace = run_case(case, &subject);
-        broken.extend(failures(&judge(&trace, Edition::v1()), fault.party, &case.id, &mut story));
+/// All cases, and what the clean peers exercise in each.
+#[derive(Default)]
+struct Field {
+    cases: Vec<Case>,
+    /// The requirements that were seen to be kept, by case.
+    exercised: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Field {
+    /// Runs every case against the clean peer.
+    fn survey(cases: Vec<Case>, threads: usize) -> Self {
+        let subjects = [Party::Agent, Party::Client].map(|party| reference::subject(party, &[]));
+        let kept = |case: &Case| {
+            let subject = &subjects[usize::from(case.subject == Party::Client)];
+            let judgement = judge(&run_case(case, subject), Edition::v1());
+            let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
+            (case.id.clone(), kept.map(|(id, _)| id.clone()).collect())
+        };
+        let exercised = scope(|scope| {
+            let parts = cases.chunks(cases.len().div_ceil(threads).max(1));
+            let parts: Vec<_> = parts.map(|part| scope.spawn(|| part.iter().map(kept).collect::<Vec<_>>())).collect();
+            parts.into_iter().flat_map(|part| part.join().expect("a run of every case")).collect()
+        });
+        Self { cases, exercised }
     }
-    if fault.edit.is_some() && planted.fired() == 0 {
-        return Err("the fault changed no message in its cases".into());
+
+    /// The cases in which the clean peer exercises what the fault breaks.
+    fn exercising<'a>(&'a self, fault: &'a Fault) -> impl Iterator<Item = &'a Case> {
+        let kept = |case: &&Case| self.exercised.get(&case.id).is_some_and(|kept| kept.contains(&fault.kills));
+        self.cases.iter().filter(kept)
     }
+
+    /// The ids of the cases in which a fault is looked for: all that exercise what it breaks, or one of each area.
+    fn sample<'a>(&'a self, fault: &'a Fault) -> BTreeSet<&'a str> {
+        let all: Vec<&str> = self.exercising(fault).map(|case| case.id.as_str()).collect();
+        if all.len() <= MANY {
+            return all.into_iter().collect();
+        }
+        let area = |id: &str| id.rsplit_once('/').map_or_else(String::new, |(folder, _)| folder.to_owned());
+        let by_area: BTreeMap<String, &str> = all.into_iter().rev().map(|id| (area(id), id)).collect();
+        by_area.into_values().collect()
+    }
+}
+
+fn killed(fault: &Fault, field: &Field, elsewhere: impl Fn(&Case) -> bool) -> Result<(), Failed> {
+    let (named, further): (Vec<&Case>, Vec<&Case>) =
+        field.cases.iter().filter(|case| case.subject == fault.party).partition(|case| fault.cases.contains(&case.id));
+    let mut broken = Broken::default();
+    let planted = Planted::new(fault.clone());
+    broken.look(fault, &planted, &named);
+    if let Some(edit) = planted.idle().first() {
+        return Err(format!("no message in its cases was changed by {edit:?}").into());
+    }
+    if !broken.requirements.contains(&fault.kills) {
+        return Err(format!("not broken in its own cases: {}{}", fault.kills, broken.story).into());
+    }
+    let hurried = Planted::new(Fault { limits: HURRIED, ..fault.clone() });
+    let further: Vec<&Case> = further.into_iter().filter(|case| elsewhere(case)).collect();
+    broken.look(fault, &hurried, &further);
     let wanted: BTreeSet<String> = fault.also.keys().chain([&fault.kills]).cloned().collect();
-    let missing: Vec<_> = wanted.difference(&broken).collect();
-    let surplus: Vec<_> = broken.difference(&wanted).collect();
+    let missing: Vec<_> = wanted.difference(&broken.requirements).collect();
+    let surplus: Vec<_> = broken.requirements.difference(&wanted).collect();
     match (missing.as_slice(), surplus.as_slice()) {
         ([], []) => Ok(()),
-        _ => Err(format!("not broken: {missing:?}; broken besides: {surplus:?}{story}").into()),
+        _ => Err(format!("not broken: {missing:?}; broken besides: {surplus:?}{}", broken.story).into()),
     }
 }
 
-/// The requirements of the party that fail, each told with its first finding.
-fn failures(judgement: &Judgement, party: Party, case: &str, story: &mut String) -> Vec<String> {
-    let binding =
-        |id: &str| Catalogue::v1().find(id).is_some_and(|known| known.party == party && known.level != Level::MayProbe);
-    let failed = judgement.tallies.iter().filter(|(id, tally)| tally.verdict() == Verdict::Fail && binding(id));
-    let tell = |(id, tally): (&String, &Tally)| {
-        let finding = tally.findings.iter().find(|finding| finding.verdict == Verdict::Fail);
-        let message = finding.map_or("", |finding| finding.message.as_str());
-        story.push_str(&format!("\n  {id} in {case}: {message}"));
-        id.clone()
-    };
-    failed.map(tell).collect()
+/// What a peer with a fault was seen to break.
+#[derive(Default)]
+struct Broken {
+    requirements: BTreeSet<String>,
+    /// The first finding about each requirement.
+    story: String,
+}
+
+impl Broken {
+    fn look(&mut self, fault: &Fault, planted: &Planted, cases: &[&Case]) {
+        let subject = Subject { fault: Some(planted.clone()), ..reference::subject(fault.party, &fault.peer_args) };
+        for case in cases {
+            self.add(&judge(&run_case(case, &subject), Edition::v1()), fault.party, &case.id);
+        }
+    }
+
+    /// Adds the requirements of the party that fail.
+    fn add(&mut self, judgement: &Judgement, party: Party, case: &str) {
+        let binding = |id: &str| {
+            Catalogue::v1().find(id).is_some_and(|known| known.party == party && known.level != Level::MayProbe)
+        };
+        let failed = |(id, tally): &(&String, &Tally)| tally.verdict() == Verdict::Fail && binding(id);
+        for (id, tally) in judgement.tallies.iter().filter(failed) {
+            if self.requirements.insert(id.clone()) {
+                let finding = tally.findings.iter().find(|finding| finding.verdict == Verdict::Fail);
+                let message = finding.map_or("", |finding| finding.message.as_str());
+                self.story.push_str(&format!("\n  {id} in {case}: {message}"));
+            }
+        }
+    }
 }

@@ -122,6 +122,7 @@ fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
     report.suite.version = "<version>".to_owned();
     report.subject.version = Some("<version>".to_owned());
     report.requirements.retain(|r| r.verdict == Verdict::Fail || wanted.contains(&r.id));
+    report.probes.retain(|probe| wanted.contains(&probe.id));
     report.summary.requirements = BTreeMap::new();
     for requirement in &mut report.requirements {
         requirement.findings.iter_mut().for_each(renumber);

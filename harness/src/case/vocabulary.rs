@@ -106,7 +106,7 @@ impl std::fmt::Debug for Vocabulary<'_> {
 }
 
 /// Every intent that a prompt can have.
-pub const INTENTS: [&str; 24] = [
+pub const INTENTS: [&str; 26] = [
     "say",
     "think",
     "plan",
@@ -122,6 +122,8 @@ pub const INTENTS: [&str; 24] = [
     "commands",
     "info",
     "usage",
+    "notice",
+    "compact",
     "content",
     "tool-kinds",
     "fail-tool",

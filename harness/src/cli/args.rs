@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::profile::{self, Means, Setting};
+use crate::requirement::{Level, Party, Status};
 
 /// Tells which rules of the Agent Client Protocol a program keeps, and which it breaks, with evidence.
 #[derive(Debug, Parser)]
@@ -33,9 +35,9 @@ pub enum Command {
     Client(Box<ClientArgs>),
     /// Judge recorded traces again, without the subject
     Check(CheckArgs),
-    /// List the cases, or the requirements
+    /// List the cases, the requirements or the faults
     List(ListArgs),
-    /// Explain one requirement
+    /// Explain one requirement, or list those of an area
     Explain(ExplainArgs),
     /// Find the mistakes in case files and profiles
     Lint(LintArgs),
@@ -168,6 +170,10 @@ pub struct RunArgs {
     /// Write the trace of each case into this folder
     #[arg(long, value_name = "DIR")]
     pub trace_dir: Option<PathBuf>,
+    /// Say where the time went: in the subject, in the tester, in which cases, and how much the bare starts of the subject
+    /// take, for which it is started a few times more
+    #[arg(long)]
+    pub timings: bool,
     /// How the result is written to standard output
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
@@ -205,8 +211,20 @@ pub struct ListArgs {
     /// List the requirements instead of the cases
     #[arg(long)]
     pub requirements: bool,
+    /// List the faults instead of the cases
+    #[arg(long, conflicts_with = "requirements")]
+    pub faults: bool,
     /// Only those whose id contains this text
     pub filter: Option<String>,
+    /// Only those of this party
+    #[arg(long, value_parser = one_of(&Party::ALL, Party::name))]
+    pub party: Option<Party>,
+    /// Only requirements of this level
+    #[arg(long, requires = "requirements", value_parser = one_of(&Level::ALL, Level::name))]
+    pub level: Option<Level>,
+    /// Only requirements of this status
+    #[arg(long, requires = "requirements", value_parser = one_of(&Status::ALL, Status::name))]
+    pub status: Option<Status>,
     /// How the result is written to standard output
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
@@ -215,7 +233,7 @@ pub struct ListArgs {
 /// Arguments of `explain`.
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// The id, such as `cancel.stop-reason`
+    /// The id, such as `cancel.stop-reason`, or an area, such as `cancel`
     pub requirement: String,
 }
 
@@ -224,6 +242,12 @@ pub struct ExplainArgs {
 pub struct LintArgs {
     /// Case files (.yaml), profiles (.toml), or folders of them; the built-in ones when there is none
     pub files: Vec<PathBuf>,
+}
+
+/// Reads one of these by its name.
+fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
+    names.try_map(move |given| all.iter().copied().find(|one| name(*one) == given).ok_or("no such name"))
 }
 
 /// Reads `500ms`, `20s` or `2m`; a bare number counts seconds.

@@ -1,4 +1,4 @@
-//! `explain`: the page of one requirement.
+//! `explain`: the entry of one requirement, or the list of an area.
 
 use std::io::Write;
 
@@ -8,26 +8,36 @@ use super::args::ExplainArgs;
 use super::exit::Exit;
 use super::output::stdout;
 use crate::diagnostic::nearest;
-use crate::report::explain;
-use crate::requirement::Catalogue;
+use crate::explain::{self, Sources};
+use crate::requirement::{Catalogue, Requirement};
 
 /// Runs the command.
 pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Exit> {
     let catalogue = Catalogue::v1();
-    let Some(requirement) = catalogue.find(&args.requirement) else {
-        let halves: Vec<&str> =
-            catalogue.iter().map(|r| r.id.as_str()).filter(|id| id.starts_with(&args.requirement)).take(8).collect();
-        match (halves.is_empty(), nearest(&args.requirement, catalogue.iter().map(|r| r.id.as_str()))) {
-            (false, _) => {
-                bail!("there is no requirement `{}`; some begin with it: {}", args.requirement, halves.join(", "))
-            }
-            (true, Some(near)) => bail!("there is no requirement `{}`; did you mean `{near}`?", args.requirement),
-            (true, None) => bail!(
-                "there is no requirement `{}`; `acp-conformance list --requirements` shows them",
-                args.requirement
-            ),
-        }
-    };
-    write!(stdout(), "{}", explain(requirement))?;
+    if let Some(requirement) = catalogue.find(&args.requirement) {
+        write!(stdout(), "{}", explain::show(&Sources::embedded().entry(requirement)))?;
+        return Ok(Exit::Good);
+    }
+    let below = format!("{}.", args.requirement);
+    let group: Vec<&Requirement> = catalogue.iter().filter(|r| r.id.starts_with(&below)).collect();
+    if group.is_empty() {
+        bail!("{}", unknown(&args.requirement, catalogue));
+    }
+    write!(stdout(), "{}", explain::list(&group))?;
     Ok(Exit::Good)
+}
+
+fn unknown(given: &str, catalogue: &Catalogue) -> String {
+    let ids = || catalogue.iter().map(|r| r.id.as_str());
+    let halves: Vec<&str> = ids().filter(|id| id.starts_with(given)).take(8).collect();
+    let remedy = if halves.is_empty() {
+        let near = nearest(given, ids().chain(explain::areas(catalogue)));
+        near.map_or_else(
+            || "; `acp-conformance list --requirements` shows them".to_owned(),
+            |near| format!("; did you mean `{near}`?"),
+        )
+    } else {
+        format!("; some begin with it: {}", halves.join(", "))
+    };
+    format!("there is no requirement `{given}`, and no area{remedy}")
 }

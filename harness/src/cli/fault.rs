@@ -31,7 +31,7 @@ pub(super) fn find(name: &str, party: Party, cases: &[Case]) -> anyhow::Result<F
     if *whose != party {
         bail!("the fault {id} is one of the {whose}; see `acp-conformance {whose} --help`");
     }
-    if fault.edit.is_none() {
+    if fault.edits.is_empty() {
         let words = shell_words::join(&fault.peer_args);
         bail!(
             "the fault {id} is behaviour of the reference {party}, and no change of what is said: run `acp-reference-{party} {words}`"

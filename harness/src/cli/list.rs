@@ -1,69 +1,103 @@
-//! `list`: the cases, or the requirements.
+//! `list`: the cases, the requirements or the faults.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::{Format, ListArgs};
 use super::exit::Exit;
 use super::output::stdout;
 use super::plan::load_cases;
-use crate::requirement::{Catalogue, Requirement};
+use crate::case::Case;
+use crate::fault::{self, Fault};
+use crate::requirement::{Catalogue, Party, Requirement};
 
 /// Runs the command.
 pub(super) fn run(args: &ListArgs) -> anyhow::Result<Exit> {
-    if args.requirements { requirements(args) } else { cases(args) }?;
+    match (args.requirements, args.faults) {
+        (true, _) => requirements(args),
+        (false, true) => faults(args),
+        (false, false) => cases(args),
+    }?;
     Ok(Exit::Good)
+}
+
+impl ListArgs {
+    /// Whether the filter fits one of these ids, and the party is one of those that are wanted.
+    fn wants(&self, ids: &[&str], party: Party) -> bool {
+        let named = self.filter.as_ref().is_none_or(|text| ids.iter().any(|id| id.contains(text)));
+        named && self.party.is_none_or(|wanted| wanted == party)
+    }
 }
 
 fn cases(args: &ListArgs) -> anyhow::Result<()> {
     let mut cases = load_cases(None)?;
-    cases.retain(|case| args.filter.as_ref().is_none_or(|text| case.id.contains(text)));
-    let mut out = stdout();
+    cases.retain(|case| args.wants(&[&case.id], case.subject));
+    let rows = cases.iter().map(|Case { id, title, .. }| format!("{id:<48}  {title}"));
     match args.format {
-        Format::Text => {
-            for case in &cases {
-                writeln!(out, "{:<48}  {}", case.id, case.title)?;
-            }
-            writeln!(out, "\n{} cases", cases.len())?;
-        }
+        Format::Text => lines(rows.chain([format!("\n{} cases", cases.len())])),
         Format::Json => {
-            let list: Vec<_> = cases
-                .iter()
-                .map(|case| json!({ "id": case.id, "title": case.title, "subject": case.subject, "requirements": case.requirements }))
-                .collect();
-            writeln!(out, "{}", serde_json::to_string_pretty(&json!({ "cases": list }))?)?;
+            let entry = |Case { id, title, subject, requirements, .. }: &Case| json!({ "id": id, "title": title, "subject": subject, "requirements": requirements });
+            document(&json!({ "cases": cases.iter().map(entry).collect::<Vec<_>>() }))
         }
     }
-    Ok(())
+}
+
+fn faults(args: &ListArgs) -> anyhow::Result<()> {
+    let cases = load_cases(None)?;
+    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let (mut faults, _) = fault::embedded(&ids);
+    faults.retain(|fault| args.wants(&[&fault.id, &fault.kills], fault.party));
+    match args.format {
+        Format::Text => {
+            let row = |Fault { id, title, kills, cases, .. }: &Fault| {
+                format!("{id:<40}  {kills:<40}  {:<44}  {title}", cases.join(" "))
+            };
+            lines(faults.iter().map(row).chain([format!("\n{} faults", faults.len())]))
+        }
+        Format::Json => {
+            let entry = |Fault { id, title, kills, cases, also, party, .. }: &Fault| json!({ "id": id, "title": title, "party": party, "kills": kills, "also": also, "cases": cases });
+            document(&json!({ "faults": faults.iter().map(entry).collect::<Vec<_>>() }))
+        }
+    }
 }
 
 fn requirements(args: &ListArgs) -> anyhow::Result<()> {
-    let wanted = |r: &&Requirement| args.filter.as_ref().is_none_or(|text| r.id.contains(text));
+    let wanted = |r: &&Requirement| {
+        args.wants(&[&r.id], r.party)
+            && args.level.is_none_or(|level| level == r.level)
+            && args.status.is_none_or(|status| status == r.status)
+    };
     let list: Vec<&Requirement> = Catalogue::v1().iter().filter(wanted).collect();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for r in &list {
         *counts.entry(format!("{} {} {}", r.party.name(), r.level.name(), r.status.name())).or_default() += 1;
     }
-    let mut out = stdout();
     match args.format {
         Format::Text => {
-            for r in &list {
-                writeln!(out, "{:<6} {:<9} {:<8} {:<44} {}", r.party, r.level.name(), r.status.name(), r.id, r.text)?;
-            }
-            writeln!(out)?;
-            for (kind, count) in &counts {
-                writeln!(out, "{count:>4} {kind}")?;
-            }
+            let rows = list.iter().map(|r| {
+                format!("{:<6} {:<9} {:<8} {:<44} {}", r.party, r.level.name(), r.status.name(), r.id, r.text)
+            });
+            let counts = counts.iter().map(|(kind, count)| format!("{count:>4} {kind}"));
+            lines(rows.chain([String::new()]).chain(counts))
         }
         Format::Json => {
-            let rows: Vec<_> = list
-                .iter()
-                .map(|r| json!({ "id": r.id, "party": r.party, "level": r.level, "status": r.status, "text": r.text, "source": r.source, "link": r.link() }))
-                .collect();
-            writeln!(out, "{}", serde_json::to_string_pretty(&json!({ "requirements": rows, "counts": counts }))?)?;
+            let entry = |r: &&Requirement| json!({ "id": r.id, "party": r.party, "level": r.level, "status": r.status, "text": r.text, "source": r.source, "link": r.link() });
+            document(&json!({ "requirements": list.iter().map(entry).collect::<Vec<_>>(), "counts": counts }))
         }
     }
+}
+
+fn lines(lines: impl Iterator<Item = String>) -> anyhow::Result<()> {
+    let mut out = stdout();
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn document(value: &Value) -> anyhow::Result<()> {
+    writeln!(stdout(), "{}", serde_json::to_string_pretty(value)?)?;
     Ok(())
 }

@@ -17,6 +17,8 @@ pub use args::Args;
 pub use exit::Exit;
 pub use output::report_error;
 
+use std::time::Instant;
+
 use crate::protocol::Edition;
 use crate::requirement::Catalogue;
 
@@ -33,9 +35,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         output::say(&format!("error: a built-in file is broken: {broken}"));
         return Ok(Exit::HarnessError);
     }
+    let begun = Instant::now();
     match args.command {
-        args::Command::Agent(agent) => suite::run(&plan::of_agent(&agent)?, &agent.run),
-        args::Command::Client(client) => suite::run(&plan::of_client(&client)?, &client.run),
+        args::Command::Agent(agent) => suite::run(&plan::of_agent(&agent)?, &agent.run, begun),
+        args::Command::Client(client) => suite::run(&plan::of_client(&client)?, &client.run, begun),
         args::Command::Check(check) => check::run(&check),
         args::Command::Explain(explain) => explain::run(&explain),
         args::Command::Lint(lint) => lint::run(&lint),

@@ -1,5 +1,6 @@
 //! `agent` and `client`: run the cases against a subject and report what they show.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,16 +13,17 @@ use super::output::{say, stdout};
 use super::plan::Plan;
 use crate::case::model::Case;
 use crate::case::{Vocabulary, embedded_case, handshake};
+use crate::report::model::{Floor, Spent, Timings};
 use crate::report::{Collector, SuiteEvent, TextReport, diagnose};
 use crate::requirement::Party;
-use crate::run::{Progress, Subject, interrupted, run_all, run_by_hand};
+use crate::run::{Progress, Subject, bare_starts, interrupted, run_all, run_by_hand};
 use crate::trace::{ProcessEvent, Trace, What};
 
 /// How long nothing may be heard before the user is told what is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Runs the command.
-pub(super) fn run(plan: &Plan, args: &RunArgs) -> anyhow::Result<Exit> {
+/// Runs the command, which began at that moment.
+pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result<Exit> {
     if let Some(dir) = &args.trace_dir {
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
     }
@@ -43,9 +45,12 @@ pub(super) fn run(plan: &Plan, args: &RunArgs) -> anyhow::Result<Exit> {
     if by_hand {
         collector = collector.driven_by_hand();
     }
+    let mut spent = BTreeMap::new();
     let mut take = |trace: &Trace, took: Duration| -> anyhow::Result<()> {
         let file = args.trace_dir.as_deref().map(|dir| write_trace(dir, trace)).transpose()?;
+        let arrived = Instant::now();
         let report = collector.add(trace, took, file);
+        spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
         text.as_mut().map_or(Ok(()), |text| text.event(&SuiteEvent::Case(&report)))?;
         Ok(())
     };
@@ -61,7 +66,11 @@ pub(super) fn run(plan: &Plan, args: &RunArgs) -> anyhow::Result<Exit> {
         say("interrupted; nothing is reported");
         return Ok(Exit::Interrupted);
     }
-    let report = collector.finish(started.elapsed(), args.strict);
+    let mut report = collector.finish(started.elapsed(), args.strict);
+    if args.timings {
+        let wall = begun.elapsed();
+        report.timings = Some(Timings::new(plan.jobs, wall, started - begun, floor(plan)?, spent));
+    }
     match text.as_mut() {
         Some(text) => text.event(&SuiteEvent::Run(&report))?,
         None => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
@@ -73,6 +82,11 @@ pub(super) fn run(plan: &Plan, args: &RunArgs) -> anyhow::Result<Exit> {
         say(&format!("\n{obstacle}\nNo further case was run."));
     }
     Ok(Exit::of(report.verdict, args.allow_incomplete))
+}
+
+/// The least that a case can take.
+fn floor(plan: &Plan) -> anyhow::Result<Floor> {
+    Ok(Floor::of(bare_starts(&first_case(plan)?, &plan.subject, plan.jobs)))
 }
 
 fn run_all_by_hand(plan: &Plan, take: &mut impl FnMut(&Trace, Duration) -> anyhow::Result<()>) -> anyhow::Result<()> {
@@ -98,6 +112,10 @@ fn run_rest(plan: &Plan, take: &mut impl FnMut(&Trace, Duration) -> anyhow::Resu
     fault.map_or(Ok(()), Err)
 }
 
+fn first_case(plan: &Plan) -> anyhow::Result<Case> {
+    embedded_case(handshake(plan.subject.party), &Vocabulary::v1()).context("the built-in handshake is missing")
+}
+
 /// The handshake, run alone and first. A program that does not answer it is told so once, and not once for every case.
 struct FirstContact {
     trace: Trace,
@@ -108,8 +126,7 @@ struct FirstContact {
 
 impl FirstContact {
     fn make(plan: &Plan) -> anyhow::Result<Self> {
-        let handshake = embedded_case(handshake(plan.subject.party), &Vocabulary::v1());
-        let handshake = handshake.context("the built-in handshake is missing")?;
+        let handshake = first_case(plan)?;
         let started = Instant::now();
         let trace = run_patiently(&handshake, &plan.subject);
         Ok(Self { obstacle: diagnose(&trace), took: started.elapsed(), trace })

@@ -3,7 +3,7 @@
 use crate::case::{LimitOverrides, limits};
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
 use crate::document::{Document, Spot};
-use crate::fault::file::{ChangeFile, FaultFile, MatchFile};
+use crate::fault::file::{ChangeFile, EditFile, FaultFile, MatchFile};
 use crate::fault::model::{Change, Edit, Fault, Matcher, Selector};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party, Status};
@@ -42,7 +42,7 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
         problems.push(problem.help(format!("the arguments of the reference {party} stand in `{party}`")));
     }
     let peer_args = own.clone();
-    let edit = edit(&root, &file, party, &mut problems);
+    let edits = edits(&root, &file, party, &mut problems);
     let fault = Fault {
         id,
         title: file.title,
@@ -52,7 +52,7 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
         party,
         peer_args,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
-        edit,
+        edits,
         source: document.source.clone(),
     };
     (fault, problems)
@@ -78,13 +78,37 @@ fn unfit_requirement(spot: &Spot<'_>, id: &str, party: Party, key: bool) -> Opti
     })
 }
 
+fn edits(root: &Spot<'_>, file: &FaultFile, party: Party, problems: &mut Vec<Diagnostic>) -> Vec<Edit> {
+    let alone = [("match", file.on.is_some()), ("do", file.change.is_some())];
+    let Some(several) = &file.edits else { return edit(root, file, party, problems).into_iter().collect() };
+    if let Some((key, _)) = alone.iter().find(|(_, given)| *given) {
+        let message = format!("`{key}` cannot stand beside `edits`");
+        let problem = root.down(key).key_error("fault::two-forms", message);
+        let problem = problem.also(root.source(), root.down("edits").key_span(), "already says what is changed");
+        problems.push(problem.help("make it one of the `edits`"));
+    }
+    let lower = |(i, one): (usize, &EditFile)| {
+        let spot = root.down("edits").down(i);
+        lower_edit(&spot, &one.on, &one.change, party, problems)
+    };
+    several.iter().enumerate().filter_map(lower).collect()
+}
+
+fn lower_edit(
+    spot: &Spot<'_>,
+    on: &MatchFile,
+    change: &ChangeFile,
+    party: Party,
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Edit> {
+    let on = matcher(&spot.down("match"), on, party, false, problems);
+    let change = self::change(&spot.down("do"), change, party, problems);
+    on.map(|on| Edit { on, change })
+}
+
 fn edit(root: &Spot<'_>, file: &FaultFile, party: Party, problems: &mut Vec<Diagnostic>) -> Option<Edit> {
     match (&file.on, &file.change) {
-        (Some(on), Some(change)) => {
-            let on = matcher(&root.down("match"), on, party, false, problems);
-            let change = self::change(&root.down("do"), change, party, problems);
-            on.map(|selector| Edit { on: selector, change })
-        }
+        (Some(on), Some(change)) => lower_edit(root, on, change, party, problems),
         (Some(_), None) => {
             let problem = root.down("match").key_error("fault::no-deviation", "`match` stands without `do`");
             problems.push(problem.help("say what becomes of the message, such as `do: {drop: true}`"));

@@ -15,7 +15,8 @@ pub fn schema() -> Value {
     shape::schema::<FaultFile>()
 }
 
-/// A fault is one deliberate deviation, with `title`, `kills`, `case`, and either `match` and `do` or `agent` or `client`.
+/// A fault is one deliberate deviation, with `title`, `kills`, `case`, and what deviates: `match` and `do`, or `edits`, or
+/// `agent` or `client`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(title = "acp-conformance-fault/1")]
@@ -44,6 +45,21 @@ pub struct FaultFile {
     /// What becomes of them.
     #[serde(rename = "do")]
     pub change: Option<ChangeFile>,
+    /// Several changes, where one does not make the deviation; the first that fits a message changes it.
+    #[schemars(length(min = 1))]
+    pub edits: Option<Vec<EditFile>>,
+}
+
+/// One of several changes.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct EditFile {
+    /// Which messages of the subject are changed.
+    #[serde(rename = "match")]
+    pub on: MatchFile,
+    /// What becomes of them.
+    #[serde(rename = "do")]
+    pub change: ChangeFile,
 }
 
 /// Picks messages by exactly one of `method`, `result-of`, `error-of`, `update`, `any` and `end`.
@@ -75,7 +91,8 @@ pub struct MatchFile {
 /// What becomes of a message: members are changed first, then lines.
 ///
 /// In `before`, `after` and `replace`, `{id}` is the id of the message, `{session}` the id of its session, `{message}`
-/// the message itself, and `{pretty}` the message over several lines.
+/// the message itself, `{pretty}` the message over several lines, and `{count}` how many messages were changed so far, with
+/// this one.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ChangeFile {

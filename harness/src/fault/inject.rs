@@ -20,49 +20,56 @@ use crate::wire::{Call, Content, Envelope, Frame, LineEnd, RpcId, read_line};
 pub struct Planted {
     /// The fault.
     pub fault: Arc<Fault>,
-    fired: Arc<AtomicUsize>,
+    /// How many messages each of its edits changed.
+    fired: Arc<[AtomicUsize]>,
 }
 
 impl Planted {
     /// Gives a subject this fault.
     #[must_use]
     pub fn new(fault: Fault) -> Self {
-        Self { fault: Arc::new(fault), fired: Arc::default() }
+        let fired = fault.edits.iter().map(|_| AtomicUsize::new(0)).collect();
+        Self { fault: Arc::new(fault), fired }
     }
 
     /// How many messages were changed so far, over all connections.
     #[must_use]
     pub fn fired(&self) -> usize {
-        self.fired.load(Ordering::Relaxed)
+        self.fired.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    /// The edits that changed no message so far.
+    #[must_use]
+    pub fn idle(&self) -> Vec<&Edit> {
+        let counted = self.fault.edits.iter().zip(self.fired.iter());
+        counted.filter(|(_, count)| count.load(Ordering::Relaxed) == 0).map(|(edit, _)| edit).collect()
     }
 
     /// The injector for one connection.
     #[must_use]
     pub fn injector(&self) -> Injector {
-        let (fault, fired) = (Arc::clone(&self.fault), Arc::clone(&self.fired));
-        Injector {
-            fault,
-            fired,
-            asked: HashMap::new(),
-            matched: 0,
-            matched_until: 0,
-            held: Vec::new(),
-            foreign: HashMap::new(),
-        }
+        let states = self.fault.edits.iter().map(|_| EditState::default()).collect();
+        Injector { planted: self.clone(), asked: HashMap::new(), states, foreign: HashMap::new() }
     }
 }
 
 /// Stands between a subject and whoever listens to it.
 pub struct Injector {
-    fault: Arc<Fault>,
-    fired: Arc<AtomicUsize>,
+    planted: Planted,
     /// The requests of the tester, with their method and their session.
     asked: HashMap<RpcId, (String, Option<String>)>,
+    /// How far each edit has come.
+    states: Vec<EditState>,
+    /// The ids of requests that the process did not send so, with the id that it gave.
+    foreign: HashMap<RpcId, Option<Value>>,
+}
+
+/// How far one edit has come.
+#[derive(Default)]
+struct EditState {
     matched: usize,
     matched_until: usize,
     held: Vec<Frame>,
-    /// The ids of requests that the process did not send so, with the id that it gave.
-    foreign: HashMap<RpcId, Option<Value>>,
 }
 
 impl Injector {
@@ -87,29 +94,16 @@ impl Injector {
 
     /// Takes a line of the subject, and gives what comes instead.
     pub fn received(&mut self, frame: Frame) -> Vec<Frame> {
-        let fault = Arc::clone(&self.fault);
-        let Some(Edit { on, change }) = &fault.edit else { return vec![frame] };
+        let fault = Arc::clone(&self.planted.fault);
         let Content::One { value, .. } = read_line(&frame.bytes) else { return vec![frame] };
-        if self.fits(on, &value) {
-            self.matched += 1;
-            if on.nth.is_none_or(|nth| nth == self.matched) {
-                let own = request_id(&value);
-                let lines = self.change(change, value, frame);
-                self.note_foreign(own, &lines);
-                if change.delay_until.is_none() {
-                    return lines;
-                }
-                self.held.extend(lines);
-                return Vec::new();
-            }
-        }
-        let Some(until) = &change.delay_until else { return vec![frame] };
-        let Content::One { value, .. } = read_line(&frame.bytes) else { return vec![frame] };
-        let mut lines = vec![frame];
-        if self.fits(until, &value) {
-            self.matched_until += 1;
-            if until.nth.is_none_or(|nth| nth == self.matched_until) {
-                lines.append(&mut self.held);
+        let meant = self.meant(&fault.edits, &value);
+        let mut lines = match meant {
+            Some(index) => self.edit(index, &fault.edits[index].change, &value, frame),
+            None => vec![frame],
+        };
+        for (index, edit) in fault.edits.iter().enumerate().filter(|(index, _)| Some(*index) != meant) {
+            if self.releases(index, &edit.change, &value) {
+                lines.append(&mut self.states[index].held);
             }
         }
         lines
@@ -117,7 +111,42 @@ impl Injector {
 
     /// What was held back when the stream ended.
     pub fn finish(&mut self) -> Vec<Frame> {
-        std::mem::take(&mut self.held)
+        self.states.iter_mut().flat_map(|state| std::mem::take(&mut state.held)).collect()
+    }
+
+    /// The first edit that means this message; each counts the messages that fit it.
+    fn meant(&mut self, edits: &[Edit], message: &Value) -> Option<usize> {
+        let mut meant = None;
+        for (index, Edit { on, .. }) in edits.iter().enumerate() {
+            if self.fits(on, message) {
+                let matched = &mut self.states[index].matched;
+                *matched += 1;
+                if meant.is_none() && on.nth.is_none_or(|nth| nth == *matched) {
+                    meant = Some(index);
+                }
+            }
+        }
+        meant
+    }
+
+    /// Changes a message, and holds it back where the edit wants that.
+    fn edit(&mut self, index: usize, change: &Change, message: &Value, frame: Frame) -> Vec<Frame> {
+        let own = request_id(message);
+        let lines = self.change(index, change, message.clone(), frame);
+        self.note_foreign(own, &lines);
+        if change.delay_until.is_none() {
+            return lines;
+        }
+        self.states[index].held.extend(lines);
+        Vec::new()
+    }
+
+    /// Whether this message is the one until which an edit holds others back.
+    fn releases(&mut self, index: usize, change: &Change, message: &Value) -> bool {
+        let Some(until) = change.delay_until.as_ref().filter(|until| self.fits(until, message)) else { return false };
+        let matched = &mut self.states[index].matched_until;
+        *matched += 1;
+        until.nth.is_none_or(|nth| nth == *matched)
     }
 
     /// Takes note of requests in what comes out that the process did not send so.
@@ -135,7 +164,7 @@ impl Injector {
         }
     }
 
-    fn change(&self, change: &Change, mut message: Value, frame: Frame) -> Vec<Frame> {
+    fn change(&self, index: usize, change: &Change, mut message: Value, frame: Frame) -> Vec<Frame> {
         let mut edited = false;
         for (from, to) in &change.rename {
             if let Some(value) = take(&mut message, from) {
@@ -149,7 +178,7 @@ impl Injector {
             edited |= take(&mut message, at).is_some();
         }
         if edited || (!change.edits_members() && change.acts_on_lines()) {
-            self.fired.fetch_add(1, Ordering::Relaxed);
+            self.planted.fired[index].fetch_add(1, Ordering::Relaxed);
         } else {
             return vec![frame];
         }
@@ -186,12 +215,13 @@ impl Injector {
     }
 
     /// What the places of a text stand for, beside this message.
-    fn values(&self, message: &Value, line: &[u8]) -> [(&'static str, String); 4] {
+    fn values(&self, message: &Value, line: &[u8]) -> [(&'static str, String); 5] {
         let id = message.get("id");
         let named = ["/params/sessionId", "/result/sessionId"].iter().find_map(|at| message.pointer(at)?.as_str());
         let asked = || id.and_then(|id| self.asked.get(&RpcId::new(id))?.1.clone());
         [
             ("{id}", id.unwrap_or(&Value::Null).to_string()),
+            ("{count}", self.planted.fired().to_string()),
             ("{session}", named.map(str::to_owned).or_else(asked).unwrap_or_default()),
             ("{message}", String::from_utf8_lossy(line).into_owned()),
             ("{pretty}", format!("{message:#}")),
@@ -248,9 +278,9 @@ mod tests {
 
     #[test]
     fn texts_know_the_message_and_its_session() {
-        let edit = "match: {result-of: session/prompt}\ndo: {before: 'x {id} {session}', after: '{message}{message}', drop: true}";
+        let edit = "match: {result-of: session/prompt}\ndo: {before: 'x {id} {session} {count}', after: '{message}{message}', drop: true}";
         let (out, _) = through(edit, ASKED, &[ANSWER]);
-        assert_eq!(out, ["x 3 s1".to_owned(), format!("{ANSWER}{ANSWER}")]);
+        assert_eq!(out, ["x 3 s1 1".to_owned(), format!("{ANSWER}{ANSWER}")]);
         let (out, _) = through("match: {any: true}\ndo: {replace: '{pretty}'}", ASKED, &["{\"a\":1}"]);
         assert_eq!(out, ["{", "  \"a\": 1", "}"]);
     }
@@ -268,6 +298,40 @@ mod tests {
         let edit = "match: {update: plan}\ndo: {delay-until: {result-of: session/prompt}}";
         let (out, _) = through(edit, ASKED, &[UPDATE, ANSWER, OTHER, UPDATE]);
         assert_eq!(out, [ANSWER, UPDATE, OTHER, UPDATE]);
+    }
+
+    #[test]
+    fn the_first_edit_that_fits_changes_a_message_and_each_counts_for_itself() {
+        let edits = "edits:
+  - { match: {update: plan, nth: 1}, do: {set: {/first: true}} }
+  - { match: {update: plan, nth: 2}, do: {set: {/second: true}} }
+  - { match: {any: true}, do: {set: {/rest: true}} }";
+        let (out, fired) = through(edits, ASKED, &[UPDATE, UPDATE, UPDATE]);
+        let marked = |line: &String, mark: &str| line.contains(&format!("\"{mark}\":true"));
+        let marks: Vec<_> = out.iter().map(|line| ["first", "second", "rest"].map(|mark| marked(line, mark))).collect();
+        assert_eq!(marks, [[true, false, false], [false, true, false], [false, false, true]]);
+        assert_eq!(fired, 3);
+    }
+
+    #[test]
+    fn a_changed_message_still_ends_the_wait_of_another_edit() {
+        let edits = "edits:
+  - { match: {update: plan}, do: {delay-until: {result-of: session/prompt}} }
+  - { match: {result-of: session/prompt}, do: {remove: [/result/stopReason]} }";
+        let (out, _) = through(edits, ASKED, &[UPDATE, ANSWER]);
+        assert_eq!(out, [r#"{"id":3,"result":{}}"#, UPDATE]);
+    }
+
+    #[test]
+    fn an_edit_that_changed_nothing_is_known() {
+        let text = "title: t\nkills: prompt.stop-reason\ncase: c\nedits:
+  - { match: {any: true}, do: {set: {/a: 1}} }
+  - { match: {update: plan}, do: {drop: true} }";
+        let planted = Planted::new(load_bytes("x.yaml", text.as_bytes(), &["c"]).0.expect("a fault"));
+        assert_eq!(planted.idle().len(), 2);
+        planted.injector().received(line(ANSWER.as_bytes().to_vec()));
+        let idle: Vec<_> = planted.idle().into_iter().map(|edit| edit.on.selector.clone()).collect();
+        assert_eq!(idle, [Selector::Update("plan".to_owned())]);
     }
 
     #[test]

@@ -15,10 +15,11 @@ pub(super) fn take(message: &mut Value, pointer: &str) -> Option<Value> {
     }
 }
 
-/// Puts a value at a pointer, and says whether that changed anything; objects on the way are made.
+/// Puts a value at a pointer, and says whether that changed anything; objects on the way are made, and lists are not.
 pub(super) fn put(message: &mut Value, pointer: &str, value: Value) -> bool {
     let Some((parent, key)) = split(pointer) else { return false };
-    if message.pointer(parent).is_none_or(Value::is_null) && !parent.is_empty() {
+    let item = key == "-" || key.parse::<usize>().is_ok();
+    if !item && message.pointer(parent).is_none_or(Value::is_null) && !parent.is_empty() {
         put(message, parent, Value::Object(Map::new()));
     }
     match message.pointer_mut(parent) {
@@ -87,6 +88,7 @@ mod tests {
         assert!(!put(&mut message, "/result/a/0", json!(0)), "it had that value");
         assert!(!put(&mut message, "/result/a/7", json!(0)), "there is no such item");
         assert!(put(&mut message, "/result/_meta/deep", json!(true)));
+        assert!(!put(&mut message, "/result/list/0/deep", json!(true)), "there is no such list");
         assert_eq!(message, json!({"result": {"a": [0, 3], "_meta": {"deep": true}}}));
     }
 

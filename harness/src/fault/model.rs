@@ -28,8 +28,8 @@ pub struct Fault {
     pub peer_args: Vec<String>,
     /// Time limits that are stronger than those of the case.
     pub limits: LimitOverrides,
-    /// What is changed on the wire, if anything is.
-    pub edit: Option<Edit>,
+    /// What is changed on the wire, if anything is; a message is changed by the first that fits it.
+    pub edits: Vec<Edit>,
     /// The file.
     pub source: Arc<SourceFile>,
 }

@@ -1,7 +1,7 @@
 //! The verdict on a whole case: its steps, and what was found along the way.
 
 use super::ruling::Judgement;
-use crate::requirement::{Catalogue, Level, Party};
+use crate::requirement::{Catalogue, Level, Party, is_probe};
 use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::verdict::Verdict;
 
@@ -69,7 +69,10 @@ fn describe(step: &StepEvent) -> String {
 
 /// A case passes by the requirements that it was written for; one that reached none of them says so.
 fn own_requirements(trace: &Trace, judgement: &Judgement) -> CaseVerdict {
-    let own: Vec<(&String, Verdict)> = trace.header.requirements.iter().map(|id| (id, judgement.verdict(id))).collect();
+    let told = |id: &String| judgement.tallies.get(id).is_some_and(|tally| !tally.notes.is_empty());
+    // A probe is never decided; what was noted of it is all that the case is for.
+    let own = trace.header.requirements.iter().filter(|id| !(is_probe(id) && told(id)));
+    let own: Vec<(&String, Verdict)> = own.map(|id| (id, judgement.verdict(id))).collect();
     let of = |wanted: Verdict| {
         own.iter().filter(|(_, v)| *v == wanted).map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ")
     };

@@ -14,5 +14,5 @@ mod program;
 
 pub(super) use connection::{Order, RelayOrders, serve};
 use frame::{FromRelay, ToRelay};
-pub use host::{Caller, LastingRelays, Relays, short_temp_dir};
+pub use host::{Caller, LastingRelays, Relays, short_temp_dir, write_idle_agent};
 pub use program::run_if_asked;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::model::{
-    CaseReport, Conformance, Driven, FORMAT, FindingReport, RequirementReport, RunReport, SubjectInfo, SuiteInfo,
-    Summary,
+    CaseReport, Conformance, Driven, FORMAT, FindingReport, ProbeReport, RequirementReport, RunReport, SubjectInfo,
+    SuiteInfo, Summary,
 };
 use crate::judge::{Judgement, Tally, judge, judge_case};
 use crate::protocol::Edition;
@@ -130,6 +130,8 @@ impl Collector {
             .filter(judged)
             .map(|requirement| join(requirement, self.by_requirement.remove(&requirement.id).unwrap_or_default()))
             .collect();
+        let probes = catalogue.iter().filter(|r| r.party == kind && r.status == Status::Probe);
+        let probes = probes.filter_map(|probe| told(probe, self.by_requirement.get(&probe.id)?)).collect();
         let summary = Summary {
             requirements: count(requirements.iter().map(|r| r.verdict)),
             cases: count(self.cases.iter().map(|c| c.verdict)),
@@ -151,8 +153,10 @@ impl Collector {
             },
             verdict: conformance(&requirements, &self.cases, strict),
             requirements,
+            probes,
             cases: self.cases,
             summary,
+            timings: None,
         }
     }
 }
@@ -170,6 +174,14 @@ fn join(requirement: &Requirement, seen: Vec<SeenIn>) -> RequirementReport {
         notes: notes(&seen),
         findings: seen.into_iter().flat_map(|seen| findings(requirement.party, seen)).collect(),
     }
+}
+
+/// What all cases together saw of a probe; none when they saw nothing.
+fn told(probe: &Requirement, seen: &[SeenIn]) -> Option<ProbeReport> {
+    let notes = notes(seen);
+    let telling = seen.iter().filter(|seen| !seen.tally.notes.is_empty());
+    let cases = telling.map(|seen| seen.case.clone()).collect();
+    (!notes.is_empty()).then(|| ProbeReport { id: probe.id.clone(), text: probe.text.clone(), notes, cases })
 }
 
 fn notes(seen: &[SeenIn]) -> Vec<String> {

@@ -4,7 +4,9 @@ mod collect;
 mod diagnosis;
 pub mod model;
 mod text;
+mod timings;
+mod timings_text;
 
 pub use collect::{Collector, SuiteEvent};
 pub use diagnosis::diagnose;
-pub use text::{TextReport, explain};
+pub use text::TextReport;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::requirement::{Level, Party};
+use crate::trace::StepKind;
 use crate::verdict::Verdict;
 
 /// The name and version of the format.
@@ -32,10 +33,16 @@ pub struct RunReport {
     pub verdict: Conformance,
     /// Every requirement that binds the subject and that a program can decide, in the order of the catalogue.
     pub requirements: Vec<RequirementReport>,
+    /// What was seen of all that the specification leaves open, in the order of the catalogue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeReport>,
     /// Every case, in the order of the ids.
     pub cases: Vec<CaseReport>,
     /// The counts.
     pub summary: Summary,
+    /// Where the time went, if that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timings: Option<Timings>,
 }
 
 /// By what was judged.
@@ -125,6 +132,20 @@ pub struct RequirementReport {
     pub notes: Vec<String>,
 }
 
+/// What the run saw of something that the specification leaves open; it decides nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProbeReport {
+    /// Its id.
+    pub id: String,
+    /// What might be expected, in a sentence.
+    pub text: String,
+    /// What was seen.
+    pub notes: Vec<String>,
+    /// The cases in which it was seen, by id.
+    pub cases: Vec<String>,
+}
+
 /// One finding, with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -170,4 +191,58 @@ pub struct Summary {
     pub cases: BTreeMap<String, usize>,
     /// How long the run took.
     pub duration_ms: u64,
+}
+
+/// Where the time of a run went, in microseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Timings {
+    /// How many cases ran at once.
+    pub jobs: usize,
+    /// From the start of the command until the last case was judged.
+    pub wall_us: u64,
+    /// The part of it that came before the first case.
+    pub start_up_us: u64,
+    /// The least that a case can take.
+    pub floor: Floor,
+    /// All cases together, as if one had run after the other.
+    pub total: Spent,
+    /// Each case, by id.
+    pub cases: BTreeMap<String, Spent>,
+}
+
+/// Where the time of a case went, in microseconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Spent {
+    /// All of it: the sum of the others.
+    pub total_us: u64,
+    /// Waiting for the first line of the subject.
+    pub start_us: u64,
+    /// Waiting for what the subject was to say or do after that, by the kind of step.
+    pub waits_us: BTreeMap<StepKind, u64>,
+    /// Waiting for the exit of the subject.
+    pub exit_us: u64,
+    /// The tester's own: making folders, starting processes, saying its lines, clearing up.
+    pub tester_us: u64,
+    /// Judging the trace.
+    pub judging_us: u64,
+}
+
+/// How long the subject takes to start and to end when nothing is said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub enum Floor {
+    /// It was measured in this run.
+    Measured {
+        /// By so many starts.
+        starts: usize,
+        /// Their median, in microseconds.
+        median_us: u64,
+    },
+    /// It could not be measured.
+    Unknown {
+        /// Why.
+        reason: String,
+    },
 }

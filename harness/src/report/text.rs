@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::collect::SuiteEvent;
 use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport};
+use super::timings_text;
 use crate::requirement::{Catalogue, Level, Requirement, Status};
 use crate::verdict::Verdict;
 
@@ -67,7 +68,8 @@ impl<'w> TextReport<'w> {
     fn run(&mut self, report: &RunReport) -> io::Result<()> {
         self.failures(&report.requirements)?;
         self.open_ends(report)?;
-        self.summary(report)
+        self.summary(report)?;
+        report.timings.as_ref().map_or(Ok(()), |timings| timings_text::write(self.out, timings, report.subject.kind))
     }
 
     /// Writes each of the requirements that failed: what it asks, what was seen instead, and how to see it again.
@@ -219,26 +221,4 @@ fn wrap(indent: &str, words: &[&str]) -> String {
 
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
-}
-
-/// The page of one requirement, as `explain` shows it.
-#[must_use]
-pub fn explain(requirement: &Requirement) -> String {
-    let rows = [
-        ("party", requirement.party.name().to_owned()),
-        ("level", requirement.level.name().to_owned()),
-        ("status", requirement.status.name().to_owned()),
-        ("applies", requirement.applies_when.clone()),
-        ("source", requirement.link().unwrap_or_else(|| requirement.source.clone())),
-    ];
-    let mut text = format!("{BOLD}{}{BOLD:#}\n\n{}\n\n", requirement.id, requirement.text);
-    for (name, value) in rows {
-        text.push_str(&format!("  {name:<8} {value}\n"));
-    }
-    text.push_str(&format!("\nHow it is judged\n  {}\n", requirement.how));
-    text.push_str(&format!("\nThe smallest fault that breaks it\n  {}\n", requirement.mutant));
-    if let Some(remark) = &requirement.remark {
-        text.push_str(&format!("\nRemark\n  {remark}\n"));
-    }
-    text
 }

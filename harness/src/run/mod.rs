@@ -4,6 +4,7 @@ mod act;
 mod desk;
 mod driver;
 mod expect;
+mod floor;
 mod intent;
 mod interrupt;
 mod limits;
@@ -23,6 +24,7 @@ pub mod tester;
 mod wait;
 
 pub use desk::{Desk, DeskError};
+pub use floor::bare_starts;
 pub use intent::MARKER;
 pub use interrupt::interrupted;
 pub use limits::Limits;

@@ -157,7 +157,8 @@ async fn decision(subject: &Subject) -> Key {
     }
 }
 
-fn furnished(case: &Case, subject: &Subject) -> io::Result<(Sandbox, Places)> {
+/// Makes the folders of a case, with what is to be in them.
+pub(super) fn furnished(case: &Case, subject: &Subject) -> io::Result<(Sandbox, Places)> {
     let sandbox = subject.desk.as_ref().map_or_else(Sandbox::make, |desk| desk.sandbox())?;
     Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))?;
     let places = subject.places(case, &sandbox);
@@ -165,7 +166,8 @@ fn furnished(case: &Case, subject: &Subject) -> io::Result<(Sandbox, Places)> {
     Ok((sandbox, places))
 }
 
-fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
+/// What the names of a case stand for at its start.
+pub(super) fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
     let paths = (sandbox.workspace().display().to_string(), sandbox.home().display().to_string());
     let mut bindings = Bindings::for_case(case, &paths.0, &paths.1);
     let start = subject.cwd.canonicalize().unwrap_or_else(|_| subject.cwd.clone());

@@ -208,7 +208,7 @@ pub struct StepEvent {
 }
 
 /// The kinds of step that are recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
     /// A precondition of the case.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use acp_conformance::case::{Case, Vocabulary, embedded};
+use acp_conformance::fault;
 use acp_conformance::judge::Registry;
 use acp_conformance::requirement::{Catalogue, Party, Status};
 
@@ -58,6 +59,25 @@ fn cases_are_for_what_is_judged() {
         }
     }
     none_of("cases for what nothing judges", &wrong);
+}
+
+#[test]
+fn what_is_checked_is_proved_by_a_fault() {
+    let cases = cases();
+    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let killed: BTreeSet<String> = fault::embedded(&ids).0.into_iter().map(|fault| fault.kills).collect();
+    let mut wrong = Vec::new();
+    for requirement in Catalogue::v1().iter() {
+        let problem = match (requirement.status, killed.contains(&requirement.id), &requirement.no_fault) {
+            (Status::Checked, true, None) | (Status::Checked, false, Some(_)) => continue,
+            (Status::Checked, false, None) => "no fault kills it, and no `no-fault` says why",
+            (Status::Checked, true, Some(_)) => "a fault kills it, and `no-fault` says that there is none",
+            (_, _, Some(_)) => "it has a `no-fault`, and nothing checks it",
+            (_, _, None) => continue,
+        };
+        wrong.push(format!("{}: {problem}", requirement.id));
+    }
+    none_of("requirements whose proof is not in order", &wrong);
 }
 
 #[test]

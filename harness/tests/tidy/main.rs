@@ -1,7 +1,8 @@
 //! What holds for the whole tree and no compiler sees: the order of the modules, what the catalogue promises, the
-//! published schemas, and that nothing lies around.
+//! published schemas, the pages of the requirements, and that nothing lies around.
 
 mod catalogue;
+mod pages;
 mod schemas;
 mod sources;
 mod tree;

@@ -1,10 +1,12 @@
 //! The contracts: the committed JSON Schemas of traces and reports are those of the types, and what the program really
 //! writes fits them. `ACP_BLESS=1` writes them anew; those of the files that people write are in `diagnostics`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use acp_conformance::case::{Vocabulary, embedded};
-use acp_conformance::report::{Collector, model};
+use acp_conformance::report::Collector;
+use acp_conformance::report::model::{self, Floor, Spent, Timings};
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::{self, Trace};
@@ -39,7 +41,9 @@ fn what_is_really_written_fits_the_schemas() {
 
     let mut collector = Collector::new(Party::Agent, trace.header.command.clone());
     collector.add(&trace, Duration::from_millis(3), Some("handshake.jsonl".to_owned()));
-    let report = serde_json::to_value(collector.finish(Duration::from_millis(4), true)).expect("a report is JSON");
+    let mut report = collector.finish(Duration::from_millis(4), true);
+    report.timings = Some(timings(&trace));
+    let report = serde_json::to_value(report).expect("a report is JSON");
     assert_eq!(report["verdict"], "not-conformant");
     assert!(report["requirements"].as_array().is_some_and(|all| all.iter().any(|one| one["findings"] != json!([]))));
     fits("report", &report);
@@ -52,6 +56,12 @@ fn the_schemas_refuse_what_is_something_else() {
     {
         assert!(!validator(name).is_valid(&wrong), "{name}: {wrong}");
     }
+}
+
+fn timings(trace: &Trace) -> Timings {
+    let moment = Duration::from_millis(1);
+    let cases = BTreeMap::from([("v1/agent/init/handshake".to_owned(), Spent::of(trace, moment, moment))]);
+    Timings::new(1, moment, moment, Floor::of(Ok(vec![moment])), cases)
 }
 
 /// A handshake with an agent that does much wrong, for the sake of everything that can stand in a trace.

@@ -43,6 +43,10 @@ pub(super) enum Intent {
         title: Option<String>,
     },
     Usage,
+    Notice {
+        title: Option<String>,
+    },
+    Compact,
     ToolKinds,
     FailTool,
     Refuse,

@@ -179,7 +179,7 @@ impl Agent {
         }
     }
 
-    async fn reopen(&self, feature: Feature, id: &SessionId, setup: Setup) -> Result<Arc<Session>, Error> {
+    async fn reopen(&self, feature: Feature, id: &SessionId, mut setup: Setup) -> Result<Arc<Session>, Error> {
         self.require(feature)?;
         self.require_login()?;
         let open = self.session(id).ok();
@@ -188,6 +188,9 @@ impl Agent {
             None => self.store.find(&id.0),
         };
         let record = record.ok_or_else(|| Error::from(SchemaError::session_not_found(id.clone())))?;
+        if setup.roots.is_empty() && self.options.commits(Fault::RootsRestored) {
+            setup.roots.clone_from(&record.roots);
+        }
         setup.check()?;
         if let Some(session) = open {
             self.end_session(&session).await;
@@ -199,6 +202,9 @@ impl Agent {
 
     async fn open(&self, record: Record, mut setup: Setup) -> Result<Arc<Session>, Error> {
         setup.check()?;
+        if self.options.commits(Fault::RootsIgnored) {
+            setup.roots.clear();
+        }
         if !setup.roots.is_empty() && self.options.commits(Fault::RootsReplaceCwd) {
             setup.cwd = setup.roots.remove(0);
         }
@@ -242,7 +248,9 @@ impl Agent {
         if let Some(session) = self.remove_session(&request.session_id) {
             self.end_session(&session).await;
         }
-        self.store.delete(&request.session_id.0);
+        if !self.options.commits(Fault::DeleteInMemory) {
+            self.store.delete(&request.session_id.0);
+        }
         answer(responder, Ok(DeleteSessionResponse::new()))
     }
 
@@ -260,7 +268,8 @@ impl Agent {
         self.require_login()?;
         let mut records = self.store.all();
         records.reverse();
-        records.retain(|record| request.cwd.as_ref().is_none_or(|cwd| record.cwd == *cwd));
+        let filter = request.cwd.as_ref().filter(|_| !self.options.commits(Fault::IgnoreListFilter));
+        records.retain(|record| filter.is_none_or(|cwd| record.cwd == *cwd));
         if let Some(cursor) = &request.cursor {
             if !is_cursor(cursor) {
                 return Err(invalid("unknown cursor"));
@@ -303,7 +312,8 @@ async fn start_server(server: &McpServer, cwd: &Path, options: &Options) -> Opti
 }
 
 fn client_side(capabilities: &ClientCapabilities) -> ClientSide {
-    let options = capabilities.session.as_ref().and_then(|session| session.config_options.as_ref());
+    let session = capabilities.session.as_ref();
+    let options = session.and_then(|session| session.config_options.as_ref());
     let extension = capabilities.meta.as_ref().and_then(|meta| meta.get(EXTENSION));
     ClientSide {
         reads_files: capabilities.fs.read_text_file,
@@ -313,6 +323,8 @@ fn client_side(capabilities: &ClientCapabilities) -> ClientSide {
         elicits_forms: capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some()),
         opens_urls: capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.url.is_some()),
         knows_extension: extension == Some(&json!(true)),
+        shows_notices: session.is_some_and(|session| session.notices.is_some()),
+        shows_compactions: session.is_some_and(|session| session.compaction.is_some()),
     }
 }
 

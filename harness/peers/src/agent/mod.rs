@@ -10,6 +10,7 @@ mod content;
 mod elicitation;
 mod fault;
 mod files;
+mod gated;
 mod intent;
 mod lifecycle;
 mod mcp;

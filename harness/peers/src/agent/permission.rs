@@ -42,6 +42,9 @@ impl Answer {
 
 /// Asks the user unless an "always" option was chosen for such calls before.
 pub(super) async fn ask(turn: &Turn, tool: &Tool<'_>) -> Result<Answer, Cancelled> {
+    if turn.agent.options.commits(Fault::ReportAfterwards) {
+        return Ok(Answer::Allowed);
+    }
     match turn.session.decision(tool.kind) {
         Some(true) => Ok(Answer::Allowed),
         Some(false) => Ok(Answer::Rejected),

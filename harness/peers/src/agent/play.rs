@@ -12,7 +12,7 @@ use agent_client_protocol::{
 use serde_json::{Value, json};
 
 use super::{
-    clock, content, elicitation, files,
+    clock, content, elicitation, files, gated,
     intent::{Intent, prompt_text},
     permission::{self, Answer},
     search, terminal,
@@ -65,6 +65,8 @@ pub(super) async fn play(turn: &Turn, intent: Intent, prompt: &[ContentBlock]) -
         }
         Intent::Info { title } => info(turn, title),
         Intent::Usage => usage(turn),
+        Intent::Notice { title } => gated::notice(turn, title.as_deref().unwrap_or("Reference notice")),
+        Intent::Compact => gated::compact(turn),
         Intent::ToolKinds => {
             TOOL_KINDS.iter().for_each(|(kind, title)| show_tool(turn, *kind, title));
             turn.say("I used a tool of every kind.");

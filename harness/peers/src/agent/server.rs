@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    io::Write as _,
     process::ExitCode,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -60,6 +61,10 @@ fn serve_to_end(options: Arc<Options>) -> Result<(), Error> {
 }
 
 async fn serve(options: Arc<Options>) -> Result<(), Error> {
+    if options.commits(Fault::BinaryLog) {
+        // A log that cannot be written is no reason to stop.
+        let _ = std::io::stderr().write_all(&[0x7F, b'E', b'L', b'F', 0xFF, b'\n']);
+    }
     let (transport, wire) = wire::open(Arc::clone(&options));
     let agent = Arc::new(Agent::new(options));
     let (requests, notifications, end) = (Arc::clone(&agent), Arc::clone(&agent), Arc::clone(&agent));
@@ -115,6 +120,8 @@ pub(super) struct ClientSide {
     pub elicits_forms: bool,
     pub opens_urls: bool,
     pub knows_extension: bool,
+    pub shows_notices: bool,
+    pub shows_compactions: bool,
 }
 
 /// The state of the connection.
@@ -244,9 +251,11 @@ impl Agent {
 
     /// Sends an update of a session.
     pub(super) fn notify(&self, session: &Session, update: SessionUpdate) {
+        let latest = self.options.commits(Fault::LatestSessionUpdates).then(|| self.latest_session()).flatten();
         if let Some(connection) = self.connection() {
             // Fails only when the connection has ended.
-            let _ = connection.send_notification(SessionNotification::new(session.id.clone(), update));
+            let id = latest.unwrap_or_else(|| session.id.clone());
+            let _ = connection.send_notification(SessionNotification::new(id, update));
         }
     }
 
@@ -266,6 +275,15 @@ impl Agent {
     /// Returns all open sessions.
     pub(super) fn all_sessions(&self) -> Vec<Arc<Session>> {
         lock(&self.sessions).values().cloned().collect()
+    }
+
+    /// Returns the id of the session that was opened last.
+    fn latest_session(&self) -> Option<SessionId> {
+        let sessions = self.all_sessions().into_iter();
+        sessions
+            .map(|session| (session.record().created, session.id.clone()))
+            .max_by_key(|(at, _)| *at)
+            .map(|(_, id)| id)
     }
 
     /// Opens a session to requests, in place of an earlier one with its id.

@@ -98,8 +98,10 @@ impl Agent {
         self.require(Feature::Modes)?;
         check(&MODES, mode, "unknown mode")?;
         mode.clone_into(&mut session.record().mode);
-        self.announce_mode(session);
-        self.announce_config(session);
+        if !self.options.commits(Fault::ModeInSilence) {
+            self.announce_mode(session);
+            self.announce_config(session);
+        }
         Ok(())
     }
 

@@ -78,7 +78,11 @@ async fn execute(
         return Ok(ran.map(|ran| (ran, true)));
     }
     tool.begin();
-    let ran = turn.unless_cancelled(process::run(intent, cwd)).await?;
+    let ran = if turn.agent.options.commits(Fault::CommandOutlivesCancel) {
+        turn.unless_cancelled(process::run_detached(intent.clone(), cwd.to_owned())).await?
+    } else {
+        turn.unless_cancelled(process::run(intent, cwd)).await?
+    };
     Ok(ran.map(|ran| (ran, false)))
 }
 

@@ -6,13 +6,15 @@ use agent_client_protocol::v1::schema::{
 };
 use serde_json::Value;
 
-use super::turn::Turn;
+use super::{Fault, turn::Turn};
 
 /// An announced tool call.
 pub(super) struct Tool<'turn> {
     turn: &'turn Turn,
     pub id: ToolCallId,
     pub kind: ToolKind,
+    /// The announcement, where a fault makes it wait for the end.
+    unreported: Option<ToolCall>,
 }
 
 impl Turn {
@@ -20,9 +22,12 @@ impl Turn {
     pub(super) fn announce(&self, title: &str, kind: ToolKind, detail: impl FnOnce(ToolCall) -> ToolCall) -> Tool<'_> {
         let id = self.next_tool_id();
         self.open_tools().push(id.clone());
-        let call = ToolCall::new(id.clone(), title).kind(kind).status(ToolCallStatus::Pending);
-        self.update(SessionUpdate::ToolCall(detail(call)));
-        Tool { turn: self, id, kind }
+        let call = detail(ToolCall::new(id.clone(), title).kind(kind).status(ToolCallStatus::Pending));
+        if self.agent.options.commits(Fault::ReportAfterwards) {
+            return Tool { turn: self, id, kind, unreported: Some(call) };
+        }
+        self.update(SessionUpdate::ToolCall(call));
+        Tool { turn: self, id, kind, unreported: None }
     }
 
     /// Marks the tool calls that a cancel left open as failed.
@@ -72,6 +77,12 @@ impl Tool<'_> {
     }
 
     fn update(&self, fields: ToolCallUpdateFields) {
+        if let Some(call) = &self.unreported {
+            if let Some(status @ (ToolCallStatus::Completed | ToolCallStatus::Failed)) = fields.status {
+                self.turn.update(SessionUpdate::ToolCall(call.clone().status(status)));
+            }
+            return;
+        }
         self.turn.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.id.clone(), fields)));
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::common::{LOGIN, NO_METHOD, decide_applicable, note_null, proper};
-use super::support::says_abort;
+use super::support::{Finish, says_abort};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Decision, Exchange, Opening};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
@@ -130,18 +130,16 @@ fn frees_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// Closing one session is no cancel for another.
 fn others_unaffected(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((exchange, result)) = answer.result_of("session/prompt") else { return };
-    let turn = exchange.session().and_then(|id| moment.talk.session(id)?.turn.as_ref());
-    let Some((turn, closed)) = turn.and_then(|turn| Some((turn, turn.other_closed?))) else { return };
-    let asked = turn.cancelled.or(turn.closed).or(turn.permission_cancelled).or(exchange.cancel_requested);
-    match result.get("stopReason").and_then(Value::as_str) {
-        Some("cancelled") if asked.is_none() => {
+    let Some(finish) = Finish::of(moment, answer).filter(|finish| !finish.was_cancelled()) else { return };
+    let Some(closed) = finish.turn.other_closed else { return };
+    match finish.reason() {
+        Some("cancelled") => {
             let message =
                 "the turn ended with `cancelled` after another session was closed, and nobody had cancelled it";
-            ruling.fail(message, &[exchange.n, closed]);
+            ruling.fail(message, &[finish.exchange.n, closed]);
         }
-        Some(_) if asked.is_none() => ruling.pass(),
-        _ => {}
+        Some(_) => ruling.pass(),
+        None => {}
     }
 }
 

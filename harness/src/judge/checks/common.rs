@@ -59,6 +59,9 @@ pub(super) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut
     }
 }
 
+/// What is noted of a probe that turned out as its text says.
+pub(super) const HOLDS: &str = "it holds";
+
 /// The error of something that is not there.
 pub(super) const NOT_FOUND: i64 = -32002;
 
@@ -105,6 +108,19 @@ pub(super) fn decide_announced(moment: &Moment<'_>, path: &[&str], what: &str, r
     } else {
         ruling.fail(message, &[*n]);
     }
+}
+
+/// What only some clients take is sent to those that advertised it.
+pub(super) fn decide_offered(moment: &Moment<'_>, what: &str, path: &[&str], ruling: &mut Ruling<'_>) {
+    let Some((n, _)) = &moment.talk.initialize else { return };
+    if moment.talk.client_lacks(path) && !moment.talk.deliberate.contains(n) {
+        ruling.fail(format!("the agent sent {what}, and the client did not advertise {}", path.join(".")), &[*n]);
+    }
+}
+
+/// Whether a value of an open set is an extension of somebody's own.
+pub(super) fn is_own_value(value: &str) -> bool {
+    value.starts_with('_')
 }
 
 /// The first turn of a session that was opened again has to come about.

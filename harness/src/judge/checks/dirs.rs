@@ -6,7 +6,7 @@ use super::common::{BAD_PARAMS, decide_applicable, mentions};
 use super::support::is_absolute;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session};
-use crate::judge::moment::{Answer, Moment, Outcome, Payload};
+use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
 use crate::judge::ruling::Ruling;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -14,6 +14,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("dirs.accepted", On::End(applicable)),
     Check::agent("dirs.omitted-equals-empty", On::Response(empty_accepted)),
     Check::agent("dirs.omitted-equals-empty", On::End(applicable)),
+    Check::agent("dirs.effective", On::Update(effective)),
+    Check::agent("dirs.effective", On::End(applicable)),
     Check::agent("dirs.list-gated", On::Payload(list_gated)),
     Check::agent("dirs.list-gated", On::End(advertised)),
     Check::agent("dirs.list-complete", On::Payload(list_complete)),
@@ -63,6 +65,35 @@ fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, ruling: &mut Ruling
         Some(BAD_PARAMS) if named => ruling.fail(seen(), &[exchange.n]),
         _ => ruling.inconclusive(seen(), &[exchange.n]),
     }
+}
+
+/// The roots are part of "the session's effective root set": a tool that refuses a path in one for where it lies has not
+/// taken it in. A recording may have reasons for that which nobody sees, such as a link that leads elsewhere.
+fn effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    const WORDS: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
+    let session = moment.talk.session(update.session).filter(|session| session.turn.is_some() && moment.talk.whole);
+    let tool = session.and_then(|session| session.tools.get(update.body.get("toolCallId")?.as_str()?));
+    let (Some(session), Some(tool), true) = (session, tool, moment.talk.agent_has(&CAPABILITY)) else { return };
+    let Some(root) =
+        session.roots.iter().find(|root| !tool.paths.is_empty() && tool.paths.iter().all(|path| lies_in(root, path)))
+    else {
+        return;
+    };
+    match update.body.get("status").and_then(Value::as_str) {
+        Some("completed") => ruling.pass(),
+        Some("failed") if tool.is_allowed() => {
+            let report = update.body.to_string().to_lowercase();
+            if let Some(word) = WORDS.iter().find(|word| report.contains(*word)) {
+                ruling.fail(format!("a tool failed in the root `{root}` with the word `{word}`"), &[tool.n]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a path lies below a directory.
+fn lies_in(directory: &str, path: &str) -> bool {
+    path.strip_prefix(directory.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The roots that an entry of a listing reports; omitted and empty are the same.

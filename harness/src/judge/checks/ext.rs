@@ -22,6 +22,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("ext.unknown-notification.agent", On::Response(unknown_notification)),
     Check::agent("ext.capability-in-meta.agent", On::Call(capability_in_meta)),
     Check::agent("ext.result-meta-tolerated.agent", On::Response(result_meta_tolerated)),
+    Check::agent("ext.capability-checked.agent", On::Response(did_without)),
+    Check::agent("ext.capability-checked.agent", On::Process(broke_off)),
     Check::client("ext.no-custom-root-fields.client", On::Payload(no_custom_root_fields)),
     Check::client("ext.trace-keys.client", On::Payload(trace_keys)),
     Check::client("ext.method-underscore.client", On::Call(method_underscore)),
@@ -244,7 +246,7 @@ fn capability_in_meta(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
     }
 }
 
-/// Whether the error of this method says that the other side lacks an extension of the client's.
+/// Whether the error of this method says that the other side lacks an extension of the party's.
 fn is_own_and_missing(moment: &Moment<'_>, method: &str, code: i64) -> bool {
     let used = || moment.talk.methods_used.contains(&(moment.from, method.to_owned()));
     code == NO_METHOD && method.starts_with('_') && used()
@@ -258,7 +260,25 @@ fn went_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// As above, for a client that fails of its own accord right behind the answer.
+/// As above, for an agent: shown by how it answers what the client waits for.
+fn did_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.method.starts_with('_')) else { return };
+    let mut errors = moment.talk.errors.range(exchange.n..);
+    let Some((n, (method, _))) = errors.find(|(_, (method, code))| is_own_and_missing(moment, method, *code)) else {
+        return;
+    };
+    match answer.outcome {
+        Outcome::Result(_) => ruling.pass(),
+        Outcome::Error(_) if mentions(answer.outcome, method) => {
+            let answered = answer.outcome.describe();
+            ruling
+                .fail(format!("{} was answered with {answered}, since {method} is not there", exchange.method), &[*n]);
+        }
+        Outcome::Error(_) => {}
+    }
+}
+
+/// As above, for a party that fails of its own accord right behind the answer.
 fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     const AT_ONCE_US: u64 = 5_000_000;
     // Codes above are those of shells for signals, which come from elsewhere.
@@ -267,7 +287,7 @@ fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_
     let Some(&(n, us)) = last.filter(|_| failed && moment.talk.shutting_down.is_none()) else { return };
     let refused = moment.talk.errors.get(&n).filter(|(method, code)| is_own_and_missing(moment, method, *code));
     if let Some((method, _)) = refused.filter(|_| moment.us - us < AT_ONCE_US) {
-        ruling.fail(format!("the client failed when {method} was answered with -32601"), &[n]);
+        ruling.fail(format!("the {} failed when {method} was answered with -32601", moment.from), &[n]);
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::common::{BAD_PARAMS, decide_absolute, decide_applicable, decide_implemented, proper};
 use super::support::{is_absolute, is_iso8601};
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Exchange, Listing, entries};
+use crate::judge::conversation::{Exchange, Listing, all_of_several, entries};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
 
@@ -169,22 +169,20 @@ fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 }
 
 /// It "does not restore or modify sessions": with nothing in between two listings say the same. A single entry may have
-/// changed by itself, so only all of several count.
+/// changed by itself, and all of several at one time, so only all of several in each of two listings in a row count.
 fn read_only(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((exchange, result)) = page(answer).filter(|(exchange, _)| exchange.text("cursor").is_none()) else {
+    let Some((exchange, result)) = page(answer) else { return };
+    let Some(before) = moment.talk.listed_before(exchange) else { return };
+    let changed = before.changes(result);
+    if changed.is_empty() {
         return;
-    };
-    let before = moment.talk.listing.as_ref().filter(|walk| walk.quiet && moment.talk.turns().next().is_none());
-    let Some(before) = before.filter(|walk| walk.filter.as_deref() == exchange.text("cwd")) else { return };
-    let both = entries(result).filter_map(|(id, now)| Some((now?, before.seen.get(id)?.as_deref()?)));
-    let changed: Vec<bool> = both.map(|(now, then)| now != then).collect();
-    match changed.iter().filter(|changed| **changed).count() {
-        0 if !changed.is_empty() => ruling.pass(),
-        all if all > 1 && all == changed.len() => {
-            ruling.fail("listing twice changed `updatedAt` of every session", &[exchange.n, before.n]);
-        }
-        0 => {}
-        _ => ruling.inconclusive("`updatedAt` of a session changed between two listings", &[exchange.n, before.n]),
+    }
+    if !changed.contains(&true) {
+        ruling.pass();
+    } else if before.touched && all_of_several(&changed) {
+        ruling.fail("each listing changed `updatedAt` of every session", &[exchange.n, before.n]);
+    } else {
+        ruling.inconclusive("`updatedAt` of a session changed between two listings", &[exchange.n, before.n]);
     }
 }
 

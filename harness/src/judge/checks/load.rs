@@ -26,6 +26,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("load.user-chunks", On::End(applicable)),
     Check::agent("load.message-ids-unique", On::Update(message_ids_unique)),
     Check::agent("load.message-ids-unique", On::End(applicable)),
+    Check::agent("load.no-notice-replay", On::Update(notice_replayed)),
+    Check::agent("load.no-notice-replay", On::Response(notices_left_out)),
+    Check::agent("load.no-notice-replay", On::End(applicable)),
     Check::agent("load.result-shape", On::Response(result_shape)),
     Check::agent("load.result-shape", On::End(applicable)),
     Check::agent("load.continues", On::Response(continues)),
@@ -210,6 +213,24 @@ fn message_ids_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut
         Some(_) => {}
         None if session.message_ids.is_empty() => {}
         None => ruling.pass(),
+    }
+}
+
+/// "Notices are live events rather than session history": what a prompt asked for is not live any more.
+fn notice_replayed(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = moment.talk.session(update.session).filter(|_| update.variant == "notice");
+    let Some(session) = session.filter(|session| session.loading.is_some() && session.turn.is_none()) else { return };
+    let title = update.body.get("title").and_then(Value::as_str).unwrap_or_default();
+    if session.notices.contains(title) {
+        ruling.fail(format!("the notice `{title}` of an earlier turn came again while the session was loaded"), &[]);
+    }
+}
+
+/// Shown by the loading of a session in which there was a notice.
+fn notices_left_out(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = answer.result_of(LOAD).and_then(|(exchange, _)| moment.talk.session(exchange.session()?));
+    if session.is_some_and(|session| !session.notices.is_empty()) {
+        ruling.pass();
     }
 }
 

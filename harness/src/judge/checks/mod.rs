@@ -8,6 +8,7 @@ mod cancelreq;
 mod close;
 mod commands;
 mod common;
+mod compaction;
 mod config;
 mod consent;
 mod content;
@@ -27,9 +28,11 @@ mod list;
 mod load;
 mod mcp;
 mod modes;
+mod notice;
 mod opening;
 mod permission;
 mod plan;
+mod probes;
 mod prompt;
 mod resume;
 mod schema;
@@ -68,6 +71,8 @@ pub(super) fn all() -> Vec<Check> {
         permission::CHECKS,
         consent::CHECKS,
         plan::CHECKS,
+        notice::CHECKS,
+        compaction::CHECKS,
         load::CHECKS,
         resume::CHECKS,
         close::CHECKS,
@@ -85,6 +90,7 @@ pub(super) fn all() -> Vec<Check> {
         ext::CHECKS,
         elicit::CHECKS,
         form::CHECKS,
+        probes::CHECKS,
     ]
     .concat()
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::common::{BAD_PARAMS, decide_implemented, note_null, proper};
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Exchange, Session};
+use crate::judge::conversation::{Exchange, Session, option_text};
 use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
 use crate::judge::ruling::Ruling;
 
@@ -19,6 +19,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("modes.set-effective", On::Update(set_effective)),
     Check::agent("modes.set-effective", On::Response(set_kept)),
     Check::agent("modes.unknown-refused", On::Response(unknown_refused)),
+    Check::agent("modes.self-change-announced", On::Update(self_change)),
+    Check::agent("modes.self-change-announced", On::Response(silent_change)),
     Check::agent("modes.update-field", On::Update(update_field)),
     Check::agent("modes.update-listed", On::Update(update_listed)),
 ];
@@ -167,6 +169,41 @@ fn update_field(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
         ruling
             .note("the update has `modeId`, as in an example on the page on session modes, which the schema overrules");
     }
+}
+
+/// "The Agent can also change its own mode and let the Client know".
+fn self_change(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = moment.talk.session(update.session).filter(|_| update.variant == "current_mode_update");
+    let Some(session) = session.filter(|session| session.turn.is_some() && !client_sets(moment)) else { return };
+    let mode = update.body.get("currentModeId").and_then(Value::as_str);
+    if session.mode().is_some() && mode.is_some() && session.mode() != mode {
+        ruling.pass();
+    }
+}
+
+/// A mode that a turn changed in silence comes to light when the session is opened again; once before, it must have shown
+/// that this alone changes no mode.
+fn silent_change(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let reopened = ["session/load", "session/resume"].iter().find_map(|method| answer.result_of(method));
+    let Some((exchange, result)) = reopened.filter(|_| !client_sets(moment)) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let (Some(told), Some(found)) = (session.mode(), result.pointer("/modes/currentModeId").and_then(Value::as_str))
+    else {
+        return;
+    };
+    let options = session.options.iter().flatten().filter(|option| option_text(option, "category") == Some("mode"));
+    let by_option = options.into_iter().any(|option| option_text(option, "currentValue") == Some(found));
+    let turns = session.mode_kept.is_some_and(|prompts| prompts < session.prompts);
+    if moment.talk.whole && turns && told != found && !by_option {
+        let message = format!("the mode is `{found}` after {}, and the client was told of `{told}`", exchange.method);
+        ruling.fail(message, &[session.known]);
+    }
+}
+
+/// Whether the client changes modes or options in this conversation, which an agent may take up late.
+fn client_sets(moment: &Moment<'_>) -> bool {
+    let used = &moment.talk.methods_used;
+    [SET, "session/set_config_option"].iter().any(|method| used.contains(&(moment.from.other(), (*method).to_owned())))
 }
 
 /// The agent changes to one of its own modes.

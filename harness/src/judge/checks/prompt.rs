@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::support::{Finish, late_for};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, Decision, Opening, Session, ToolCall};
-use crate::judge::moment::{Answer, CallSeen, Moment, UpdateSeen};
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
 use crate::requirement::Party;
 
@@ -56,10 +56,9 @@ const AFTER_IDLE_CANCEL: u8 = 8;
 /// A prompt with nulls.
 const NULLS: u8 = 9;
 
-/// What is remarkable about a prompt; none when it holds something that the agent did not say it takes.
-fn traits(moment: &Moment<'_>, finish: &Finish<'_>) -> Option<Vec<u8>> {
-    let params = &finish.exchange.params;
-    let blocks = params.get("prompt").and_then(Value::as_array)?;
+/// What is remarkable about the params of a prompt; none when it holds something that the agent did not say it takes.
+fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<u8>> {
+    let blocks = params.get("prompt").and_then(Value::as_array).filter(|blocks| !blocks.is_empty())?;
     let mut traits = Vec::new();
     for block in blocks {
         let (capability, kind) = match block.get("type").and_then(Value::as_str)? {
@@ -76,16 +75,20 @@ fn traits(moment: &Moment<'_>, finish: &Finish<'_>) -> Option<Vec<u8>> {
     }
     let objects = || std::iter::once(params).chain(blocks);
     let has_null = |object: &Value| object.as_object().is_some_and(|object| object.values().any(Value::is_null));
+    traits.extend(objects().any(|object| object.get("_meta").is_some_and(Value::is_object)).then_some(META));
+    traits.extend(objects().any(has_null).then_some(NULLS));
+    traits.dedup();
+    Some(traits)
+}
+
+/// What is remarkable about what went before a prompt.
+fn place(finish: &Finish<'_>) -> impl Iterator<Item = u8> {
     let found = [
-        (META, objects().any(|object| object.get("_meta").is_some_and(Value::is_object))),
-        (NULLS, objects().any(has_null)),
         (NEXT, finish.course.after == Some(After::Result)),
         (AFTER_CANCEL, finish.course.after == Some(After::Cancel)),
         (AFTER_IDLE_CANCEL, finish.session.idle_cancel.is_some()),
     ];
-    traits.extend(found.into_iter().filter(|(_, found)| *found).map(|(kind, _)| kind));
-    traits.dedup();
-    Some(if traits.is_empty() && !blocks.is_empty() { vec![TEXT] } else { traits })
+    found.into_iter().filter(|(_, found)| *found).map(|(kind, _)| kind)
 }
 
 /// A valid prompt to a session that is open and idle is taken: "Agents MUST support ContentBlock::Text and
@@ -94,8 +97,19 @@ fn taken<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
     // What a session does after it was loaded or resumed is for the rules of those areas.
     let ready = |finish: &Finish<'_>| finish.session.closed.is_none() && finish.turn.after.is_none();
     let Some(finish) = Finish::of(moment, answer).filter(ready) else { return };
-    let valid = moment.talk.edition.stable.problems("PromptRequest", &finish.exchange.params).is_empty();
-    let Some(traits) = traits(moment, &finish).filter(|_| valid && finish.course.disturbed.is_none()) else { return };
+    let params = &finish.exchange.params;
+    let valid = moment.talk.edition.stable.problems("PromptRequest", params).is_empty();
+    let Some(mut traits) = content(moment, params).filter(|_| valid && finish.course.disturbed.is_none()) else {
+        return;
+    };
+    let plain = traits.is_empty();
+    traits.extend(place(&finish));
+    if traits.is_empty() {
+        traits.push(TEXT);
+    }
+    if plain && matches!(finish.outcome, Outcome::Result(_)) {
+        refused::<TRAIT>(moment, &finish, ruling);
+    }
     if !traits.contains(&TRAIT) {
         return;
     }
@@ -105,9 +119,24 @@ fn taken<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
         None => ruling.pass(),
         // An unknown method breaks the rule on the baseline, and -32800 is a cancellation.
         Some(-32601 | -32800) => {}
-        Some(-32602 | -32600) if traits.len() == 1 => ruling.fail(seen(), &[finish.exchange.n]),
+        Some(-32602 | -32600) if plain && traits.len() == 1 => ruling.fail(seen(), &[finish.exchange.n]),
         Some(_) if finish.was_cancelled() => {}
         Some(_) => ruling.inconclusive(format!("{}, which may come from elsewhere", seen()), &[finish.exchange.n]),
+    }
+}
+
+/// What a prompt held was the reason to refuse it, if a plain one in the same session is taken after it: some agents
+/// refuse every prompt until a model is chosen.
+fn refused<const TRAIT: u8>(moment: &Moment<'_>, finish: &Finish<'_>, ruling: &mut Ruling<'_>) {
+    let course = finish.exchange.session().and_then(|id| moment.talk.course.session(id));
+    let Some(refused) = course.and_then(|course| course.refused.as_ref()) else { return };
+    let outcome = Outcome::Error(&refused.error);
+    let of_params = matches!(outcome.error_code(), Some(-32602 | -32600));
+    let valid = moment.talk.edition.stable.problems("PromptRequest", &refused.params).is_empty();
+    if of_params && valid && content(moment, &refused.params).is_some_and(|traits| traits == [TRAIT]) {
+        let message =
+            format!("the prompt was answered with {}, and a plain one after it was taken", outcome.describe());
+        ruling.fail(message, &[refused.n]);
     }
 }
 
@@ -260,9 +289,8 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
     let before = super::cancel::earlier_cancel(&finish);
     if finish.was_cancelled() {
         ruling.pass();
-    } else if finish.turn.other_closed.is_some() || moment.talk.shutting_down.is_some() {
-        // That closing one session leaves the others alone is a rule of its own; and an agent whose input was closed may
-        // well give up its turns.
+    } else if finish.turn.other_closed.is_some() {
+        // That closing one session leaves the others alone is a rule of its own.
     } else if let Some(n) = finish.course.disturbed {
         ruling.inconclusive("the client did something else to the session during the turn", &[n]);
     } else if !elsewhere && !before {

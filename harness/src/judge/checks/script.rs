@@ -1,9 +1,10 @@
 //! What the steps of a case decide: a step accuses only the requirements that it names.
 
+use super::common::HOLDS;
 use super::support::{asks_first, waits_for_others};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::ruling::Judgement;
-use crate::requirement::Party;
+use crate::requirement::{Party, is_probe};
 use crate::trace::{Outcome, StepEvent, StepKind};
 
 /// JSON-RPC codes by which an agent refuses the message itself; any other error of a turn may be its model's.
@@ -26,6 +27,7 @@ pub(in crate::judge) fn judge_step(
         let event = step.events.first().copied().unwrap_or(n);
         let mut ruling = judgement.ruling(requirement, event);
         match step.outcome {
+            _ if is_probe(requirement) => ruling.note(told(step)),
             Outcome::Done => ruling.pass(),
             Outcome::NotApplicable => ruling.not_applicable(step.seen.clone()),
             Outcome::Contradicted => match outside_cause(talk, step) {
@@ -67,6 +69,11 @@ fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<String> {
     }
     let from_the_model = method == "session/prompt" && !REFUSALS.contains(code);
     from_the_model.then(|| format!("the turn failed with error {code}, which may come from the agent's model"))
+}
+
+/// What a step saw of something that the specification leaves open.
+fn told(step: &StepEvent) -> String {
+    if step.outcome == Outcome::Done { HOLDS.to_owned() } else { sentence(step) }
 }
 
 fn sentence(step: &StepEvent) -> String {

@@ -110,8 +110,12 @@ pub(super) struct Finish<'m> {
 }
 
 impl<'m> Finish<'m> {
-    /// The turn that this answer ends; none when it ends no turn, or one that the tester broke on purpose.
+    /// The turn that this answer ends; none when it ends no turn, or one that the tester broke on purpose, or when the tester
+    /// had closed the agent's input, since an agent that leaves may give up what it does.
     pub fn of(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
+        if moment.talk.shutting_down.is_some() {
+            return None;
+        }
         let exchange =
             answer.exchange.filter(|exchange| exchange.method == "session/prompt" && !exchange.deliberate)?;
         let id = exchange.session()?;

@@ -15,6 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("tool.title", On::Update(title_not_empty)),
     Check::agent("tool.final-status", On::Response(final_status)),
     Check::agent("tool.status-order", On::Update(status_order)),
+    Check::agent("tool.in-progress", On::Update(in_progress)),
     Check::agent("tool.location-absolute", On::Payload(location_absolute)),
     Check::agent("tool.location-line", On::Payload(location_line)),
     Check::agent("tool.diff-absolute", On::Payload(diff_absolute)),
@@ -120,6 +121,28 @@ fn status_order(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
     if let (Some(before), Some(after)) = (rank(&tool.status), rank(next)) {
         let good = if tool.is_final() { before == after } else { before <= after };
         ruling.decide(good, || format!("the tool call `{id}` went from {} to {next}", tool.status));
+    }
+}
+
+/// "the Agent SHOULD invoke the tool and report a status update marking the tool as `in_progress`". A short tool may be over
+/// by then, but not a command that the agent waited for while it answered another request.
+fn in_progress(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let known = known(moment, update).filter(|(session, ..)| session.loading.is_none());
+    let Some((session, id, tool)) = known else { return };
+    match update.body.get("status").and_then(Value::as_str) {
+        Some("in_progress") => ruling.pass(),
+        Some("completed" | "failed") => {
+            let pending = tool.filter(|tool| tool.announced && tool.status == "pending" && tool.kind == "execute");
+            let (Some(tool), Some(turn)) = (pending, &session.turn) else { return };
+            let alone = turn.tools.len() == 1 && turn.tools.contains(id) && turn.cancelled.is_none();
+            let mut terminals =
+                moment.talk.terminals.values().filter(|terminal| terminal.turn == Some(turn.n) && alone);
+            if let Some(terminal) = terminals.find(|terminal| terminal.outlasted) {
+                let message = format!("the tool call `{id}` was never in progress, though its command was waited for");
+                ruling.fail(message, &[tool.n, terminal.created]);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -148,6 +148,7 @@ impl Conversation {
         if opening == Opening::Load {
             // The replay tells the whole history again, so what it mentions is judged afresh.
             known.tools.clear();
+            known.compactions.clear();
             known.replay.clear();
             known.message_ids.clear();
             known.finished_messages.clear();
@@ -270,7 +271,12 @@ impl Conversation {
 
     fn apply_permission_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         let decision = Decision::of(&exchange.params, outcome);
-        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else {
+            // Any turn may be the one that asked under a wrong name.
+            let turns = self.sessions.values_mut().filter_map(|session| session.turn.as_mut());
+            turns.filter(|_| decision == Decision::Cancelled).for_each(|turn| turn.permission_cancelled = Some(n));
+            return;
+        };
         if let (Decision::Cancelled, Some(turn)) = (decision, session.turn.as_mut()) {
             turn.permission_cancelled = Some(n);
         }
@@ -307,6 +313,8 @@ impl Conversation {
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => session.learn_chunk(update),
             "tool_call" | "tool_call_update" => session.learn_tool(n, update),
+            "notice" => session.learn_notice(update.body),
+            "compaction_update" | "compaction_summary_chunk" => session.learn_compaction(update.body),
             "plan" => session.plan = update.body.get("entries").and_then(Value::as_array).cloned().unwrap_or_default(),
             "current_mode_update" => {
                 session.mode_set = None;
@@ -377,6 +385,25 @@ impl Session {
             && let Some(text) = update.body.pointer("/content/text").and_then(Value::as_str)
         {
             self.say(update.variant, text);
+        }
+    }
+
+    fn learn_notice(&mut self, notice: &Value) {
+        let prompt = self.spoken.iter().rfind(|(variant, _)| variant == "user_message_chunk");
+        let (Some((_, prompt)), true) = (prompt, self.turn.is_some()) else { return };
+        let title = notice.get("title").and_then(Value::as_str).filter(|title| !title.is_empty());
+        if let Some(title) = title.filter(|title| prompt.contains(title)) {
+            self.notices.insert(title.to_owned());
+        }
+    }
+
+    /// Takes in a report on a compaction; the first one creates it.
+    fn learn_compaction(&mut self, report: &Value) {
+        let text = |name: &str| report.get(name).and_then(Value::as_str);
+        let Some(id) = text("compactionId") else { return };
+        let known = self.compactions.entry(id.to_owned()).or_insert_with(|| "in_progress".to_owned());
+        if let Some(status) = text("status") {
+            status.clone_into(known);
         }
     }
 

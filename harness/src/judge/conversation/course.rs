@@ -111,6 +111,19 @@ pub struct SessionCourse {
     pub reported: BTreeSet<String>,
     /// The kinds of tool calls, where they were given.
     pub kinds: BTreeMap<String, String>,
+    /// The last prompt that was refused although no turn came before it.
+    pub refused: Option<Refused>,
+}
+
+/// A prompt that was answered with an error.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// The event of the answer.
+    pub n: usize,
+    /// Its params.
+    pub params: Value,
+    /// The error.
+    pub error: Value,
 }
 
 /// The finer course of one turn.
@@ -168,6 +181,20 @@ pub struct Deed {
     pub n: usize,
     /// The path of the file; none for a command.
     pub path: Option<String>,
+}
+
+impl SessionCourse {
+    fn prompt_answered(&mut self, now: (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.n == exchange.n) else { return };
+        turn.ended = Some(now);
+        turn.failed = matches!(outcome, Outcome::Error(_));
+        match outcome {
+            Outcome::Error(error) if turn.after.is_none() && turn.disturbed.is_none() && !exchange.deliberate => {
+                self.refused = Some(Refused { n: now.0, params: exchange.params.clone(), error: error.clone() });
+            }
+            _ => self.refused = None,
+        }
+    }
 }
 
 /// The bound on the lists of one turn and of one conversation.
@@ -265,7 +292,8 @@ impl Course {
         if talk.session(session).is_none() {
             self.stray_cancel = Some(n);
         }
-        let waiting = talk.open_of(Party::Agent).filter(|open| open.session() == Some(session));
+        let serves = |open: &&Exchange| talk.edition.methods.knows(Party::Agent, &open.method);
+        let waiting = talk.open_of(Party::Agent).filter(serves).filter(|open| open.session() == Some(session));
         let waiting = waiting.map(|open| (open.n, open.method.clone())).collect();
         let turn = self.sessions.get_mut(session).and_then(|course| course.turn.as_mut());
         if let Some(turn) = turn.filter(|turn| turn.ended.is_none()) {
@@ -335,11 +363,8 @@ impl Course {
             ("authenticate", Outcome::Result(_)) => (self.login.done, self.login.undone) = (Some(n), None),
             ("logout", Outcome::Result(_)) => (self.login.done, self.login.undone) = (None, Some(n)),
             ("session/prompt", outcome) => {
-                let course = exchange.session().and_then(|id| self.sessions.get_mut(id));
-                let turn = course.and_then(|course| course.turn.as_mut());
-                if let Some(turn) = turn.filter(|turn| turn.n == exchange.n) {
-                    turn.ended = Some(now);
-                    turn.failed = matches!(outcome, Outcome::Error(_));
+                if let Some(course) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
+                    course.prompt_answered(now, exchange, outcome);
                 }
             }
             ("session/request_permission", outcome) => self.sweep(now, exchange, outcome),

@@ -19,6 +19,8 @@ pub struct Listing {
     pub seen: BTreeMap<String, Option<String>>,
     /// Whether nothing but listing has happened since.
     pub quiet: bool,
+    /// Whether every `updatedAt` had changed since the listing before, with nothing in between.
+    pub touched: bool,
 }
 
 impl Listing {
@@ -26,6 +28,13 @@ impl Listing {
     #[must_use]
     pub fn goes_on(&self, request: &Exchange) -> bool {
         self.next.is_some() && self.next.as_deref() == request.text("cursor")
+    }
+
+    /// For each session of this page that the walk showed as well, whether its `updatedAt` is another one.
+    #[must_use]
+    pub fn changes(&self, page: &Value) -> Vec<bool> {
+        let both = entries(page).filter_map(|(id, now)| Some((now?, self.seen.get(id)?.as_deref()?)));
+        both.map(|(now, then)| now != then).collect()
     }
 }
 
@@ -39,11 +48,25 @@ pub fn entries(page: &Value) -> impl Iterator<Item = (&str, Option<&str>)> {
         .filter_map(|entry| Some((entry.get("sessionId")?.as_str()?, entry.get("updatedAt").and_then(Value::as_str))))
 }
 
+/// Whether all have changed, and more than one, so that none need have changed by itself.
+#[must_use]
+pub fn all_of_several(changed: &[bool]) -> bool {
+    changed.len() > 1 && changed.iter().all(|changed| *changed)
+}
+
 impl Conversation {
+    /// The listing before this request, when it was the same one, and nothing has happened since.
+    #[must_use]
+    pub fn listed_before(&self, request: &Exchange) -> Option<&Listing> {
+        let quiet = self.listing.as_ref().filter(|walk| walk.quiet && self.turns().next().is_none());
+        quiet.filter(|walk| request.text("cursor").is_none() && walk.filter.as_deref() == request.text("cwd"))
+    }
+
     /// Takes in one page.
     pub(super) fn apply_page(&mut self, n: usize, request: &Exchange, page: &Value) {
         let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
         self.cursors.extend(next.clone());
+        let touched = self.listed_before(request).is_some_and(|before| all_of_several(&before.changes(page)));
         let mut walk = self.listing.take().filter(|walk| walk.goes_on(request)).unwrap_or_default();
         for (id, updated) in entries(page) {
             if walk.seen.len() < MOST_LISTED {
@@ -58,7 +81,7 @@ impl Conversation {
         let cwds = sessions.filter_map(|entry| Some((text(entry, "sessionId")?, text(entry, "cwd")?)));
         self.listed_cwds.extend(cwds.filter(|(id, _)| self.listed.contains(id)));
         let filter = request.text("cwd").map(str::to_owned);
-        self.listing = Some(Listing { n, filter, next, quiet: true, ..walk });
+        self.listing = Some(Listing { n, filter, next, quiet: true, touched: touched || walk.touched, ..walk });
     }
 
     /// Notes that something happened that may change what a listing says.

@@ -19,7 +19,7 @@ use serde_json::Value;
 pub(in crate::judge) use self::course::plan_texts;
 pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, Garbled, Login, SessionCourse, TurnCourse};
 pub use self::exchange::Exchange;
-pub use self::listing::{Listing, entries};
+pub use self::listing::{Listing, all_of_several, entries};
 pub use self::options::{option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};

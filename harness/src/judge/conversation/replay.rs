@@ -23,7 +23,10 @@ impl Conversation {
             session.reopened = Some((opening, n));
             session.was_reopened = true;
             session.roots = Session::new(opening, n, &exchange.params).roots;
+            let before = session.mode().map(str::to_owned);
             session.learn_state(n, result);
+            let kept = before.is_some() && session.mode() == before.as_deref();
+            session.mode_kept = kept.then_some(session.prompts);
         }
     }
 }

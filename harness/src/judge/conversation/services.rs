@@ -53,7 +53,9 @@ impl Conversation {
 
     /// Takes in the client's answer to a request of the agent.
     pub(super) fn note_service_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        let outlasted = exchange.method == "terminal/wait_for_exit" && self.answered_after(Party::Agent, exchange.n);
         if let Some(terminal) = exchange.text("terminalId").and_then(|id| self.terminals.get_mut(id)) {
+            terminal.outlasted |= outlasted;
             terminal.learn(n, exchange, outcome);
         }
         let turn = exchange.session().and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());

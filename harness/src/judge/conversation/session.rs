@@ -45,8 +45,14 @@ pub struct Session {
     pub has_history: bool,
     /// Its tool calls, by id.
     pub tools: BTreeMap<String, ToolCall>,
+    /// The titles of notices that were shown in the turn of a prompt which has the title in it.
+    pub notices: BTreeSet<String>,
+    /// The status of each compaction that was told of, by id.
+    pub compactions: BTreeMap<String, String>,
     /// The last mode state: a `SessionModeState`.
     pub modes: Option<Value>,
+    /// How many prompts there had been when a load or a resume last told the mode that the client knew.
+    pub mode_kept: Option<usize>,
     /// The last list of config options.
     pub options: Option<Vec<Value>>,
     /// Options and their values that a list left out which replaced another one: (option, value) → event of that list. The
@@ -101,7 +107,10 @@ impl Session {
             prompts: 0,
             has_history: false,
             tools: BTreeMap::new(),
+            notices: BTreeSet::new(),
+            compactions: BTreeMap::new(),
             modes: None,
+            mode_kept: None,
             options: None,
             dropped: BTreeMap::new(),
             message_ids: BTreeMap::new(),
@@ -130,6 +139,12 @@ impl Session {
     pub fn lists_mode(&self, id: &str) -> bool {
         let modes = self.modes.as_ref().and_then(|modes| modes.get("availableModes")).and_then(Value::as_array);
         modes.into_iter().flatten().any(|mode| mode.get("id").and_then(Value::as_str) == Some(id))
+    }
+
+    /// The mode that it is in, as far as the client was told.
+    #[must_use]
+    pub fn mode(&self) -> Option<&str> {
+        self.modes.as_ref()?.get("currentModeId")?.as_str()
     }
 
     /// Notes that the agent's text is interrupted, so that what comes next is no part of the same line.

@@ -28,6 +28,8 @@ pub struct Terminal {
     pub embedded: Option<usize>,
     /// The event of the prompt whose turn was running when it was created.
     pub turn: Option<usize>,
+    /// Whether the agent waited for the end of the command for so long that it answered a later request meanwhile.
+    pub outlasted: bool,
     /// The event that told the agent that the command had ended.
     pub exited: Option<usize>,
     /// The first answer that said how the command had ended.
@@ -85,6 +87,7 @@ impl Terminal {
             release_done: None,
             embedded: None,
             turn: None,
+            outlasted: false,
             exited: None,
             exit: None,
             read: None,

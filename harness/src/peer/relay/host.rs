@@ -101,11 +101,23 @@ impl Drop for LastingRelays {
     }
 }
 
+/// Writes the script of an agent that exits at once, in the place of one that calls.
+///
+/// # Errors
+///
+/// Those of the file system.
+pub fn write_idle_agent(agent: &Path) -> io::Result<()> {
+    write_executable(agent, "#!/bin/sh\nexit 0\n")
+}
+
 /// Writes the script that starts this program again as a relay.
 fn write_script(program: &Path, word: &str, socket: &Path) -> io::Result<()> {
     let this = std::env::current_exe()?;
     let quoted = |path: &Path| shell_words::quote(&path.display().to_string()).into_owned();
-    let script = format!("#!/bin/sh\nexec {} {word} {} \"$@\"\n", quoted(&this), quoted(socket));
+    write_executable(program, &format!("#!/bin/sh\nexec {} {word} {} \"$@\"\n", quoted(&this), quoted(socket)))
+}
+
+fn write_executable(program: &Path, script: &str) -> io::Result<()> {
     program.parent().map_or(Ok(()), std::fs::create_dir_all)?;
     // Somebody may be starting the script that is replaced.
     let fresh = program.with_extension("new");

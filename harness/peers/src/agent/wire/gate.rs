@@ -15,7 +15,7 @@ use crate::{
     wire::{self, Inward, Lines, Wire},
 };
 
-const GATED: [Fault; 13] = [
+const GATED: [Fault; 17] = [
     Fault::CancelAnswered,
     Fault::AnswerNotifications,
     Fault::DropUnknownRequests,
@@ -29,6 +29,10 @@ const GATED: [Fault; 13] = [
     Fault::FifoResponses,
     Fault::Blocking,
     Fault::EndOnBadInput,
+    Fault::OneIdSpace,
+    Fault::OmittedIsSupport,
+    Fault::DieOnCancelRequest,
+    Fault::DieOnStrayCancel,
 ];
 
 const METHODS: [&str; 14] = [
@@ -92,6 +96,9 @@ impl Gate {
                     message["id"] = oldest;
                 }
             }
+            (Some(_), Some(id)) if self.commits(Fault::OneIdSpace) && self.open_requests.contains(&id) => {
+                message = json!({"jsonrpc": "2.0", "id": id, "result": message["params"]});
+            }
             (Some(_), _) if self.commits(Fault::Blocking) && self.prompt.is_some() => {
                 self.held.push_back(message);
                 return;
@@ -122,8 +129,12 @@ impl Gate {
         }
         if method == "initialize" {
             self.versions.insert(id.to_string(), message["params"]["protocolVersion"].clone());
+            let capabilities = &mut message["params"]["clientCapabilities"];
             if self.commits(Fault::NullIsSupport) {
-                support_null(&mut message["params"]["clientCapabilities"]);
+                support(capabilities, Absence::Null);
+            }
+            if self.commits(Fault::OmittedIsSupport) {
+                support(capabilities, Absence::Omitted);
             }
         }
         true
@@ -149,6 +160,16 @@ impl Gate {
         None
     }
 
+    /// Tells whether the agent ends at this message; the ids of its sessions begin with `ref-`.
+    fn is_fatal(&self, message: &Value) -> bool {
+        let is_stray = || message["params"]["sessionId"].as_str().is_none_or(|id| !id.starts_with("ref-"));
+        match message["method"].as_str() {
+            Some("$/cancel_request") => self.commits(Fault::DieOnCancelRequest),
+            Some("session/cancel") => self.commits(Fault::DieOnStrayCancel) && is_stray(),
+            _ => false,
+        }
+    }
+
     fn answer_notification(&self, method: &str) {
         if method == "session/cancel" {
             if self.commits(Fault::CancelAnswered) {
@@ -164,7 +185,11 @@ impl Gate {
 impl wire::Gate for Gate {
     fn incoming(&mut self, bytes: &[u8]) -> bool {
         for line in self.lines.push(bytes) {
-            match serde_json::from_slice(&line) {
+            match serde_json::from_slice::<Value>(&line) {
+                Ok(message) if self.is_fatal(&message) => {
+                    self.close();
+                    return false;
+                }
                 Ok(message @ Value::Object(_)) => self.admit(message),
                 _ if self.commits(Fault::EndOnBadInput) => {
                     self.close();
@@ -221,23 +246,36 @@ fn has_unknown_capability(params: &Value) -> bool {
     params["clientCapabilities"].as_object().is_some_and(|capabilities| !known(capabilities))
 }
 
-/// Turns on every client capability that is null.
-fn support_null(capabilities: &mut Value) {
+/// The two ways not to say that a capability is there.
+#[derive(Clone, Copy, PartialEq)]
+enum Absence {
+    Null,
+    Omitted,
+}
+
+/// Turns on every client capability that is absent in this way.
+fn support(capabilities: &mut Value, absence: Absence) {
     let full = json!({
         "fs": {"readTextFile": true, "writeTextFile": true},
         "terminal": true,
         "session": {"configOptions": {"boolean": {}}},
         "elicitation": {"form": {}},
     });
-    fill_nulls(capabilities, &full);
+    if capabilities.is_null() && absence == Absence::Omitted {
+        *capabilities = json!({});
+    }
+    fill(capabilities, &full, absence);
 }
 
-fn fill_nulls(value: &mut Value, full: &Value) {
+fn fill(value: &mut Value, full: &Value, absence: Absence) {
     let (Some(members), Some(full)) = (value.as_object_mut(), full.as_object()) else { return };
     for (key, full) in full {
         match members.get_mut(key) {
-            Some(member) if member.is_null() => *member = full.clone(),
-            Some(member) => fill_nulls(member, full),
+            Some(member) if member.is_null() && absence == Absence::Null => *member = full.clone(),
+            Some(member) => fill(member, full, absence),
+            None if absence == Absence::Omitted => {
+                members.insert(key.clone(), full.clone());
+            }
             None => {}
         }
     }
@@ -250,12 +288,27 @@ mod tests {
     #[test]
     fn null_becomes_support_and_absence_stays() {
         let mut capabilities = json!({"fs": null, "session": {"configOptions": {"boolean": null}}});
-        support_null(&mut capabilities);
+        support(&mut capabilities, Absence::Null);
         assert_eq!(
             capabilities,
             json!({
                 "fs": {"readTextFile": true, "writeTextFile": true},
                 "session": {"configOptions": {"boolean": {}}},
+            })
+        );
+    }
+
+    #[test]
+    fn absence_becomes_support_and_null_stays() {
+        let mut capabilities = json!({"fs": {"readTextFile": false}, "session": null, "elicitation": {}});
+        support(&mut capabilities, Absence::Omitted);
+        assert_eq!(
+            capabilities,
+            json!({
+                "fs": {"readTextFile": false, "writeTextFile": true},
+                "session": null,
+                "elicitation": {"form": {}},
+                "terminal": true,
             })
         );
     }

@@ -1,0 +1,63 @@
+//! The page `docs/kill-table.md`: which fault is caught by which requirement, and what fails besides.
+
+use std::fmt::Write;
+
+use super::entry::Sources;
+use super::markdown::{Page, anchor, escaped, origin};
+use crate::fault::Fault;
+use crate::requirement::{Party, Requirement, Status};
+
+const WORDS: &str = "\
+A check that cannot fail proves nothing. So each fault below is one deliberate mistake of a peer that otherwise conforms, and \
+the self test plants it in the cases that the fault names and in every case in which the clean peer exercises what it \
+breaks. There exactly the requirements of its row must fail, and no other: the one that catches it, and what follows from \
+that. The clean peers must pass everything.
+
+```sh
+cargo test -p acp-conformance-peers --test selftest
+```
+
+What nearly every case exercises is looked for in one case of each area, and with `-- --ignored` in all of them.
+";
+
+/// The kill table.
+#[must_use]
+pub fn kill_table(sources: &Sources) -> Page {
+    let mut text = format!("# Kill table\n\n{}\n\n{WORDS}\n", origin());
+    text.push_str("| party | faults | requirements checked | caught by a fault | without a fault |\n");
+    text.push_str("|---|--:|--:|--:|--:|\n");
+    for party in Party::ALL {
+        let checked = || sources.catalogue.iter().filter(|r| r.party == party && r.status == Status::Checked);
+        let proven = checked().filter(|r| sources.faults().any(|fault| fault.kills == r.id)).count();
+        let faults = sources.faults().filter(|fault| fault.party == party).count();
+        let all = checked().count();
+        let _ = writeln!(text, "| {party} | {faults} | {all} | {proven} | {} |", all - proven);
+    }
+    for party in Party::ALL {
+        let _ = writeln!(text, "\n## Faults of {party}s\n");
+        let _ =
+            writeln!(text, "| fault | what the {party} does wrong | caught by | fails besides |\n|---|---|---|---|");
+        for requirement in sources.catalogue.iter().filter(|r| r.party == party) {
+            let faults = sources.faults().filter(|fault| fault.kills == requirement.id);
+            faults.for_each(|fault| row(&mut text, fault, requirement));
+        }
+    }
+    text.push_str("\n## Checked, and without a fault\n\n| requirement | why no fault proves it |\n|---|---|\n");
+    for requirement in sources.catalogue.iter() {
+        if let Some(why) = &requirement.no_fault {
+            let _ = writeln!(text, "| {} | {} |", link(requirement), escaped(why));
+        }
+    }
+    Page { name: "kill-table.md".to_owned(), text }
+}
+
+fn row(text: &mut String, fault: &Fault, requirement: &Requirement) {
+    let also = fault.also.iter().map(|(id, reason)| format!("{id}: {}", escaped(reason)));
+    let also = also.collect::<Vec<_>>().join("<br>");
+    let (id, title, caught) = (&fault.id, escaped(&fault.title), link(requirement));
+    let _ = writeln!(text, "| [`{id}`](../cases/faults/{id}.yaml) | {title} | {caught} | {also} |");
+}
+
+fn link(requirement: &Requirement) -> String {
+    format!("[{}](requirements/{}.md#{})", requirement.id, requirement.area(), anchor(&requirement.id))
+}

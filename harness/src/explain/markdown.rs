@@ -1,0 +1,171 @@
+//! The pages of `docs/requirements/`: an index, and one page for each area.
+
+use std::fmt::Write;
+
+use super::entry::{Entry, Item, Part, Sources, areas, level};
+use crate::requirement::{Level, Party, Requirement, Status};
+
+/// A page.
+pub struct Page {
+    /// Its file name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// From the folder of the pages to the root of the repository.
+const UP: &str = "../../";
+
+const WORDS: &str = "\
+A *MUST* that is broken makes a program not conformant; a broken *SHOULD* is reported; a *probe* is a question that the \
+specification leaves open, and nobody fails it.
+
+| status | what it means |
+|---|---|
+| checked | a program decides it |
+| probe | what happens may be recorded, and is never failed |
+| human | only a person can decide it |
+| planned | nothing looks at it yet |
+
+`acp-conformance explain cancel.stop-reason` shows an entry of these pages on a terminal, `acp-conformance explain cancel` lists an area.
+";
+
+/// All pages, the index first.
+#[must_use]
+pub fn pages(sources: &Sources) -> Vec<Page> {
+    let areas = areas(sources.catalogue);
+    let of_areas = areas.iter().map(|area| Page { name: format!("{area}.md"), text: page(sources, area) });
+    [Page { name: "README.md".to_owned(), text: index(sources, &areas) }].into_iter().chain(of_areas).collect()
+}
+
+fn index(sources: &Sources, areas: &[&str]) -> String {
+    let all: Vec<&Requirement> = sources.catalogue.iter().collect();
+    let mut text = format!("# Requirements\n\n{}\n\n", origin());
+    let _ =
+        writeln!(text, "What the protocol asks of agents and clients: {} requirements, in our own words.", all.len());
+    let _ = writeln!(text, "{WORDS}\n## Areas\n");
+    text.push_str("| area | agent: MUST | SHOULD | probe | client: MUST | SHOULD | probe | checked |\n");
+    text.push_str("|---|--:|--:|--:|--:|--:|--:|--:|\n");
+    for area in areas {
+        let own: Vec<&Requirement> = all.iter().copied().filter(|r| r.area() == *area).collect();
+        let _ = writeln!(text, "| [{area}]({area}.md) | {} |", counts(&own));
+    }
+    let _ = writeln!(text, "| all | {} |\n\n## Status\n", counts(&all));
+    text.push_str("| binds | level | checked | probe | human | planned |\n|---|---|--:|--:|--:|--:|\n");
+    for (party, level) in Party::ALL.into_iter().flat_map(|party| Level::ALL.map(|level| (party, level))) {
+        let of = |status| all.iter().filter(|r| (r.party, r.level, r.status) == (party, level, status)).count();
+        let row = Status::ALL.map(|status| of(status).to_string()).join(" | ");
+        let _ = writeln!(text, "| {party} | {} | {row} |", super::entry::level(level));
+    }
+    text
+}
+
+/// The cells of a row that counts requirements by party and level.
+fn counts(requirements: &[&Requirement]) -> String {
+    let of = |party, level| requirements.iter().filter(|r| (r.party, r.level) == (party, level)).count();
+    let levels = Party::ALL.into_iter().flat_map(|party| Level::ALL.map(|level| of(party, level)));
+    let checked = requirements.iter().filter(|r| r.status == Status::Checked).count();
+    levels.chain([checked]).map(|n| n.to_string()).collect::<Vec<_>>().join(" | ")
+}
+
+fn page(sources: &Sources, area: &str) -> String {
+    let own: Vec<&Requirement> = sources.catalogue.iter().filter(|r| r.area() == area).collect();
+    let mut text = format!("# Requirements: {area}\n\n{}\n\n[All areas](README.md)\n\n", origin());
+    text.push_str("| requirement | binds | level | status |\n|---|---|---|---|\n");
+    for requirement in groups(&own).into_iter().flat_map(|(_, group)| group) {
+        let Requirement { id, party, status, .. } = requirement;
+        let _ =
+            writeln!(text, "| [{id}](#{}) | {party} | {} | {} |", anchor(id), level(requirement.level), status.name());
+    }
+    for (title, group) in groups(&own) {
+        let _ = writeln!(text, "\n## {title}");
+        group.iter().for_each(|requirement| text.push_str(&show(&sources.entry(requirement))));
+    }
+    text
+}
+
+/// The requirements of an area, by whom they bind and how much.
+fn groups<'r>(requirements: &[&'r Requirement]) -> Vec<(String, Vec<&'r Requirement>)> {
+    let mut groups = Vec::new();
+    for (party, of) in Party::ALL.into_iter().flat_map(|party| Level::ALL.map(|level| (party, level))) {
+        let group: Vec<_> = requirements.iter().copied().filter(|r| (r.party, r.level) == (party, of)).collect();
+        if !group.is_empty() {
+            let whose = if party == Party::Agent { "Agents" } else { "Clients" };
+            groups.push((format!("{whose}: {}", level(of)), group));
+        }
+    }
+    groups
+}
+
+fn show(entry: &Entry<'_>) -> String {
+    let requirement = entry.requirement;
+    let mut text = format!("\n### {}\n\n{}\n\n", requirement.id, escaped(&requirement.text));
+    for (name, value) in &entry.facts {
+        let _ = writeln!(text, "- **{name}** {}", escaped(value));
+    }
+    let source = escaped(&requirement.source);
+    let source = requirement.link().map_or_else(|| source.clone(), |link| format!("[{source}](<{link}>)"));
+    let _ = writeln!(text, "- **source** {source}");
+    for (title, part) in &entry.parts {
+        match part {
+            Part::Sentences(sentences) => drop(writeln!(text, "\n**{title}.** {}", escaped(sentences))),
+            Part::Command(command) => drop(writeln!(text, "\n```sh\n{command}\n```")),
+            Part::Files(items) => drop(writeln!(text, "\n**{title}**\n\n{}", files(items))),
+        }
+    }
+    text
+}
+
+fn files(items: &[Item]) -> String {
+    let lines = items.iter().map(|Item { id, title, path }| format!("- [`{id}`]({UP}{path}): {}", escaped(title)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+pub(super) const fn origin() -> &'static str {
+    "<!-- Made from cases/ by `ACP_BLESS=1 cargo test --test tidy`. Change the catalogue, the cases or the faults instead. -->"
+}
+
+/// The anchor that a heading gets on GitHub: letters, digits, hyphens and underscores stay.
+pub(super) fn anchor(heading: &str) -> String {
+    heading.to_lowercase().chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
+}
+
+/// A text that Markdown shows as it stands. A word with a dollar sign stands as code, since two of them would begin a
+/// formula.
+pub(super) fn escaped(text: &str) -> String {
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn word(word: &str) -> String {
+    let core = word.trim_matches(|c| "(),.;:".contains(c));
+    if core.contains('$') && !core.contains('`') {
+        return word.replacen(core, &format!("`{core}`"), 1);
+    }
+    word.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+/// Whether Markdown may take a character for more than itself.
+fn is_special(c: char) -> bool {
+    "\\`*_{}[]<>#|~&$".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{anchor, escaped};
+    use crate::requirement::Catalogue;
+
+    #[test]
+    fn what_markdown_would_take_for_more_is_escaped() {
+        assert_eq!(escaped("an <id> of a|b, *not* _meta"), "an \\<id\\> of a\\|b, \\*not\\* \\_meta");
+        assert_eq!(escaped("no ($/cancel_request)."), "no (`$/cancel_request`).");
+    }
+
+    #[test]
+    fn every_requirement_of_an_area_has_an_anchor_of_its_own() {
+        assert_eq!(anchor("fs.read.line-and-limit"), "fsreadline-and-limit");
+        let mut seen = BTreeSet::new();
+        assert!(Catalogue::v1().iter().all(|requirement| seen.insert((requirement.area(), anchor(&requirement.id)))));
+    }
+}

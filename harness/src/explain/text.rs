@@ -1,0 +1,57 @@
+//! Requirements on a terminal. Styles are left to the stream, which drops them where they are not wanted.
+
+use std::fmt::Write;
+
+use anstyle::Style;
+
+use super::entry::{Entry, Item, Part, level};
+use crate::requirement::{Party, Requirement};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// The entry of one requirement.
+#[must_use]
+pub fn show(entry: &Entry<'_>) -> String {
+    let requirement = entry.requirement;
+    let mut text = format!("{BOLD}{}{BOLD:#}\n\n{}\n\n", requirement.id, requirement.text);
+    let source = ("source", requirement.link().unwrap_or_else(|| requirement.source.clone()));
+    for (name, value) in entry.facts.iter().chain([&source]) {
+        let _ = writeln!(text, "  {name:<8} {value}");
+    }
+    for (title, part) in &entry.parts {
+        let _ = writeln!(text, "\n{title}");
+        match part {
+            Part::Sentences(sentences) => drop(writeln!(text, "  {sentences}")),
+            Part::Command(command) => drop(writeln!(text, "  {command}")),
+            Part::Files(items) => text.push_str(&files(items)),
+        }
+    }
+    text
+}
+
+fn files(items: &[Item]) -> String {
+    let width = items.iter().map(|item| item.id.len()).max().unwrap_or_default();
+    items.iter().map(|Item { id, title, .. }| format!("  {id:<width$}  {DIM}{title}{DIM:#}\n")).collect()
+}
+
+/// Some requirements, a line each, those of agents first.
+#[must_use]
+pub fn list(requirements: &[&Requirement]) -> String {
+    let width = requirements.iter().map(|requirement| requirement.id.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for party in Party::ALL {
+        let own: Vec<_> = requirements.iter().filter(|requirement| requirement.party == party).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}{BOLD}What binds {}{BOLD:#}", party.one());
+        for requirement in own {
+            let Requirement { id, status, text: asks, .. } = requirement;
+            let (level, status) = (level(requirement.level), status.name());
+            let _ = writeln!(text, "  {id:<width$}  {level:<6} {status:<7}  {DIM}{asks}{DIM:#}");
+        }
+    }
+    text
+}

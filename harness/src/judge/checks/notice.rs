@@ -1,0 +1,29 @@
+//! Area `notice`: live information for the user.
+
+use serde_json::Value;
+
+use super::common::{decide_offered, is_own_value};
+use crate::judge::check::{Check, On};
+use crate::judge::moment::{Moment, UpdateSeen};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] =
+    &[Check::agent("notice.gate", On::Update(gate)), Check::agent("notice.severity", On::Update(severity))];
+
+const NOTICE: &str = "notice";
+
+/// "Agents MUST only send notices when the Client advertised the `session.notices` Client capability."
+fn gate(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if update.variant == NOTICE {
+        decide_offered(moment, update.variant, &["session", "notices"], ruling);
+    }
+}
+
+/// "Values beginning with `_` are reserved for implementation-specific extensions", other unknown ones for ACP.
+fn severity(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let severity = update.body.get("severity").and_then(Value::as_str).filter(|_| update.variant == NOTICE);
+    if let Some(severity) = severity {
+        let known = matches!(severity, "info" | "warning" | "error") || is_own_value(severity);
+        ruling.decide(known, || format!("the severity `{severity}` is reserved and not defined"));
+    }
+}

@@ -1,0 +1,141 @@
+//! What the specification leaves open, as far as any trace shows it: it is noted, and never decided.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::common::HOLDS;
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::option_values;
+use crate::judge::moment::{Answer, CallSeen, Moment, Payload, UpdateSeen};
+use crate::judge::ruling::Ruling;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("delete.implies-list", On::Response(delete_implies_list)),
+    Check::agent("load.state-returned", On::Response(load_returns_state)),
+    Check::agent("load.no-tool-rerun", On::Response(load_reruns_nothing)),
+    Check::agent("load.no-tool-rerun", On::Call(load_reruns)),
+    Check::agent("permission.options-nonempty", On::Call(permission_offers)),
+    Check::agent("permission.during-turn", On::Call(permission_in_turn)),
+    Check::agent("terminal.command-args-split", On::Call(command_split)),
+    Check::agent("update.not-after-close", On::Update(update_after_close)),
+    Check::agent("compaction.chunk-window", On::Update(chunk_in_window)),
+    Check::agent("tool.id-nonempty", On::Update(tool_id)),
+    Check::agent("commands.name", On::Update(command_names)),
+    Check::agent("config.values-unique", On::Payload(values_unique)),
+    Check::agent("content.uri-syntax.agent", On::Payload(uri_absolute)),
+];
+
+/// Notes that it is so, or what is instead.
+fn tell(ruling: &mut Ruling<'_>, good: bool, otherwise: &str) {
+    ruling.note(if good { HOLDS } else { otherwise });
+}
+
+fn delete_implies_list(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((_, result)) = answer.result_of("initialize") else { return };
+    let has = |name: &str| result.pointer(&format!("/agentCapabilities/sessionCapabilities/{name}")).is_some();
+    if has("delete") {
+        tell(ruling, has("list"), "delete is advertised without list");
+    }
+}
+
+fn load_returns_state(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = answer.result_of("session/load") else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    for (name, known) in [("modes", session.modes.is_some()), ("configOptions", session.options.is_some())] {
+        if known {
+            tell(ruling, result.get(name).is_some_and(|state| !state.is_null()), &format!("{name} is not returned"));
+        }
+    }
+}
+
+fn load_reruns_nothing(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if answer.result_of("session/load").is_some() {
+        ruling.note(HOLDS);
+    }
+}
+
+fn load_reruns(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
+    let acts = ["fs/", "terminal/", "session/request_permission"].iter().any(|start| call.method.starts_with(start));
+    if session.is_some_and(|session| session.loading.is_some() && session.turn.is_none()) && acts {
+        ruling.note(format!("{} came while the session was loaded", call.method));
+    }
+}
+
+fn permission_offers(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let options = call.params.and_then(|params| params.get("options")?.as_array());
+    let Some(options) = options.filter(|_| call.method == "session/request_permission") else { return };
+    let kinds = options.iter().filter_map(|option| option.get("kind")?.as_str());
+    let refuses = kinds.into_iter().any(|kind| kind.starts_with("reject"));
+    tell(ruling, refuses, if options.is_empty() { "there are no options" } else { "no option rejects" });
+}
+
+fn permission_in_turn(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
+    if let Some(session) = session.filter(|_| call.method == "session/request_permission") {
+        tell(ruling, session.turn.is_some(), "permission was asked for while no turn was running");
+    }
+}
+
+fn command_split(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(command) = call.text("command").filter(|_| call.method == "terminal/create") else { return };
+    let args = call.params.and_then(|params| params.get("args")?.as_array()).is_some_and(|args| !args.is_empty());
+    tell(ruling, args || !command.contains(' '), "a command has blanks in it and no args");
+}
+
+fn update_after_close(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = moment.talk.session(update.session);
+    let closed = session.is_some_and(|session| session.closed.is_some() && session.loading.is_none());
+    if closed || moment.talk.deleted.contains_key(update.session) {
+        ruling.note(format!("a {} came for a session that was closed or deleted", update.variant));
+    }
+}
+
+fn chunk_in_window(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = moment.talk.session(update.session).filter(|_| update.variant == "compaction_summary_chunk");
+    let id = update.body.get("compactionId").and_then(Value::as_str);
+    let (Some(session), Some(id)) = (session, id) else { return };
+    match session.compactions.get(id).map(String::as_str) {
+        Some("in_progress") => ruling.note(HOLDS),
+        Some(status) => ruling.note(format!("a chunk came for a compaction that was {status}")),
+        None => ruling.note("a chunk came before the first update of its compaction"),
+    }
+}
+
+fn tool_id(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(id) = update.body.get("toolCallId").and_then(Value::as_str) {
+        tell(ruling, !id.is_empty(), "a toolCallId is empty");
+    }
+}
+
+fn command_names(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(commands) = update.body.get("availableCommands").and_then(Value::as_array) else { return };
+    let mut seen = BTreeSet::new();
+    for name in commands.iter().filter_map(|command| command.get("name")?.as_str()) {
+        let plain = !name.starts_with('/') && !name.contains(' ');
+        tell(ruling, plain, &format!("the command `{name}` begins with a slash or has a blank in it"));
+        if !seen.insert(name) {
+            ruling.note(format!("two commands have the name `{name}`"));
+        }
+    }
+}
+
+fn values_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (_, option) in payload.places("SessionConfigSelect") {
+        let mut seen = BTreeSet::new();
+        let doubled = option_values(option).find(|value| !seen.insert(*value));
+        tell(ruling, doubled.is_none(), &format!("two values are `{}`", doubled.unwrap_or_default()));
+    }
+}
+
+fn uri_absolute(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let sites = [("ResourceLink", "uri"), ("TextResourceContents", "uri"), ("BlobResourceContents", "uri")];
+    for uri in payload.members(&sites).filter_map(|member| member.value.as_str()) {
+        let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
+        // A single letter is the drive of a path.
+        let named =
+            scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+        tell(ruling, named, "a uri has no scheme");
+    }
+}

@@ -1,0 +1,110 @@
+//! The least that a case can take: the subject is started bare and ends by itself, and nothing is said.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::interrupt::interruption;
+use super::play::{bindings, furnished};
+use super::subject::Subject;
+use crate::case::model::Case;
+use crate::peer::process::{Process, drain, reap_marked};
+use crate::peer::relay::write_idle_agent;
+use crate::requirement::Party;
+
+/// How often each job starts the subject; few, since a subject may take seconds, and enough for a median.
+const ROUNDS: usize = 4;
+
+/// A subject that has not ended so long after its input will not do so soon.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Starts the subject bare, as many at a time as there are jobs, and says how long each start took until the process had
+/// ended. An agent finds its input at its end; a client gets an agent that exits at once. The case says only how the
+/// subject is set up.
+///
+/// # Errors
+///
+/// Why there is nothing to measure: the subject cannot be started like this, or does not end by itself.
+pub fn bare_starts(case: &Case, subject: &Subject, jobs: usize) -> Result<Vec<Duration>, String> {
+    if subject.desk.is_some() || subject.controls.terminal {
+        return Err("the client cannot be started without a person or a terminal".to_owned());
+    }
+    std::thread::scope(|scope| {
+        let rounds = || (0..ROUNDS).map(|_| bare_start(case, subject)).collect::<Result<Vec<_>, _>>();
+        let jobs: Vec<_> = (0..jobs).map(|_| scope.spawn(rounds)).collect();
+        let starts =
+            jobs.into_iter().map(|job| job.join().unwrap_or_else(|_| Err("the measurement failed".to_owned())));
+        Ok(starts.collect::<Result<Vec<_>, _>>()?.concat())
+    })
+}
+
+fn bare_start(case: &Case, subject: &Subject) -> Result<Duration, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+    let time = runtime.block_on(start(case, subject));
+    runtime.shutdown_background();
+    time
+}
+
+async fn start(case: &Case, subject: &Subject) -> Result<Duration, String> {
+    let (sandbox, places) = furnished(case, subject).map_err(|error| error.to_string())?;
+    if subject.party == Party::Client {
+        write_idle_agent(&subject.agent_path(&sandbox)).map_err(|error| error.to_string())?;
+    }
+    let launch = subject.launch(case, &sandbox, &places, &bindings(case, subject, &sandbox))?;
+    let started = Instant::now();
+    let deadline = started + PATIENCE.min(subject.limits.start);
+    let Process { stdin, mut stdout, mut stderr, mut leader, group } = launch.spawn().map_err(|e| e.to_string())?;
+    drop(stdin);
+    let output = async {
+        let _ = tokio::join!(drain(&mut stdout, deadline, |_| {}), drain(&mut stderr, deadline, |_| {}));
+        std::future::pending::<()>().await;
+    };
+    let ended = tokio::select! {
+        () = interruption() => Err("the run was interrupted".to_owned()),
+        () = output => unreachable!("it waits for ever"),
+        exit = leader.wait_until(deadline) => match exit {
+            Ok(Some(_)) => Ok(started.elapsed()),
+            Ok(None) => Err(format!("the {} does not end by itself when nobody speaks with it", subject.party)),
+            Err(error) => Err(error.to_string()),
+        },
+    };
+    drop(group);
+    reap_marked(&sandbox.marker());
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::bare_starts;
+    use crate::case::{Case, Vocabulary, embedded_case, handshake};
+    use crate::requirement::Party;
+    use crate::run::Subject;
+
+    fn shell(party: Party, script: &str) -> (Case, Subject) {
+        let case = embedded_case(handshake(party), &Vocabulary::v1()).expect("the case is embedded");
+        let here = std::env::current_dir().expect("a current directory");
+        let agent = Subject::agent(["sh", "-c", script, "sh", "{agent}"].map(str::to_owned).to_vec(), here);
+        (case, Subject { party, ..agent })
+    }
+
+    #[test]
+    fn an_agent_that_ends_with_its_input_is_measured() {
+        let (case, subject) = shell(Party::Agent, "cat");
+        assert_eq!(bare_starts(&case, &subject, 2).map(|starts| starts.len()), Ok(8));
+    }
+
+    #[test]
+    fn a_client_gets_an_agent_that_exits_at_once() {
+        let (case, subject) = shell(Party::Client, r#""$1""#);
+        assert_eq!(bare_starts(&case, &subject, 1).map(|starts| starts.len()), Ok(4));
+    }
+
+    #[test]
+    fn a_subject_that_stays_is_no_measure() {
+        let (case, mut subject) = shell(Party::Agent, "exec sleep 300");
+        subject.limits.start = Duration::from_millis(1);
+        assert!(bare_starts(&case, &subject, 1).is_err_and(|why| why.contains("does not end by itself")));
+    }
+}
