@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::case::check::Checker;
-use crate::case::file::AgentProcessFile;
+use crate::case::file::{AgentProcessFile, PageFile};
 use crate::case::model::{Act, Action, AgentProcess, UserPermission};
 use crate::case::template::Template;
 use crate::case::vocabulary::ACTS;
@@ -28,8 +28,8 @@ impl Checker<'_> {
         let mut arguments = spot.value().and_then(Value::as_object).cloned().unwrap_or_default();
         arguments.remove("act");
         self.arguments(spot, name, known, &arguments);
-        if name == "decide" && self.user.permission != UserPermission::Hold {
-            let problem = spot.down("act").error("case::no-decision", "no request for permission is left to decide");
+        if matches!(name, "decide" | "answer") && self.user.permission != UserPermission::Hold {
+            let problem = spot.down("act").error("case::no-decision", "no question to the user is left open");
             self.problems.push(problem.help("write `user: { permission: hold }` above the transcript"));
         }
         let act = Act { name: name.to_owned(), arguments };
@@ -57,6 +57,19 @@ impl Checker<'_> {
             let problem = spot.error("case::missing-argument", format!("the act `{act}` lacks its `{name}`"));
             self.problems.push(problem.help(format!("write `user: {{ act: {act}, {} }}`", sketch(known))));
         }
+    }
+
+    /// Lowers a look at the page of the case.
+    pub fn page(&mut self, spot: &Spot<'_>, look: &PageFile) {
+        if !self.of_a_client(spot, "only a client is asked to visit a page") {
+            return;
+        }
+        if !self.scope.check_text(spot, "<page>").is_empty() {
+            let problem = spot.key_error("case::no-page", "this case has no page");
+            self.problems.push(problem.help("write `agent: { page: true }` above the transcript"));
+        }
+        let decides = self.decides(spot, &look.decides);
+        self.push(spot, Action::Page(look.visited), decides, None);
     }
 
     /// Lowers an order to the process that the client takes for its agent.

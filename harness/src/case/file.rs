@@ -86,6 +86,9 @@ pub struct SetupFile {
     pub answers: BTreeMap<String, AnswerFile>,
     /// The names of the MCP servers that the tester plays.
     pub mcp: Option<Vec<ServerName>>,
+    /// `true`: there is a page that the client may be asked to visit, at the URL `<page>`.
+    #[schemars(extend("const" = true))]
+    pub page: Option<bool>,
     /// The ways to log in that an agent announces, as they go on the wire.
     pub auth_methods: Option<Vec<Value>>,
     /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
@@ -180,6 +183,8 @@ pub struct StepFile {
     /// As `mcp`, but without it the case decides nothing.
     #[serde(rename = "mcp?")]
     pub mcp_hoped: Option<McpFile>,
+    /// A look at whether the page of the case was visited.
+    pub page: Option<PageFile>,
     /// The user of the client does something.
     pub user: Option<ActFile>,
     /// Awaits that the client starts the agent's program for a login in a terminal.
@@ -312,6 +317,17 @@ pub struct McpFile {
     pub decides: OneOrMany,
     /// How long to wait for the message.
     pub within: Option<DurationText>,
+}
+
+/// A look at whether the page of the case was visited.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageFile {
+    /// Whether a request for it, or for anything beside it, has to have come.
+    pub visited: bool,
+    /// The requirements that this decides.
+    #[serde(default)]
+    pub decides: OneOrMany,
 }
 
 /// What is closed.

@@ -80,6 +80,8 @@ pub struct TesterSetup {
     pub answers: BTreeMap<String, FixedAnswer>,
     /// The names of the MCP servers that the tester plays.
     pub mcp: Vec<String>,
+    /// Whether there is a page that the client may be asked to visit.
+    pub page: bool,
     /// Methods that the transcript answers itself.
     pub by_hand: BTreeSet<String>,
     /// The ways to log in that an agent announces.
@@ -272,6 +274,8 @@ pub enum Action {
     Process(ProcessLook),
     /// A message to an MCP server of the tester.
     Mcp(McpLook),
+    /// A look at whether the page of the case was visited, and whether it has to have been.
+    Page(bool),
     /// The user of the client does something.
     Act(Act),
     /// An order to the process that the client takes for its agent.

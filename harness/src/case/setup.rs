@@ -35,6 +35,9 @@ impl Checker<'_> {
         if tester == Party::Agent {
             self.agent_samples(&spot, &own);
         }
+        if own.page.is_some() {
+            self.scope.bind("page");
+        }
         self.capabilities = own.capabilities.unwrap_or_else(|| default_capabilities(tester));
         TesterSetup {
             capabilities: self.capabilities.clone(),
@@ -42,6 +45,7 @@ impl Checker<'_> {
             permission: own.permission.map_or_else(PermissionPolicy::default, policy),
             answers: self.answers(&spot.down("answers"), own.answers),
             mcp: self.mcp_servers(&spot.down("mcp"), own.mcp.unwrap_or_default()),
+            page: own.page.is_some(),
             by_hand: BTreeSet::new(),
             auth_methods: own.auth_methods.unwrap_or_default(),
             session: own.session.unwrap_or_default(),
@@ -53,6 +57,7 @@ impl Checker<'_> {
         for (given, key, only) in [
             (own.permission.is_some(), "permission", Party::Client),
             (own.mcp.is_some(), "mcp", Party::Client),
+            (own.page.is_some(), "page", Party::Agent),
             (own.info.is_some(), "info", Party::Agent),
             (own.auth_methods.is_some(), "auth-methods", Party::Agent),
             (own.session.is_some(), "session", Party::Agent),

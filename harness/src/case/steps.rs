@@ -81,6 +81,9 @@ impl Checker<'_> {
                 self.mcp(&spot, presence, look);
             }
         }
+        if let Some(look) = step.page {
+            self.page(&spot, &look);
+        }
         if let Some(act) = step.user {
             self.act(&spot, &act.act);
         }
@@ -122,7 +125,7 @@ impl Checker<'_> {
     /// Complains about a step that comes too late to be taken.
     fn after_the_end(&mut self, spot: &Spot<'_>, key: &str) {
         let speaks = key == self.subject.other().name() || matches!(key, "raw" | "fence" | "together");
-        let looks = matches!(key, "file" | "process" | "reply" | "reply?" | "include");
+        let looks = matches!(key, "file" | "process" | "page" | "reply" | "reply?" | "include");
         let (mark, message, label) = match (&self.ended, &self.closed) {
             (Some(mark), _) if !looks => (mark, "the subject's process has ended", "awaited here"),
             (None, Some(mark)) if speaks => (mark, "the subject's input is closed", "closed here"),

@@ -136,7 +136,7 @@ pub const INTENTS: [&str; 26] = [
 ];
 
 /// Every act of a client's user, with the arguments that it takes; those behind `?` may be left out.
-pub const ACTS: [(&str, &[&str]); 18] = [
+pub const ACTS: [(&str, &[&str]); 19] = [
     ("prompt", &["text", "?attach"]),
     ("cancel", &[]),
     ("new-session", &[]),
@@ -153,6 +153,7 @@ pub const ACTS: [(&str, &[&str]); 18] = [
     ("logout", &[]),
     ("cancel-request", &[]),
     ("decide", &["optionId"]),
+    ("answer", &["action"]),
     ("custom-request", &["method"]),
     ("quit", &[]),
 ];

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio::time::{Duration, Instant};
+use tokio::time::{Duration, Instant, timeout};
 
 use self::serve::{Answered, Open, Role};
 use super::mcp::McpServers;
@@ -32,6 +32,9 @@ const LONGEST_PRINT: usize = 64 << 10;
 /// How long what a client wrote is waited for after its end. All of it is on its way, and comes with the end of the stream,
 /// unless a process that the client left behind holds the stream open.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// What a page shows that a client is asked to visit.
+const PAGE: &str = "<!doctype html><title>acp-conformance</title><p>You can close this page.";
 
 /// A message of the subject that was read.
 pub struct Seen {
@@ -143,6 +146,8 @@ pub struct Driver {
     pub mcp: McpServers,
     /// The HTTP endpoint of the case.
     web: Option<Web>,
+    /// The events of the requests to the page of the case.
+    pub visits: Vec<usize>,
 }
 
 impl Driver {
@@ -186,6 +191,7 @@ impl Driver {
             fault: None,
             mcp: McpServers::default(),
             web: None,
+            visits: Vec::new(),
         }
     }
 
@@ -274,8 +280,18 @@ impl Driver {
         let origin = self.web.as_ref().map(Web::origin).unwrap_or_default();
         let (method, url, headers) = (request.method.clone(), origin + &request.path, request.headers.clone());
         let size = headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() + url.len();
-        self.recorder.record_aside(size, What::Visit(Visit { method, url, headers }));
-        self.mcp.visited(request, &mut self.recorder);
+        self.visits.extend(self.recorder.record_aside(size, What::Visit(Visit { method, url, headers })));
+        match self.subject {
+            Party::Agent => self.mcp.visited(request, &mut self.recorder),
+            Party::Client => request.reply.send(200, &[("content-type", "text/html")], PAGE),
+        }
+    }
+
+    /// Takes in the requests to the endpoint that have come.
+    pub async fn take_in_visits(&mut self) {
+        while let Ok(Some(request)) = timeout(Duration::ZERO, next_visit(&mut self.web)).await {
+            self.visited(request);
+        }
     }
 
     /// Takes in whatever comes until `done` or the deadline; true when it is done.

@@ -85,7 +85,7 @@ async fn play(case: &Case, subject: &Subject) -> Played {
     let (mcp, web) = match hosted(case, &sandbox, &mut bindings).await {
         Ok(hosted) => hosted,
         Err(error) => {
-            recorder.record(What::Step(own_fault(format!("the MCP servers of the case could not be made: {error}"))));
+            recorder.record(What::Step(own_fault(format!("what the subject may visit could not be made: {error}"))));
             return Played::Whole(recorder.finish());
         }
     };
@@ -181,6 +181,11 @@ pub(super) fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bin
 /// Opens what the subject may visit besides the tester, and binds the names for it.
 async fn hosted(case: &Case, sandbox: &Sandbox, bindings: &mut Bindings) -> io::Result<(McpServers, Option<Web>)> {
     let names = &case.tester.mcp;
+    if case.tester.page {
+        let web = Web::open().await?;
+        bindings.set("page", Value::from(format!("{}/page", web.origin())));
+        return Ok((McpServers::default(), Some(web)));
+    }
     if names.is_empty() {
         return Ok((McpServers::default(), None));
     }

@@ -144,6 +144,7 @@ impl Script<'_> {
             Action::File(file) => look::file(self, file, step.within).await,
             Action::Process(process) => look::process(self, process, step.within).await,
             Action::Mcp(look) => mcp::message(self, look, step.within).await,
+            Action::Page(visited) => look::page(self, *visited).await,
             Action::Act(act) => act::perform(self, act),
             Action::AgentProcess(order) => act::order(self, order),
             Action::Login => login::wait_for(self, step.within).await,
@@ -216,7 +217,7 @@ impl Script<'_> {
 
 /// Whether a step of this kind looks beside the conversation.
 const fn is_look(kind: StepKind) -> bool {
-    matches!(kind, StepKind::Reply | StepKind::File | StepKind::Process | StepKind::Mcp)
+    matches!(kind, StepKind::Reply | StepKind::File | StepKind::Process | StepKind::Page | StepKind::Mcp)
 }
 
 /// Something that the harness could not do, for a reason of its own.

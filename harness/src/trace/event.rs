@@ -255,6 +255,8 @@ pub enum StepKind {
     File,
     /// A look at a process.
     Process,
+    /// A look at whether the page of the case was visited.
+    Page,
     /// A message to an MCP server that the tester plays.
     Mcp,
     /// Something that the user of a client does.

@@ -73,4 +73,12 @@ faults! {
     ReportAfterwards "report-afterwards" "Reports tool calls only when they have ended, and does not ask before them."
     TextNotReported "text-not-reported" "Ends turns without ever sending an agent message."
     NeverAnswersPrompt "never-answers-prompt" "Plays the turn and never sends its response."
+    DieOnDecline "die-on-decline" "Ends when an elicitation is declined or cancelled."
+    DieOnFailedElicitation "die-on-failed-elicitation" "Ends when an elicitation is answered with an error."
+    DieOnNullContent "die-on-null-content" "Ends when an elicitation is accepted with a content that is null."
+    DeclinedContentUsed "declined-content-used" "Uses the content of an answer to an elicitation, whatever the user decided."
+    UnknownActionAccepted "unknown-action-accepted" "Takes every action but decline and cancel for accept."
+    ContentTrusted "content-trusted" "Takes any value that a form brings."
+    SecretByForm "secret-by-form" "Asks for a secret by a form where the client opens no URLs."
+    AcceptIsCompletion "accept-is-completion" "Takes a visit for completed when the user agrees to it."
 }

@@ -155,7 +155,8 @@ faults! {
     FormEmpty "form-empty" "Accepts every form with an empty content."
     UnadvertisedModeServed "unadvertised-mode-served" "Accepts elicitations of a mode that it did not advertise."
     UnknownModeServed "unknown-mode-served" "Accepts elicitations of a mode that it does not know."
-    UrlFetched "url-fetched" "Fetches the URL of an elicitation without asking."
+    UrlFetched "url-fetched" "Fetches the URL of an elicitation before the user is asked."
+    UrlOpenedAnyway "url-opened-anyway" "Opens the URL of an elicitation also when the user declines."
     ElicitationIdParsed "elicitation-id-parsed" "Turns down URL elicitations whose id is no UUID."
 
     ModeUnlisted "mode-unlisted" "Sets modes that are not listed."

@@ -15,6 +15,7 @@ Acts, one JSON object a line on standard input with --acts:
   {\"act\":\"load\",\"sessionId\":\"s\"}, and so resume, close, delete and switch
   {\"act\":\"set-mode\",\"modeId\":\"ask\"}  {\"act\":\"set-option\",\"configId\":\"model\",\"value\":\"fast\"}
   {\"act\":\"command\",\"name\":\"plan\",\"input\":\"tests\"}  {\"act\":\"decide\",\"optionId\":\"allow\"}
+  {\"act\":\"answer\",\"action\":\"accept\"}
   {\"act\":\"authenticate\",\"methodId\":\"login\"}  {\"act\":\"logout\"}  {\"act\":\"quit\"}";
 
 /// Raw arguments of `acp-reference-client`.
@@ -69,7 +70,7 @@ pub enum Permission {
     Allow,
     /// The first option that rejects.
     Reject,
-    /// Nothing: the request stays open until the act `decide`.
+    /// Nothing: the request stays open until the acts `decide` and `answer`.
     Hold,
 }
 

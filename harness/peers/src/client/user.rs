@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::{
     Fault, Options,
     act::Act,
-    auth, lifecycle, listing,
+    auth, elicitation, lifecycle, listing,
     output::log,
     question, settings,
     state::{Client, describe},
@@ -159,6 +159,7 @@ async fn perform(client: &Arc<Client>, act: Act) -> Result<(), Trouble> {
         Act::Logout => auth::logout(client).await,
         Act::CustomRequest { method } => custom_request(client, &method).await,
         Act::Decide { option_id } => question::decide(client, &option_id).await.map_err(Trouble::Refused),
+        Act::Answer { action } => elicitation::answer_oldest(client, action).await.map_err(Trouble::Refused),
         Act::Quit => Ok(()),
     }
 }

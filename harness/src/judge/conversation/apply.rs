@@ -56,6 +56,7 @@ impl Conversation {
                     Rc::make_mut(exchange).cancel_requested = Some(n);
                 }
             }
+            (None, "elicitation/complete") => self.visits.complete(&params),
             (None, _) => {}
         }
     }
@@ -95,6 +96,7 @@ impl Conversation {
                 }
             }
             "session/request_permission" => self.apply_permission_request(&exchange),
+            "elicitation/create" => self.visits.ask(&exchange),
             _ => {}
         }
         let key = (exchange.from, exchange.id.clone());
@@ -240,6 +242,7 @@ impl Conversation {
                 }
             }
             ("session/request_permission", outcome) => self.apply_permission_answer(n, &exchange, outcome),
+            ("elicitation/create", outcome) => self.visits.answer(&exchange, outcome),
             ("terminal/create", Outcome::Result(result)) => self.apply_terminal(n, &exchange, result),
             _ => {}
         }
