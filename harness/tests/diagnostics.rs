@@ -56,8 +56,8 @@ fn bad_case(inputs: &Path, name: &str) -> Result<(), Failed> {
         let (fault, problems) = fault::load_bytes(&shown, &bytes, &["v1/agent/init/handshake"]);
         (fault.is_none(), problems)
     } else {
-        let (case, problems) = case::load_bytes(&shown, &bytes, &Vocabulary::v1(), &includes(inputs)?);
-        (case.is_none(), problems)
+        let (cases, problems) = case::load_bytes(&shown, &bytes, &Vocabulary::v1(), &includes(inputs)?);
+        (cases.is_empty(), problems)
     };
     if !refused {
         return Err("the file was taken for a good one".into());

@@ -17,7 +17,8 @@ pub use crate::source::{Place, SourceFile};
 /// One scripted exchange.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The path below the directory of cases without extension, such as `v1/agent/cancel/stop-reason`.
+    /// The path below the directory of cases without extension, such as `v1/agent/cancel/idle`; the shape behind `@`,
+    /// where the file has several.
     pub id: String,
     /// What the case shows, in a sentence.
     pub title: String,
@@ -39,6 +40,23 @@ pub struct Case {
     pub steps: Vec<Step>,
     /// The file it was read from.
     pub source: Arc<SourceFile>,
+}
+
+impl Case {
+    /// The id of the file in which the case with this id stands: without the shape, if it has one.
+    #[must_use]
+    pub fn file_of(id: &str) -> &str {
+        id.split_once('@').map_or(id, |(file, _)| file)
+    }
+
+    /// The case with the shape in its id and title.
+    pub(crate) fn in_shape(self, shape: &str) -> Self {
+        if shape.is_empty() {
+            return self;
+        }
+        let title = format!("{} ({})", self.title, shape.replace(',', ", "));
+        Self { id: format!("{}@{shape}", self.id), title, ..self }
+    }
 }
 
 /// Something that the subject must advertise.
@@ -84,6 +102,33 @@ pub struct TesterSetup {
     pub auth_methods: Vec<Value>,
     /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
     pub session: serde_json::Map<String, Value>,
+    /// How it writes its messages.
+    pub wire: WireSetup,
+}
+
+/// How the tester writes its messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WireSetup {
+    /// The ids of its requests.
+    pub ids: Ids,
+    /// Whether everything that may have a `_meta` has one.
+    pub meta: bool,
+}
+
+/// The ids of the tester's requests, unless the transcript chooses them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ids {
+    /// Integers from 0 on, which every subject copes with.
+    #[default]
+    Integer,
+    /// Integers from -1 down.
+    Negative,
+    /// Integers from the largest one down that every JSON parser keeps.
+    Large,
+    /// Texts.
+    Text,
+    /// Texts that look like integers.
+    Digits,
 }
 
 impl TesterSetup {

@@ -10,7 +10,14 @@ const CLIENT: &str = include_str!("../../../tests/good-client-case.yaml");
 const EVERYTHING: &str = include_str!("../../../tests/good-case.yaml");
 
 fn read(text: &str) -> (Option<Case>, Vec<Diagnostic>) {
-    load_text("cases/v1/agent/good.yaml", text, &Vocabulary::v1(), &Includes::embedded())
+    one("cases/v1/agent/good.yaml", text)
+}
+
+/// The only case of a file.
+fn one(path: &str, text: &str) -> (Option<Case>, Vec<Diagnostic>) {
+    let (mut cases, problems) = load_text(path, text, &Vocabulary::v1(), &Includes::embedded());
+    assert!(cases.len() <= 1);
+    (cases.pop(), problems)
 }
 
 #[test]
@@ -46,7 +53,7 @@ fn an_answer_of_any_kind_is_a_line_of_the_subject_alone() {
         let head = "title: Any answer\nsubject: client\nrequirements: [init.first]\ntranscript:\n  - include: turn\n";
         let asks = "  - agent: { id: ask, method: _acp-conformance/ask, params: {} }\n";
         let text = format!("{head}{asks}  - {line}\n");
-        load_text("cases/v1/client/any.yaml", &text, &Vocabulary::v1(), &Includes::embedded())
+        one("cases/v1/client/any.yaml", &text)
     };
     for line in ["client: { id: ask }", "client?: { id: ask }", "never: { id: ask }"] {
         let (case, problems) = case(line);
@@ -69,7 +76,7 @@ fn an_answer_of_any_kind_is_a_line_of_the_subject_alone() {
 
 #[test]
 fn a_case_of_a_client_is_lowered() {
-    let (case, problems) = load_text("cases/v1/client/good.yaml", CLIENT, &Vocabulary::v1(), &Includes::embedded());
+    let (case, problems) = one("cases/v1/client/good.yaml", CLIENT);
     assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
     let case = case.expect("a sound case");
     assert_eq!(case.needs[0].root, NeedRoot::Client);
@@ -129,7 +136,7 @@ fn the_samples_of_the_manual_are_yaml_and_its_cases_are_sound() {
     let samples: Vec<_> = manual.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     let cases = samples.iter().filter(|sample| sample.contains("\nsubject: "));
     let sides = cases.map(|sample| {
-        let (case, problems) = load_text("x.yaml", sample, &Vocabulary::v1(), &Includes::embedded());
+        let (case, problems) = one("x.yaml", sample);
         assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
         case.expect("a sound case").subject
     });
