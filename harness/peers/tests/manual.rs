@@ -173,7 +173,8 @@ fn lock(hands: &Mutex<Hands>) -> MutexGuard<'_, Hands> {
 }
 
 fn case(id: &str, text: &str) -> Case {
-    let (mut cases, problems) = load_bytes(&format!("{id}.yaml"), text.as_bytes(), &Vocabulary::v1(), &Includes::embedded());
+    let (mut cases, problems) =
+        load_bytes(&format!("{id}.yaml"), text.as_bytes(), &Vocabulary::v1(), &Includes::embedded());
     cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
 }
 

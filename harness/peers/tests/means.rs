@@ -76,7 +76,8 @@ transcript:
 ";
 
 fn left_open() -> Result<(), Failed> {
-    let (mut cases, problems) = load_text("cases/v1/client/t.yaml", BROKEN_OFF, &Vocabulary::v1(), &Includes::embedded());
+    let (mut cases, problems) =
+        load_text("cases/v1/client/t.yaml", BROKEN_OFF, &Vocabulary::v1(), &Includes::embedded());
     let case = cases.pop().ok_or_else(|| render_all(&problems, Look::Plain))?;
     let mut client = reference::subject(Party::Client, &[]);
     // Longer than any machine takes: the client ends by itself once it has its answers.

@@ -60,7 +60,10 @@ fn combinations(dimensions: &Map<String, Value>) -> Vec<Vec<Choice<'_>>> {
     for (dimension, values) in dimensions {
         let values = values.as_object().into_iter().flatten();
         let choices: Vec<Choice<'_>> = values.map(|(name, value)| (dimension.as_str(), name.as_str(), value)).collect();
-        all = all.iter().flat_map(|head| choices.iter().map(move |choice| [head.as_slice(), &[*choice]].concat())).collect();
+        all = all
+            .iter()
+            .flat_map(|head| choices.iter().map(move |choice| [head.as_slice(), &[*choice]].concat()))
+            .collect();
     }
     all
 }
@@ -92,9 +95,12 @@ fn in_shapes(problem: Diagnostic, shapes: &[&Filled]) -> Diagnostic {
         Some(value) => problem.also(&source, value, "with this value"),
         None => problem,
     };
-    let names: Vec<_> = shapes.iter().map(|filled| format!("`{}`", filled.shape)).collect();
-    problem.help(match names.as_slice() {
-        [one] => format!("this is so in the shape {one}"),
-        several => format!("this is so in the shapes {}", several.join("; ")),
+    /// More names than this are no help on one line.
+    const NAMED: usize = 6;
+    let names: Vec<_> = shapes.iter().take(NAMED).map(|filled| format!("`{}`", filled.shape)).collect();
+    problem.help(match shapes.len() - names.len() {
+        0 if names.len() == 1 => format!("this is so in the shape {}", names[0]),
+        0 => format!("this is so in the shapes {}", names.join("; ")),
+        more => format!("this is so in the shapes {}; and {more} more", names.join("; ")),
     })
 }

@@ -26,9 +26,9 @@ pub use includes::Includes;
 pub use load::{embedded, embedded_and, embedded_case, handshake, load_bytes, load_dir, load_text};
 pub use matching::Mismatch;
 pub use model::{
-    Act, Action, AgentProcess, Body, Case, FileLook, FileWant, FixedAnswer, Ids, Incoming, IncomingBody, LimitOverrides,
-    Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessLook, RawBytes, ReplyText, Step, TesterSetup,
-    UserPermission, UserSetup, WireSetup,
+    Act, Action, AgentProcess, Body, Case, FileLook, FileWant, FixedAnswer, Ids, Incoming, IncomingBody,
+    LimitOverrides, Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessLook, RawBytes, ReplyText,
+    Step, TesterSetup, UserPermission, UserSetup, WireSetup,
 };
 pub use pattern::{Pattern, PatternError};
 pub use template::{Bindings, Template};

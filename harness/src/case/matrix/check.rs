@@ -74,7 +74,8 @@ fn values(document: &Document, dimensions: &Map<String, Value>) -> Vec<Diagnosti
             problems.push(problem.help("a value that never changes is written where it belongs"));
         }
     }
-    let count = dimensions.values().filter_map(Value::as_object).fold(1_usize, |n, values| n.saturating_mul(values.len()));
+    let count =
+        dimensions.values().filter_map(Value::as_object).fold(1_usize, |n, values| n.saturating_mul(values.len()));
     if dimensions.is_empty() {
         problems.push(spot.key_error("case::matrix", "the matrix has no dimensions").help("leave it out"));
     } else if count > MOST {
@@ -83,7 +84,8 @@ fn values(document: &Document, dimensions: &Map<String, Value>) -> Vec<Diagnosti
     }
     texts(&document.value[KEY], &spot.pointer, &mut |pointer, text| {
         problems.extend(references(text).map(|path| {
-            let problem = document.error("case::matrix", pointer, format!("`<matrix.{path}>` cannot stand in the matrix"));
+            let problem =
+                document.error("case::matrix", pointer, format!("`<matrix.{path}>` cannot stand in the matrix"));
             problem.help("the values of a matrix do not depend on each other")
         }));
     });
@@ -157,7 +159,11 @@ fn keys(document: &Document, value: &Value, pointer: &str) -> Vec<Diagnostic> {
             for (key, member) in members {
                 let here = child(pointer, key);
                 if pieces(key).iter().any(|piece| matches!(piece, Piece::Reference(_))) {
-                    let problem = document.key_error("case::matrix", &here, "a value of the matrix cannot be the name of a member");
+                    let problem = document.key_error(
+                        "case::matrix",
+                        &here,
+                        "a value of the matrix cannot be the name of a member",
+                    );
                     problems.push(problem.help("put the whole object into the matrix"));
                 }
                 problems.extend(keys(document, member, &here));

@@ -117,7 +117,8 @@ impl Driver {
 
     /// The method of a request of the subject that has no answer yet.
     pub fn open_method(&self, connection: usize, id: &Value) -> Option<&str> {
-        let open = self.open.iter().find(|open| open.connection == connection && RpcId::new(&open.id) == RpcId::new(id));
+        let open =
+            self.open.iter().find(|open| open.connection == connection && RpcId::new(&open.id) == RpcId::new(id));
         open.map(|open| open.method.as_str())
     }
 
