@@ -10,6 +10,7 @@ mod reference;
 
 use serde_json::{Map, Value};
 
+use crate::case::model::Case;
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::source::Span;
@@ -66,6 +67,17 @@ fn combinations(dimensions: &Map<String, Value>) -> Vec<Vec<Choice<'_>>> {
             .collect();
     }
     all
+}
+
+impl Case {
+    /// The case with the shape in its id and title.
+    pub(crate) fn in_shape(self, shape: &str) -> Self {
+        if shape.is_empty() {
+            return self;
+        }
+        let title = format!("{} ({})", self.title, shape.replace(',', ", "));
+        Self { id: format!("{}@{shape}", self.id), title, ..self }
+    }
 }
 
 /// Joins what was found wrong in the shapes of one case: a mistake of all shapes is told once, and one of some names them.

@@ -3,12 +3,15 @@
 //! Everything here is plain data. [`crate::case::load`] makes it; whatever stands in a [`Case`] has been found to be
 //! sound, so the runner need not look again.
 
+mod wire;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
+pub use self::wire::{Ids, WireSetup};
 use crate::case::pattern::Pattern;
 use crate::case::template::{Bindings, Template};
 use crate::requirement::Party;
@@ -47,15 +50,6 @@ impl Case {
     #[must_use]
     pub fn file_of(id: &str) -> &str {
         id.split_once('@').map_or(id, |(file, _)| file)
-    }
-
-    /// The case with the shape in its id and title.
-    pub(crate) fn in_shape(self, shape: &str) -> Self {
-        if shape.is_empty() {
-            return self;
-        }
-        let title = format!("{} ({})", self.title, shape.replace(',', ", "));
-        Self { id: format!("{}@{shape}", self.id), title, ..self }
     }
 }
 
@@ -104,31 +98,6 @@ pub struct TesterSetup {
     pub session: serde_json::Map<String, Value>,
     /// How it writes its messages.
     pub wire: WireSetup,
-}
-
-/// How the tester writes its messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WireSetup {
-    /// The ids of its requests.
-    pub ids: Ids,
-    /// Whether everything that may have a `_meta` has one.
-    pub meta: bool,
-}
-
-/// The ids of the tester's requests, unless the transcript chooses them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Ids {
-    /// Integers from 0 on, which every subject copes with.
-    #[default]
-    Integer,
-    /// Integers from -1 down.
-    Negative,
-    /// Integers from the largest one down that every JSON parser keeps.
-    Large,
-    /// Texts.
-    Text,
-    /// Texts that look like integers.
-    Digits,
 }
 
 impl TesterSetup {

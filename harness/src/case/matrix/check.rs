@@ -141,7 +141,7 @@ fn bad_reference(
             let problem = problem.also(&document.source, place(name), "there is no such member here");
             return Some(problem.help(format!("write `{ABSENT}` for a member that is to be left out")));
         };
-        let fits = !value.is_array() && !value.is_object() && *value != Value::from(ABSENT);
+        let fits = !value.is_array() && !value.is_object() && value != ABSENT;
         if !whole && !fits {
             let message = format!("the value of `<matrix.{path}>` in the shape `{name}` cannot be part of a text");
             let problem = error(message).also(&document.source, place(name), "this is no text");

@@ -67,7 +67,7 @@ impl<'d> Filling<'d> {
             return Some(Value::String(filled.collect()));
         };
         let (value, pointer) = self.chosen(path)?;
-        if *value == Value::from(ABSENT) && !self.is_pattern(from) {
+        if value == ABSENT && !self.is_pattern(from) {
             return None;
         }
         self.grafts.push((self.document.span(from), self.document.span(&pointer)));
