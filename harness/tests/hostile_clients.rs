@@ -178,8 +178,8 @@ fn much_to_read() -> Case {
          params: {{ sessionId: <session>, update: {{ sessionUpdate: agent_message_chunk, content: {{ type: text, text: {chunk} }} }} }} }}\n  \
          - fence: {{}}\n"
     );
-    let (case, problems) = load_text("cases/v1/client/much.yaml", &text, &Vocabulary::v1(), &Includes::embedded());
-    case.unwrap_or_else(|| panic!("{problems:?}"))
+    let (mut cases, problems) = load_text("cases/v1/client/much.yaml", &text, &Vocabulary::v1(), &Includes::embedded());
+    cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
 }
 
 fn meet(case: &str, script: &[&str], limits: Limits) -> Trace {

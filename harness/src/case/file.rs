@@ -5,6 +5,7 @@
 //! lowering ([`crate::case::load`]).
 
 mod client;
+mod editors;
 mod words;
 
 use std::collections::BTreeMap;
@@ -19,11 +20,23 @@ pub use self::words::{DurationText, Label, OneOrMany, ServerName};
 use crate::document::shape;
 use crate::requirement::Party;
 
-/// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`.
+/// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`: a value of the matrix may stand
+/// anywhere but in the matrix. What a shape of the case has in its place is compared with the schema of its types.
 #[must_use]
 pub fn schema() -> Value {
-    shape::schema::<CaseFile>()
+    let mut schema = shape::schema::<CaseFile>();
+    let matrix = schema.pointer("/$defs/MatrixFile").cloned();
+    editors::allow_references(&mut schema);
+    if let (Some(Value::Object(definitions)), Some(matrix)) = (schema.get_mut("$defs"), matrix) {
+        definitions.insert("MatrixFile".to_owned(), matrix);
+    }
+    schema
 }
+
+/// Named values of named dimensions, as in `id: { zero: 0, text: a }`; `<matrix.id>` stands for the value.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct MatrixFile(pub BTreeMap<String, BTreeMap<String, Value>>);
 
 /// A case is one scripted exchange, with `title`, `subject`, `requirements` and `transcript`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -38,6 +51,8 @@ pub struct CaseFile {
     /// The requirements for which the case is written, as a list of ids of the catalogue.
     #[schemars(length(min = 1))]
     pub requirements: Vec<String>,
+    /// The shapes in which the case is run: dimensions, each with named values.
+    pub matrix: Option<MatrixFile>,
     /// What the subject must advertise for the case to apply, such as `agent.loadSession`.
     #[serde(default)]
     pub needs: OneOrMany,
@@ -93,6 +108,35 @@ pub struct SetupFile {
     pub auth_methods: Option<Vec<Value>>,
     /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
     pub session: Option<Map<String, Value>>,
+    /// How the tester writes its messages.
+    #[serde(default)]
+    pub wire: WireFile,
+}
+
+/// How the tester writes its messages.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireFile {
+    /// The ids of its requests; `integer` if not given.
+    pub ids: Option<IdsFile>,
+    /// Whether everything that may have a `_meta` has one.
+    pub meta: Option<bool>,
+}
+
+/// The ids of the tester's requests.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdsFile {
+    /// 0, 1, 2 …
+    Integer,
+    /// -1, -2, -3 …
+    Negative,
+    /// The largest integers that every JSON parser keeps: 9007199254740991, 9007199254740990 …
+    Large,
+    /// Texts with a blank: "request 0", "request 1" …
+    Text,
+    /// Texts that look like numbers: "0", "1" …
+    Digits,
 }
 
 /// How a request for permission is answered.

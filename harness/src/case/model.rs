@@ -3,12 +3,15 @@
 //! Everything here is plain data. [`crate::case::load`] makes it; whatever stands in a [`Case`] has been found to be
 //! sound, so the runner need not look again.
 
+mod wire;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
+pub use self::wire::{Ids, WireSetup};
 use crate::case::pattern::Pattern;
 use crate::case::template::{Bindings, Template};
 use crate::requirement::Party;
@@ -17,7 +20,8 @@ pub use crate::source::{Place, SourceFile};
 /// One scripted exchange.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The path below the directory of cases without extension, such as `v1/agent/cancel/stop-reason`.
+    /// The path below the directory of cases without extension, such as `v1/agent/cancel/idle`; the shape behind `@`,
+    /// where the file has several.
     pub id: String,
     /// What the case shows, in a sentence.
     pub title: String,
@@ -39,6 +43,14 @@ pub struct Case {
     pub steps: Vec<Step>,
     /// The file it was read from.
     pub source: Arc<SourceFile>,
+}
+
+impl Case {
+    /// The id of the file in which the case with this id stands: without the shape, if it has one.
+    #[must_use]
+    pub fn file_of(id: &str) -> &str {
+        id.split_once('@').map_or(id, |(file, _)| file)
+    }
 }
 
 /// Something that the subject must advertise.
@@ -88,6 +100,8 @@ pub struct TesterSetup {
     pub auth_methods: Vec<Value>,
     /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
     pub session: serde_json::Map<String, Value>,
+    /// How it writes its messages.
+    pub wire: WireSetup,
 }
 
 impl TesterSetup {

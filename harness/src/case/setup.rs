@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::case::check::Checker;
-use crate::case::file::{AnswerFile, PermissionFile, SetupFile, UserFile, UserPermissionFile};
-use crate::case::model::{FixedAnswer, PermissionPolicy, TesterSetup, UserPermission, UserSetup};
+use crate::case::file::{AnswerFile, IdsFile, PermissionFile, SetupFile, UserFile, UserPermissionFile, WireFile};
+use crate::case::model::{FixedAnswer, Ids, PermissionPolicy, TesterSetup, UserPermission, UserSetup, WireSetup};
 use crate::case::template::Template;
 use crate::case::vocabulary::Payload;
 use crate::document::{Spot, child};
@@ -49,6 +49,7 @@ impl Checker<'_> {
             by_hand: BTreeSet::new(),
             auth_methods: own.auth_methods.unwrap_or_default(),
             session: own.session.unwrap_or_default(),
+            wire: wire(own.wire),
         }
     }
 
@@ -198,6 +199,17 @@ const fn policy(file: PermissionFile) -> PermissionPolicy {
         PermissionFile::Hold => PermissionPolicy::Hold,
         PermissionFile::Cancel => PermissionPolicy::Cancel,
     }
+}
+
+fn wire(file: WireFile) -> WireSetup {
+    let ids = file.ids.map_or_else(Ids::default, |ids| match ids {
+        IdsFile::Integer => Ids::Integer,
+        IdsFile::Negative => Ids::Negative,
+        IdsFile::Large => Ids::Large,
+        IdsFile::Text => Ids::Text,
+        IdsFile::Digits => Ids::Digits,
+    });
+    WireSetup { ids, meta: file.meta.unwrap_or(false) }
 }
 
 const fn user_permission(file: UserPermissionFile) -> UserPermission {

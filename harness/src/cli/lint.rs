@@ -70,8 +70,8 @@ fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<
             (usize::from(fault.is_some()), problems)
         }
         Some("yaml" | "yml") => {
-            let (case, problems) = load_bytes(&shown, &bytes, vocabulary, &Includes::embedded());
-            (usize::from(case.is_some()), problems)
+            let (cases, problems) = load_bytes(&shown, &bytes, vocabulary, &Includes::embedded());
+            (cases.len(), problems)
         }
         Some("toml") => {
             let (profile, problems) = profile::load_bytes(&shown, &bytes);

@@ -1,6 +1,6 @@
 //! From the fault file to the fault: what is known, what fits together, and what would do nothing.
 
-use crate::case::{LimitOverrides, limits};
+use crate::case::{Case, LimitOverrides, limits};
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
 use crate::document::{Document, Spot};
 use crate::fault::file::{ChangeFile, EditFile, FaultFile, MatchFile};
@@ -30,8 +30,10 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
         let spot = root.down("case").deep(at);
         if !cases.contains(&case.as_str()) {
             let problem = spot.error("fault::unknown-case", format!("there is no case `{case}`"));
-            let meant = nearest(case, cases.iter().copied()).map(|known| format!("did you mean `{known}`?"));
-            problems.push(problem.help(meant.unwrap_or_else(|| "`acp-conformance list` shows the cases".to_owned())));
+            let shape = cases.iter().copied().find(|known| Case::file_of(known) == case);
+            let meant = shape.or_else(|| nearest(case, cases.iter().copied()));
+            let help = meant.map(|known| format!("did you mean `{known}`?"));
+            problems.push(problem.help(help.unwrap_or_else(|| "`acp-conformance list` shows the cases".to_owned())));
         }
     }
     let (own, foreign) = if party == Party::Agent { (&file.agent, &file.client) } else { (&file.client, &file.agent) };

@@ -9,7 +9,7 @@ mod serve;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant, timeout};
 
@@ -17,6 +17,7 @@ use self::serve::{Answered, Open, Role};
 use super::mcp::McpServers;
 use super::record::Recorder;
 use super::tester::{Agent, Services};
+use super::writing::Writing;
 use crate::case::model::TesterSetup;
 use crate::fault::{Injector, Planted};
 use crate::peer::link::{Link, LinkEvent};
@@ -136,7 +137,8 @@ pub struct Driver {
     /// The transcript is over, so that nothing is answered by hand any more.
     unscripted: bool,
     answers: (mpsc::UnboundedSender<Answered>, mpsc::UnboundedReceiver<Answered>),
-    next_id: u64,
+    /// How the tester writes its messages.
+    pub writing: Writing,
     /// Something that the tester did wrong by itself.
     pub own_fault: Option<String>,
     /// Until when output is waited for after the subject's end.
@@ -168,6 +170,7 @@ impl Driver {
         if let Some(pid) = link.pid {
             recorder.record(What::Process(ProcessEvent::Spawned { pid }));
         }
+        let writing = Writing::new(subject.other(), setup.wire);
         Self {
             link,
             subject,
@@ -185,7 +188,7 @@ impl Driver {
             open: Vec::new(),
             unscripted: false,
             answers: mpsc::unbounded_channel(),
-            next_id: 0,
+            writing,
             own_fault: None,
             last_output: None,
             fault: None,
@@ -199,13 +202,6 @@ impl Driver {
     pub fn plant(&mut self, fault: &Planted) {
         self.fault = Some(fault.clone());
         self.connections.iter_mut().for_each(|connection| connection.injector = Some(fault.injector()));
-    }
-
-    /// A fresh request id. Integers from 0 are what every subject copes with.
-    pub fn fresh_id(&mut self) -> Value {
-        let id = self.next_id;
-        self.next_id += 1;
-        json!(id)
     }
 
     /// How many connections there were so far.

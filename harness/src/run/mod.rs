@@ -23,6 +23,7 @@ mod subject;
 mod suite;
 pub mod tester;
 mod wait;
+mod writing;
 
 pub use desk::{Desk, DeskError};
 pub use floor::bare_starts;
