@@ -14,7 +14,7 @@ use std::path::Path;
 use acp_conformance::judge::judge;
 use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
-use acp_conformance::trace::{Event, FORMAT, Header, Trace, What};
+use acp_conformance::trace::{Event, Header, Trace, What};
 use acp_conformance::verdict::Verdict;
 use acp_conformance::wire::LineEnd;
 use base64::Engine;
@@ -100,14 +100,6 @@ fn read(conversation: &str, subject: Party) -> Result<Trace, Failed> {
         };
         events.push(Event { n: events.len(), us: passed + 1000 * events.len() as u64, connection, what });
     }
-    let header = Header {
-        format: FORMAT.to_owned(),
-        suite: String::new(),
-        edition: Edition::v1().name.to_owned(),
-        case: None,
-        subject: Some(subject),
-        command: Vec::new(),
-        requirements: Vec::new(),
-    };
+    let header = Header { subject: Some(subject), ..Header::of_recording(Edition::v1().name, Vec::new()) };
     Ok(Trace { header, events })
 }

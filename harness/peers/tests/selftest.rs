@@ -120,8 +120,8 @@ fn killed(fault: &Fault, field: &Field, elsewhere: impl Fn(&Case) -> bool) -> Re
     let mut broken = Broken::default();
     let planted = Planted::new(fault.clone());
     broken.look(fault, &planted, &named);
-    if let Some(edit) = planted.idle().first() {
-        return Err(format!("no message in its cases was changed by {edit:?}").into());
+    if let Some(reason) = planted.idle().first() {
+        return Err(format!("the fault does not show: {reason}").into());
     }
     if !broken.requirements.contains(&fault.kills) {
         return Err(format!("not broken in its own cases: {}{}", fault.kills, broken.story).into());

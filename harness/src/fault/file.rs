@@ -120,6 +120,7 @@ pub struct ChangeFile {
     pub before: Option<String>,
     /// A line after it.
     pub after: Option<String>,
-    /// Until which message, or the end, all of this is held back.
+    /// Until which message, or the end, all of this is held back; one that is meant by `nth` is not waited for when it has
+    /// come already.
     pub delay_until: Option<MatchFile>,
 }

@@ -43,7 +43,7 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
     if let Some(reason) = undecided(trace, steps()) {
         return CaseVerdict::new(Verdict::Inconclusive, reason);
     }
-    own_requirements(trace, judgement)
+    own_requirements(trace, judgement, catalogue)
 }
 
 fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>) -> Option<String> {
@@ -68,7 +68,7 @@ fn describe(step: &StepEvent) -> String {
 }
 
 /// A case passes by the requirements that it was written for; one that reached none of them says so.
-fn own_requirements(trace: &Trace, judgement: &Judgement) -> CaseVerdict {
+fn own_requirements(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -> CaseVerdict {
     let told = |id: &String| judgement.tallies.get(id).is_some_and(|tally| !tally.notes.is_empty());
     // A probe is never decided; what was noted of it is all that the case is for.
     let own = trace.header.requirements.iter().filter(|id| !(is_probe(id) && told(id)));
@@ -89,5 +89,14 @@ fn own_requirements(trace: &Trace, judgement: &Judgement) -> CaseVerdict {
             format!("the {subject} does not advertise what the case is about"),
         );
     }
+    if trace.header.case.is_none() && !shows_something(judgement, catalogue, trace.header.subject) {
+        return CaseVerdict::new(Verdict::Inconclusive, "nothing in it decides anything");
+    }
     CaseVerdict { verdict: Verdict::Pass, reason: None }
+}
+
+/// Whether some requirement of the party was exercised at all.
+fn shows_something(judgement: &Judgement, catalogue: &Catalogue, subject: Option<Party>) -> bool {
+    let of_subject = |id: &str| catalogue.find(id).is_some_and(|r| subject.is_none_or(|subject| r.party == subject));
+    judgement.tallies.iter().any(|(id, tally)| tally.verdict() == Verdict::Pass && of_subject(id))
 }

@@ -1,5 +1,6 @@
 //! The registry of checks: which function judges which requirement, and what it wants to see.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use super::checks;
@@ -40,6 +41,44 @@ pub enum On {
     End(fn(&Moment<'_>, &mut Ruling<'_>)),
 }
 
+/// The kinds of [`On`], by which checks are looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sight {
+    Line,
+    Message,
+    Call,
+    Response,
+    Received,
+    Told,
+    Update,
+    Payload,
+    Stderr,
+    Process,
+    Mcp,
+    Visit,
+    End,
+}
+
+impl On {
+    pub(super) const fn sight(&self) -> Sight {
+        match self {
+            Self::Line(_) => Sight::Line,
+            Self::Message(_) => Sight::Message,
+            Self::Call(_) => Sight::Call,
+            Self::Response(_) => Sight::Response,
+            Self::Received(_) => Sight::Received,
+            Self::Told(_) => Sight::Told,
+            Self::Update(_) => Sight::Update,
+            Self::Payload(_) => Sight::Payload,
+            Self::Stderr(_) => Sight::Stderr,
+            Self::Process(_) => Sight::Process,
+            Self::Mcp(_) => Sight::Mcp,
+            Self::Visit(_) => Sight::Visit,
+            Self::End(_) => Sight::End,
+        }
+    }
+}
+
 /// One function that judges one requirement; a requirement may have several that look at different things.
 #[derive(Clone, Copy)]
 pub struct Check {
@@ -68,13 +107,20 @@ impl Check {
 /// All checks.
 pub struct Registry {
     checks: Vec<Check>,
+    /// The requirements that a function judges or that the shape table owns, each with its place in a list of them all.
+    places: HashMap<&'static str, usize>,
 }
 
 impl Registry {
     /// The checks of this program.
     #[must_use]
     pub fn all() -> &'static Self {
-        static ALL: LazyLock<Registry> = LazyLock::new(|| Registry { checks: checks::all() });
+        static ALL: LazyLock<Registry> = LazyLock::new(|| {
+            let checks = checks::all();
+            let owned = checks.iter().map(|check| check.requirement).chain(super::shapes::requirements());
+            let owned: BTreeSet<&'static str> = owned.collect();
+            Registry { checks, places: owned.into_iter().zip(0..).collect() }
+        });
         &ALL
     }
 
@@ -85,7 +131,17 @@ impl Registry {
 
     /// The requirements that a function judges or that the shape table owns; a case may decide others by its steps.
     #[must_use]
-    pub fn requirements(&self) -> std::collections::BTreeSet<&'static str> {
-        self.iter().map(|check| check.requirement).chain(super::shapes::requirements()).collect()
+    pub fn requirements(&self) -> BTreeSet<&'static str> {
+        self.places.keys().copied().collect()
+    }
+
+    /// Each of them with its place.
+    pub(super) fn places(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        self.places.iter().map(|(requirement, place)| (*requirement, *place))
+    }
+
+    /// The place of a requirement; none when no function and no row of a table judges it.
+    pub(super) fn place(&self, requirement: &str) -> Option<usize> {
+        self.places.get(requirement).copied()
     }
 }

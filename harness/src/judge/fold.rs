@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::check::{On, Registry};
+use super::check::{On, Sight};
 use super::conversation::Conversation;
+use super::looks::Looks;
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
-use super::ruling::Judgement;
+use super::ruling::{Book, Introduction, Judgement};
 use super::{checks, shapes};
 use crate::protocol::{Edition, Kind, Problem, Site};
 use crate::requirement::Party;
-use crate::trace::{Event, ProcessEvent, Trace, What};
+use crate::trace::{Event, Header, ProcessEvent, Trace, What};
 use crate::wire::{Call, Content, Envelope, RpcId, read_line};
 
 /// Judges a trace: every check looks at every event that concerns the judged party.
@@ -28,43 +29,63 @@ use crate::wire::{Call, Content, Envelope, RpcId, read_line};
 /// ```
 #[must_use]
 pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
-    let mut fold = Fold {
-        talk: Conversation::new(edition, trace.header.case.is_some()),
-        parked: BTreeMap::new(),
-        connection: 0,
-        judgement: Judgement::default(),
-        parties: trace.header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]),
-        case_requirements: trace.header.requirements.clone(),
-        now: (0, 0),
-    };
-    for event in &trace.events {
-        fold.event(event);
-    }
-    fold.finish()
+    let mut judge = Judge::new(&trace.header, edition);
+    trace.events.iter().for_each(|event| judge.event(event));
+    judge.finish()
 }
 
-struct Fold {
+/// Judges a trace event by event, in a space that does not grow with its length.
+pub struct Judge {
     /// The conversation on the connection at hand.
     talk: Conversation,
     /// Those on the other connections.
     parked: BTreeMap<usize, Conversation>,
     connection: usize,
-    judgement: Judgement,
+    book: Book,
     parties: Vec<Party>,
+    /// The checks for a conversation without holes, and for one with.
+    looks: [Looks; 2],
     case_requirements: Vec<String>,
     /// Position and microseconds of the event at hand.
     now: (usize, u64),
+    begins_late: bool,
+    introductions: BTreeMap<Party, Introduction>,
 }
 
-impl Fold {
-    fn event(&mut self, event: &Event) {
+/// How many conversations are remembered beside the one at hand; a recording may hold one behind the other.
+const MOST_PARKED: usize = 64;
+
+/// How many events pass before what is too old is forgotten.
+const FORGET_EVERY: usize = 1024;
+
+impl Judge {
+    /// A judge for the trace with this header.
+    #[must_use]
+    pub fn new(header: &Header, edition: &'static Edition) -> Self {
+        let parties = header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]);
+        Self {
+            talk: Conversation::new(edition, header.case.is_some()),
+            parked: BTreeMap::new(),
+            connection: 0,
+            book: Book::new(&header.lacks),
+            looks: [false, true].map(|holes| Looks::new(&parties, &header.lacks, holes)),
+            parties,
+            case_requirements: header.requirements.clone(),
+            now: (0, 0),
+            begins_late: false,
+            introductions: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in the next event.
+    pub fn event(&mut self, event: &Event) {
         self.now = (event.n, event.us);
         self.turn_to(event.connection);
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
                 let content = read_line(bytes);
                 let line = LineSeen { bytes, end: *end, content: &content };
-                self.each(*from, |on, moment, ruling| {
+                self.each(*from, Sight::Line, |on, moment, ruling| {
                     if let On::Line(check) = on {
                         check(moment, &line, ruling);
                     }
@@ -73,54 +94,76 @@ impl Fold {
                 self.content(*from, &content, *deliberate);
                 self.talk.course.last_line.insert(*from, self.now);
             }
-            What::Stderr(bytes) => self.each_party(|on, moment, ruling| {
+            What::Unattributed(bytes) => self.unattributed(bytes),
+            What::Stderr(bytes) => self.each_party(Sight::Stderr, |on, moment, ruling| {
                 if let On::Stderr(check) = on {
                     check(moment, bytes, ruling);
                 }
             }),
             What::Stdout(_) => {}
-            What::Process(process) => {
-                self.each_party(|on, moment, ruling| {
-                    if let On::Process(check) = on {
-                        check(moment, process, ruling);
-                    }
-                });
-                match process {
-                    ProcessEvent::StdoutEnded => self.talk.stdout_ended = self.talk.stdout_ended.or(Some(event.n)),
-                    ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) => self.talk.shut_down(event.n, event.us),
-                    ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
-                        self.talk.shut_down(event.n, event.us);
-                        self.parked.values_mut().for_each(|talk| talk.shut_down(event.n, event.us));
-                    }
-                    _ => {}
-                }
-            }
-            What::Mcp(mcp) => self.each_party(|on, moment, ruling| {
+            What::Process(process) => self.process(process),
+            What::Mcp(mcp) => self.each_party(Sight::Mcp, |on, moment, ruling| {
                 if let On::Mcp(check) = on {
                     check(moment, mcp, ruling);
                 }
             }),
-            What::Visit(visit) => self.each_party(|on, moment, ruling| {
+            What::Visit(visit) => self.each_party(Sight::Visit, |on, moment, ruling| {
                 if let On::Visit(check) = on {
                     check(moment, visit, ruling);
                 }
             }),
             What::Step(step) => {
-                checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.judgement);
+                checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.book);
                 self.talk.apply_step(event.n, step);
             }
+        }
+        if event.n % FORGET_EVERY == 0 {
+            self.talk.forget_old();
+        }
+    }
+
+    fn process(&mut self, process: &ProcessEvent) {
+        let (n, us) = self.now;
+        self.each_party(Sight::Process, |on, moment, ruling| {
+            if let On::Process(check) = on {
+                check(moment, process, ruling);
+            }
+        });
+        match process {
+            ProcessEvent::StdoutEnded => self.talk.stdout_ended = self.talk.stdout_ended.or(Some(n)),
+            ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) => self.talk.shut_down(n, us),
+            ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
+                self.talk.shut_down(n, us);
+                self.parked.values_mut().for_each(|talk| talk.shut_down(n, us));
+            }
+            _ => {}
         }
     }
 
     /// Each connection is a conversation of its own.
     fn turn_to(&mut self, connection: usize) {
-        if connection != self.connection {
-            let talk = self
-                .parked
-                .remove(&connection)
-                .unwrap_or_else(|| Conversation::new(self.talk.edition, self.talk.whole));
-            let before = std::mem::replace(&mut self.talk, talk);
-            self.parked.insert(std::mem::replace(&mut self.connection, connection), before);
+        if connection == self.connection {
+            return;
+        }
+        let known = self.parked.remove(&connection);
+        let talk = known.unwrap_or_else(|| Conversation::new(self.talk.edition, self.talk.whole));
+        let before = std::mem::replace(&mut self.talk, talk);
+        self.parked.insert(std::mem::replace(&mut self.connection, connection), before);
+        if self.parked.len() > MOST_PARKED
+            && let Some((_, oldest)) = self.parked.pop_first()
+        {
+            let at_hand = std::mem::replace(&mut self.talk, oldest);
+            self.end();
+            self.talk = at_hand;
+        }
+    }
+
+    /// What nobody is known to have said leaves a hole: it may have been an answer to either party.
+    fn unattributed(&mut self, bytes: &[u8]) {
+        let Content::One { value, .. } = read_line(bytes) else { return };
+        self.talk.has_holes = true;
+        if let Envelope::Response { id: Some(id), .. } = Envelope::of(&value) {
+            self.talk.lose_answer(&RpcId::new(id));
         }
     }
 
@@ -144,17 +187,20 @@ impl Fold {
             return;
         }
         let envelope = Envelope::of(value);
-        self.each(from, |on, moment, ruling| {
+        self.notice_beginning(from, envelope);
+        let failures = self.book.n_failures();
+        self.each(from, Sight::Message, |on, moment, ruling| {
             if let On::Message(check) = on {
                 check(moment, value, envelope, ruling);
             }
         });
         match envelope {
-            Envelope::Call(call) => self.call(from, &call, deliberate),
+            Envelope::Call(call) => self.call(from, &call, deliberate, failures),
             Envelope::Response { id, result, error } => {
                 // With both members the error counts, as JSON-RPC gives it precedence; the doubling is judged elsewhere.
                 let outcome = error.filter(|e| !e.is_null()).map(Outcome::Error).or(result.map(Outcome::Result));
-                self.response(from, id.map(RpcId::new).as_ref(), outcome.unwrap_or(Outcome::Error(&Value::Null)));
+                let outcome = outcome.unwrap_or(Outcome::Error(&Value::Null));
+                self.response(from, id.map(RpcId::new).as_ref(), outcome, failures);
             }
             Envelope::Unclear => {
                 self.talk.unreadable.insert(from, self.now.0);
@@ -162,21 +208,30 @@ impl Fold {
         }
     }
 
-    fn call(&mut self, from: Party, call: &Call<'_>, deliberate: bool) {
+    /// A conversation begins with `initialize`. In a recording, what begins with something else began before.
+    fn notice_beginning(&mut self, from: Party, envelope: Envelope<'_>) {
+        if self.talk.whole || std::mem::replace(&mut self.talk.begun, true) {
+            return;
+        }
+        let opening = matches!(envelope, Envelope::Call(call) if call.method == "initialize" && call.id.is_some());
+        self.talk.has_holes = !(opening && from == Party::Client);
+        self.begins_late |= self.talk.has_holes;
+    }
+
+    /// Whether what was just judged is wrong. In a recording nobody marks what is wrong on purpose, so a message that was
+    /// found to be wrong counts as such: what follows from it is not held against the other party.
+    fn is_found_wrong(&self, failures: usize) -> bool {
+        !self.talk.whole && self.parties.len() > 1 && self.book.n_failures() > failures
+    }
+
+    fn call(&mut self, from: Party, call: &Call<'_>, deliberate: bool, failures: usize) {
         let kind = if call.id.is_some() { Kind::Request } else { Kind::Notification };
         let seen = CallSeen { kind, id: call.id, method: call.method, params: call.params };
-        self.each(from, |on, moment, ruling| {
+        self.each(from, Sight::Call, |on, moment, ruling| {
             if let On::Call(check) = on {
                 check(moment, &seen, ruling);
             }
         });
-        if !deliberate {
-            self.each(from.other(), |on, moment, ruling| {
-                if let On::Told(check) = on {
-                    check(moment, &seen, ruling);
-                }
-            });
-        }
         let edition = self.talk.edition;
         let stable =
             edition.methods.kind_of(from, call.method).and_then(|kind| edition.methods.find(from, kind, call.method));
@@ -185,9 +240,19 @@ impl Fold {
         }
         if let Some(update) = (call.method == "session/update").then(|| edition.adapter.update(call.params?)).flatten()
         {
-            self.each(from, |on, moment, ruling| {
+            self.each(from, Sight::Update, |on, moment, ruling| {
                 if let On::Update(check) = on {
                     check(moment, &update, ruling);
+                }
+            });
+        }
+        let deliberate = deliberate || self.is_found_wrong(failures);
+        if deliberate {
+            self.talk.deliberate.insert(self.now.0);
+        } else {
+            self.each(from.other(), Sight::Told, |on, moment, ruling| {
+                if let On::Told(check) = on {
+                    check(moment, &seen, ruling);
                 }
             });
         }
@@ -197,33 +262,37 @@ impl Fold {
         self.talk.apply_call(self.now.0, self.now.1, from, call, deliberate);
     }
 
-    fn response(&mut self, from: Party, id: Option<&RpcId>, outcome: Outcome<'_>) {
+    fn response(&mut self, from: Party, id: Option<&RpcId>, outcome: Outcome<'_>, failures: usize) {
         let exchange = id.and_then(|id| self.talk.open.get(&(from.other(), id.clone()))).cloned();
-        let answer = Answer { id, exchange: exchange.as_ref(), outcome };
+        let answer = Answer { id, exchange: exchange.as_deref(), outcome };
         let unannounced = exchange.as_ref().and_then(|exchange| self.talk.unannounced_area(&exchange.method));
-        self.each(from, |on, moment, ruling| {
+        self.each(from, Sight::Response, |on, moment, ruling| {
             if let On::Response(check) = on
                 && unannounced.is_none_or(|area| !ruling.is_of(area))
             {
                 check(moment, &answer, ruling);
             }
         });
-        self.each(from.other(), |on, moment, ruling| {
-            if let On::Received(check) = on {
-                check(moment, &answer, ruling);
-            }
-        });
         if let (Some(exchange), Outcome::Result(result)) = (&exchange, outcome) {
             let methods = &self.talk.edition.methods;
             let method = methods.find(from.other(), Kind::Request, &exchange.method);
-            if let Some(definition) = method.and_then(|method| method.result.clone()) {
+            if let Some(definition) = method.and_then(|method| method.result.as_deref()) {
                 // A null in place of an empty object is judged by the rules of the single methods; the table knows
                 // which results of a client may be empty.
                 let judged = !result.is_null() || from == Party::Client;
                 if judged && unannounced.is_none() && !self.talk.is_unoffered(&exchange.method) {
-                    self.payload(from, &definition, &exchange.method, true, result);
+                    self.payload(from, definition, &exchange.method, true, result);
                 }
             }
+        }
+        if self.is_found_wrong(failures) {
+            self.talk.deliberate.insert(self.now.0);
+        } else {
+            self.each(from.other(), Sight::Received, |on, moment, ruling| {
+                if let On::Received(check) = on {
+                    check(moment, &answer, ruling);
+                }
+            });
         }
         match &exchange {
             Some(exchange) => self.talk.course.response(self.now, exchange, outcome),
@@ -233,7 +302,7 @@ impl Fold {
             self.talk.apply_response(self.now.0, from, id, outcome);
         }
         if let (Some(exchange), Some(code)) = (exchange, outcome.error_code()) {
-            self.talk.errors.insert(self.now.0, (exchange.method, code));
+            self.talk.errors.insert(self.now.0, (exchange.method.clone(), code));
         }
     }
 
@@ -247,59 +316,66 @@ impl Fold {
         }
         let parts = edition.stable.parts(definition, value);
         let (problems, mut drafts) = without_drafts(edition, definition, value);
-        let draft_parts = edition.unstable.parts(definition, value);
-        let strangers = parts.members.iter().filter(|member| member.known != Site::Defined);
-        let known_to_drafts = |at: &str| draft_parts.members.iter().any(|m| m.at == at && m.known == Site::Defined);
-        drafts.extend(strangers.filter(|m| known_to_drafts(&m.at)).map(|m| m.at.clone()));
+        let mut strangers = parts.members.iter().filter(|member| member.known != Site::Defined).peekable();
+        if strangers.peek().is_some() {
+            let draft_parts = edition.unstable.parts(definition, value);
+            let known_to_drafts = |at: &str| draft_parts.members.iter().any(|m| m.at == at && m.known == Site::Defined);
+            drafts.extend(strangers.filter(|m| known_to_drafts(&m.at)).map(|m| m.at.clone()));
+        }
         let payload =
             Payload { method, is_result, definition, value, parts: &parts, problems: &problems, drafts: &drafts };
-        self.each(from, |on, moment, ruling| {
+        self.each(from, Sight::Payload, |on, moment, ruling| {
             if let On::Payload(check) = on {
                 check(moment, &payload, ruling);
             }
         });
         if self.parties.contains(&from) {
-            shapes::judge(&payload, from, self.now.0, &mut self.judgement);
+            shapes::judge(&payload, from, self.now.0, &mut self.book);
         }
     }
 
-    fn finish(mut self) -> Judgement {
+    /// Ends the conversation at hand.
+    fn end(&mut self) {
+        self.each_party(Sight::End, |on, moment, ruling| {
+            if let On::End(check) = on {
+                check(moment, ruling);
+            }
+        });
+        for party in [Party::Agent, Party::Client] {
+            if let Some(said) = self.talk.introduction(party) {
+                self.introductions.entry(party).or_insert(said);
+            }
+        }
+    }
+
+    /// Ends the trace.
+    #[must_use]
+    pub fn finish(mut self) -> Judgement {
         let connections: Vec<usize> = self.parked.keys().copied().chain([self.connection]).collect();
         for connection in connections {
             self.turn_to(connection);
-            self.each_party(|on, moment, ruling| {
-                if let On::End(check) = on {
-                    check(moment, ruling);
-                }
-            });
+            self.end();
         }
-        self.judgement
+        Judgement { tallies: self.book.close(), introductions: self.introductions, begins_late: self.begins_late }
     }
 
-    fn each_party(&mut self, mut look: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
-        self.each(Party::Agent, &mut look);
-        self.each(Party::Client, &mut look);
+    fn each_party(&mut self, sight: Sight, mut look: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
+        self.each(Party::Agent, sight, &mut look);
+        self.each(Party::Client, sight, &mut look);
     }
 
-    fn each(&mut self, party: Party, mut look: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
-        if !self.parties.contains(&party) {
-            return;
-        }
+    fn each(&mut self, party: Party, sight: Sight, mut show: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
         let (n, us) = self.now;
         let moment = Moment { talk: &self.talk, n, us, from: party };
         let foreign = self.talk.is_foreign();
-        for check in Registry::all().iter().filter(|check| check.party == party) {
-            if foreign && !timeless(check.requirement) {
-                continue;
-            }
-            look(&check.on, &moment, &mut self.judgement.ruling(check.requirement, n));
+        for look in self.looks[usize::from(self.talk.has_holes)]
+            .of(party, sight)
+            .iter()
+            .filter(|look| !foreign || look.timeless)
+        {
+            show(&look.on, &moment, &mut self.book.ruling_at(look.place, look.requirement, n));
         }
     }
-}
-
-/// Whether a requirement holds whatever version the parties agreed on.
-fn timeless(requirement: &str) -> bool {
-    ["transport.", "jsonrpc.", "init."].iter().any(|area| requirement.starts_with(area))
 }
 
 /// Splits the problems into those that stand and the places that a draft of the protocol allows.

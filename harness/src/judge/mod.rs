@@ -8,6 +8,8 @@ mod check;
 mod checks;
 mod conversation;
 mod fold;
+mod lacks;
+mod looks;
 mod moment;
 mod ruling;
 mod shapes;
@@ -18,6 +20,6 @@ pub use conversation::{
     After, AtCancel, CancelRequest, Conversation, Course, Decision, Deed, Ended, Exchange, Listing, Login, Opening,
     Permission, Refusal, Session, SessionCourse, Terminal, ToolCall, Turn, TurnCourse, Write,
 };
-pub use fold::judge;
+pub use fold::{Judge, judge};
 pub use moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
-pub use ruling::{Finding, Judgement, Ruling, Tally};
+pub use ruling::{Finding, Introduction, Judgement, Ruling, Tally};

@@ -129,7 +129,7 @@ impl<'m> Payload<'m> {
     /// Every place at which an object follows the definition.
     pub fn places<'p>(&'p self, definition: &'p str) -> impl Iterator<Item = (&'p str, &'m Value)> {
         let objects = self.parts.objects.iter().filter(move |object| object.definitions.contains(&definition));
-        objects.filter_map(|object| Some((object.at.as_str(), self.value.pointer(&object.at)?)))
+        objects.map(|object| (object.at.as_str(), object.value))
     }
 
     /// Every member that one of the `(definition, name)` pairs describes.

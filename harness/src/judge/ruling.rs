@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::check::Registry;
+use super::lacks::tells;
+use crate::requirement::Party;
+use crate::trace::Lack;
 use crate::verdict::Verdict;
 
 /// What one look at the trace found out about one requirement.
@@ -68,6 +72,19 @@ impl Tally {
 pub struct Judgement {
     /// What was said about each requirement that anything was said about.
     pub tallies: BTreeMap<String, Tally>,
+    /// What the parties said about themselves.
+    pub introductions: BTreeMap<Party, Introduction>,
+    /// Whether the first thing that was seen was something else than the beginning of a conversation.
+    pub begins_late: bool,
+}
+
+/// What a party said about itself in `initialize`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Introduction {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
 }
 
 impl Judgement {
@@ -76,16 +93,62 @@ impl Judgement {
     pub fn verdict(&self, requirement: &str) -> Verdict {
         self.tallies.get(requirement).map_or(Verdict::NotExercised, Tally::verdict)
     }
+}
 
-    /// Opens the ruling of one check at one event.
-    pub fn ruling<'j>(&'j mut self, requirement: &'j str, event: usize) -> Ruling<'j> {
-        Ruling { judgement: self, requirement, event }
+/// What has been said so far, kept so that a pass costs nothing but a count.
+pub struct Book {
+    /// By the place of the requirement in the registry.
+    tallies: Vec<Tally>,
+    /// Of requirements that only steps of cases decide.
+    others: BTreeMap<String, Tally>,
+    /// How many failures were written down, of whatever requirement.
+    failures: usize,
+    lacks: Vec<Lack>,
+}
+
+impl Book {
+    /// An empty book on a trace with these lacks.
+    pub(super) fn new(lacks: &[Lack]) -> Self {
+        let tallies = vec![Tally::default(); Registry::all().places().count()];
+        Self { tallies, others: BTreeMap::new(), failures: 0, lacks: lacks.to_vec() }
+    }
+
+    /// Opens the ruling on one requirement at one event.
+    pub(super) fn ruling<'j>(&'j mut self, requirement: &'j str, event: usize) -> Ruling<'j> {
+        match Registry::all().place(requirement) {
+            Some(place) => self.ruling_at(place, requirement, event),
+            None => {
+                let tally = self.others.entry(requirement.to_owned()).or_default();
+                Ruling { tally, failures: &mut self.failures, requirement, event }
+            }
+        }
+    }
+
+    /// As [`Self::ruling`], when the place of the requirement is known.
+    pub(super) fn ruling_at<'j>(&'j mut self, place: usize, requirement: &'j str, event: usize) -> Ruling<'j> {
+        Ruling { tally: &mut self.tallies[place], failures: &mut self.failures, requirement, event }
+    }
+
+    /// How many failures were written down so far.
+    pub(super) const fn n_failures(&self) -> usize {
+        self.failures
+    }
+
+    /// What was said about each requirement that anything was said about.
+    pub(super) fn close(mut self) -> BTreeMap<String, Tally> {
+        let places = Registry::all().places();
+        let mut said: BTreeMap<String, Tally> =
+            places.map(|(requirement, at)| (requirement.to_owned(), std::mem::take(&mut self.tallies[at]))).collect();
+        said.append(&mut self.others);
+        said.retain(|requirement, tally| *tally != Tally::default() && tells(requirement, &self.lacks, false));
+        said
     }
 }
 
 /// The hand with which a check writes down what it sees; the event at hand is evidence by itself.
 pub struct Ruling<'j> {
-    judgement: &'j mut Judgement,
+    tally: &'j mut Tally,
+    failures: &'j mut usize,
     requirement: &'j str,
     event: usize,
 }
@@ -98,12 +161,13 @@ impl Ruling<'_> {
     }
 
     /// The requirement was observed and satisfied.
-    pub fn pass(&mut self) {
-        self.tally().passes += 1;
+    pub const fn pass(&mut self) {
+        self.tally.passes += 1;
     }
 
     /// The requirement was violated; `also` names further events that prove it.
     pub fn fail(&mut self, message: impl Into<String>, also: &[usize]) {
+        *self.failures += 1;
         self.add(Verdict::Fail, message.into(), also);
     }
 
@@ -114,13 +178,13 @@ impl Ruling<'_> {
 
     /// The subject does not advertise what the requirement is about.
     pub fn not_applicable(&mut self, why: impl Into<String>) {
-        self.tally().not_applicable = Some(why.into());
+        self.tally.not_applicable = Some(why.into());
     }
 
     /// Something worth knowing that the specification tolerates.
     pub fn note(&mut self, message: impl Into<String>) {
         let message = message.into();
-        let notes = &mut self.tally().notes;
+        let notes = &mut self.tally.notes;
         if notes.len() < MOST_FINDINGS && !notes.contains(&message) {
             notes.push(message);
         }
@@ -134,10 +198,6 @@ impl Ruling<'_> {
     fn add(&mut self, verdict: Verdict, message: String, also: &[usize]) {
         let mut events = vec![self.event];
         events.extend(also.iter().copied().filter(|&n| n != self.event));
-        self.tally().add(Finding { verdict, message, events });
-    }
-
-    fn tally(&mut self) -> &mut Tally {
-        self.judgement.tallies.entry(self.requirement.to_owned()).or_default()
+        self.tally.add(Finding { verdict, message, events });
     }
 }

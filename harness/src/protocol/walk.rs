@@ -3,6 +3,8 @@
 //! JSON Schema alone cannot say that a member has no business where it stands, because the published schema never closes
 //! its objects. The walk can: it knows which members the definitions name, through references, unions and all.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::schema::Schema;
@@ -23,10 +25,12 @@ pub struct Member<'v> {
 }
 
 /// One object of the protocol, with every definition that describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Object {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Object<'v> {
     /// JSON pointer to the object.
     pub at: String,
+    /// The object as it was sent.
+    pub value: &'v Value,
     /// The definitions, from the outermost to the variant that its tag chose.
     pub definitions: Vec<&'static str>,
 }
@@ -35,7 +39,7 @@ pub struct Object {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parts<'v> {
     /// The objects, each before those inside it.
-    pub objects: Vec<Object>,
+    pub objects: Vec<Object<'v>>,
     /// Their members.
     pub members: Vec<Member<'v>>,
 }
@@ -61,7 +65,7 @@ impl Schema {
             if let Some(root) = parts.objects.first_mut().filter(|root| root.at.is_empty()) {
                 root.definitions.insert(0, owner);
             } else if value.is_object() {
-                parts.objects.insert(0, Object { at: String::new(), definitions: vec![owner] });
+                parts.objects.insert(0, Object { at: String::new(), value, definitions: vec![owner] });
             }
         }
         parts
@@ -74,10 +78,10 @@ impl Schema {
 
     fn visit<'v>(&self, described: Described, value: &'v Value, at: &str, into: &mut Parts<'v>) {
         match value {
-            Value::Object(object) => self.visit_object(described, object, at, into),
+            Value::Object(object) => self.visit_object(described, (value, object), at, into),
             Value::Array(items) => {
                 let mut shape = Shape::default();
-                self.collect(described, value, &mut shape);
+                self.collect(described, None, &mut shape);
                 for (index, item) in items.iter().enumerate() {
                     if let Some(described) = self.meant(&shape.items, item) {
                         self.visit(described, item, &format!("{at}/{index}"), into);
@@ -88,14 +92,20 @@ impl Schema {
         }
     }
 
-    fn visit_object<'v>(&self, described: Described, object: &'v Map<String, Value>, at: &str, into: &mut Parts<'v>) {
+    fn visit_object<'v>(
+        &self,
+        described: Described,
+        (value, object): (&'v Value, &'v Map<String, Value>),
+        at: &str,
+        into: &mut Parts<'v>,
+    ) {
         let mut shape = Shape::default();
-        self.collect_object(described, object, &mut shape);
+        self.collect(described, Some(object), &mut shape);
         if !shape.definitions.is_empty() {
-            into.objects.push(Object { at: at.to_owned(), definitions: std::mem::take(&mut shape.definitions) });
+            let definitions = std::mem::take(&mut shape.definitions);
+            into.objects.push(Object { at: at.to_owned(), value, definitions });
         }
         for (name, value) in object {
-            let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
             let defined = shape.members.iter().find(|(known, _)| known == name);
             let known = match defined {
                 Some(_) => Site::Defined,
@@ -103,6 +113,7 @@ impl Schema {
                 None => shape.misspelt(name).map_or(Site::Custom, Site::Misspelt),
             };
             let owner = defined.map_or(described.owner, |(_, described)| described.owner);
+            let at = format!("{at}/{}", escaped(name));
             into.members.push(Member { at: at.clone(), owner, name, value, known });
             if let Some((_, member)) = defined {
                 self.visit(*member, value, &at, into);
@@ -115,7 +126,7 @@ impl Schema {
         let known = |described: &Described| {
             let mut shape = Shape::default();
             let Some(object) = item.as_object() else { return 0 };
-            self.collect_object(*described, object, &mut shape);
+            self.collect(*described, Some(object), &mut shape);
             object.keys().filter(|name| shape.members.iter().any(|(member, _)| member == name)).count()
         };
         match items {
@@ -124,20 +135,13 @@ impl Schema {
         }
     }
 
-    fn collect_object(&self, described: Described, object: &Map<String, Value>, shape: &mut Shape) {
-        // The shape of an object depends on its tags alone, so a shallow copy of them is enough to choose branches by.
-        let tags: Map<String, Value> =
-            object.iter().filter(|(_, v)| v.is_string()).map(|(k, v)| (k.clone(), v.clone())).collect();
-        self.collect(described, &Value::Object(tags), shape);
-    }
-
-    /// Gathers what the node says about an object or a list, through references and unions.
-    fn collect(&self, described: Described, value: &Value, shape: &mut Shape) {
+    /// Gathers what the node says about an object with these members, or about a list, through references and unions.
+    fn collect(&self, described: Described, object: Option<&Map<String, Value>>, shape: &mut Shape) {
         let Described { node, owner } = described;
         if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
             if let Some((owner, node)) = reference.strip_prefix("#/$defs/").and_then(|name| self.named(name)) {
                 shape.definitions.push(owner);
-                self.collect(Described { node, owner }, value, shape);
+                self.collect(Described { node, owner }, object, shape);
             }
             return;
         }
@@ -151,23 +155,28 @@ impl Schema {
         }
         shape.open |= node.get("additionalProperties").is_some_and(|more| more != &Value::Bool(false));
         for all in node.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            self.collect(Described { node: all, owner }, value, shape);
+            self.collect(Described { node: all, owner }, object, shape);
         }
         for union in ["oneOf", "anyOf"] {
             let branches = node.get(union).and_then(Value::as_array);
-            self.collect_union(branches.map_or(&[][..], Vec::as_slice), owner, value, shape);
+            self.collect_union(branches.map_or(&[][..], Vec::as_slice), owner, object, shape);
         }
     }
 
-    fn collect_union(&self, branches: &'static [Value], owner: &'static str, value: &Value, shape: &mut Shape) {
+    fn collect_union(
+        &self,
+        branches: &'static [Value],
+        owner: &'static str,
+        object: Option<&Map<String, Value>>,
+        shape: &mut Shape,
+    ) {
         if branches.is_empty() {
             return;
         }
         let tagged = |branch: &&Value| tag_of(branch).is_some();
-        if let Some(branch) =
-            branches.iter().find(|b| tag_of(b).is_some_and(|(tag, name)| value.get(tag) == Some(name)))
-        {
-            self.collect(Described { node: branch, owner }, value, shape);
+        let chosen = |(tag, name): (&str, &Value)| object.and_then(|object| object.get(tag)) == Some(name);
+        if let Some(branch) = branches.iter().find(|branch| tag_of(branch).is_some_and(chosen)) {
+            self.collect(Described { node: branch, owner }, object, shape);
         } else if branches.iter().any(|branch| !tagged(&branch)) {
             // A tag may be spelt out where its absence means the same, or name a variant of the sender's.
             shape.members.extend(
@@ -177,7 +186,7 @@ impl Schema {
                     .map(|(tag, _)| (tag, Described { node: &Value::Null, owner })),
             );
             for branch in branches.iter().filter(|branch| !tagged(branch)) {
-                self.collect(Described { node: branch, owner }, value, shape);
+                self.collect(Described { node: branch, owner }, object, shape);
             }
             // The tag itself is a member of the union, also where it names none of the tagged branches.
             for (tag, node) in branches
@@ -186,11 +195,16 @@ impl Schema {
             {
                 shape.members.push((tag, Described { node, owner }));
             }
-        } else if value.is_object() {
+        } else if object.is_some() {
             // An unknown variant: another rule speaks about its tag, and nothing is known about its members.
             shape.open = true;
         }
     }
+}
+
+/// A name as a token of a JSON pointer.
+fn escaped(name: &str) -> Cow<'_, str> {
+    if name.contains(['~', '/']) { name.replace('~', "~0").replace('/', "~1").into() } else { name.into() }
 }
 
 #[derive(Clone, Copy)]

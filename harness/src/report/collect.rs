@@ -1,20 +1,18 @@
 //! From traces to the report: judges each case as it ends, and joins what all of them say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use serde_json::Value;
-
+use super::hearing::{Heard, Hearing};
 use super::model::{
     CaseReport, Conformance, Driven, FORMAT, FindingReport, ProbeReport, RequirementReport, RunReport, SubjectInfo,
     SuiteInfo, Summary,
 };
-use crate::judge::{Judgement, Tally, judge, judge_case};
+use crate::judge::{Finding, Tally};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
-use crate::trace::{McpEvent, McpWhat, Trace, What};
+use crate::trace::{Event, McpEvent, McpWhat, Trace, What};
 use crate::verdict::Verdict;
-use crate::wire::{Content, read_line};
 
 /// What renderers are told while a run goes on.
 pub enum SuiteEvent<'r> {
@@ -74,11 +72,31 @@ impl Collector {
 
     /// Judges the trace of a case and keeps what it says.
     pub fn add(&mut self, trace: &Trace, took: Duration, file: Option<String>) -> CaseReport {
-        let judgement = judge(trace, self.edition);
-        let verdict = judge_case(trace, &judgement, self.catalogue);
+        let mut hearing = Hearing::new(&trace.header);
+        trace.events.iter().for_each(|event| hearing.event(event));
+        let heard = hearing.close();
         let id = trace.header.case.clone().unwrap_or_else(|| "recording".to_owned());
-        self.learn_name(trace);
-        self.keep(&id, trace, judgement);
+        self.keep(&id, &heard, &|n| trace.events.get(n));
+        self.report(id, &heard, took, file)
+    }
+
+    /// Keeps what a recording says; `evidence` holds the events that [`Heard::evidence`] asks for.
+    pub fn add_recording(
+        &mut self,
+        id: String,
+        heard: &Heard,
+        evidence: &BTreeMap<usize, Event>,
+        took: Duration,
+    ) -> CaseReport {
+        self.keep(&id, heard, &|n| evidence.get(&n));
+        self.report(id, heard, took, None)
+    }
+
+    fn report(&mut self, id: String, heard: &Heard, took: Duration, file: Option<String>) -> CaseReport {
+        let verdict = heard.verdict(self.kind, self.catalogue);
+        if let Some(said) = heard.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
+            (self.name, self.version) = (said.name.clone(), said.version.clone());
+        }
         let report = CaseReport {
             id,
             verdict: verdict.verdict,
@@ -90,32 +108,12 @@ impl Collector {
         report
     }
 
-    fn keep(&mut self, case: &str, trace: &Trace, judgement: Judgement) {
-        for (requirement, tally) in judgement.tallies {
-            let lines =
-                tally.findings.iter().map(|finding| quote(trace, &finding.events, focus(&finding.message))).collect();
-            let seen = SeenIn { case: case.to_owned(), tally, lines };
-            self.by_requirement.entry(requirement).or_default().push(seen);
-        }
-    }
-
-    fn learn_name(&mut self, trace: &Trace) {
-        if self.name.is_some() {
-            return;
-        }
-        for event in &trace.events {
-            let What::Line { from, bytes, .. } = &event.what else { continue };
-            let Content::One { value, .. } = read_line(bytes) else { continue };
-            let info = match self.kind {
-                _ if *from != self.kind => None,
-                Party::Agent => value.pointer("/result/agentInfo"),
-                Party::Client => value.pointer("/params/clientInfo"),
-            };
-            let text = |name: &str| info.and_then(|info| info.get(name)).and_then(Value::as_str).map(str::to_owned);
-            (self.name, self.version) = (text("name"), text("version"));
-            if self.name.is_some() {
-                return;
-            }
+    fn keep<'t>(&mut self, case: &str, heard: &Heard, event: &dyn Fn(usize) -> Option<&'t Event>) {
+        for (requirement, tally) in &heard.judgement.tallies {
+            let quoted = |finding: &Finding| quote(event, &finding.events, focus(&finding.message));
+            let lines = tally.findings.iter().map(quoted).collect();
+            let seen = SeenIn { case: case.to_owned(), tally: tally.clone(), lines };
+            self.by_requirement.entry(requirement.clone()).or_default().push(seen);
         }
     }
 
@@ -239,11 +237,9 @@ fn focus(message: &str) -> &str {
 }
 
 /// The lines of the events that prove something, in the order in which they were seen.
-fn quote(trace: &Trace, events: &[usize], focus: &str) -> Vec<String> {
-    let mut events: Vec<usize> = events.to_vec();
-    events.sort_unstable();
-    events.dedup();
-    let seen = events.into_iter().filter_map(|n| trace.events.get(n));
+fn quote<'t>(event: &dyn Fn(usize) -> Option<&'t Event>, events: &[usize], focus: &str) -> Vec<String> {
+    let events: BTreeSet<usize> = events.iter().copied().collect();
+    let seen = events.into_iter().filter_map(event);
     seen.map(|event| format!("#{} {}", event.n, describe(&event.what, focus))).collect()
 }
 
@@ -253,6 +249,7 @@ fn describe(what: &What, focus: &str) -> String {
             let arrow = if *from == Party::Agent { "agent → client" } else { "client → agent" };
             format!("{arrow}  {}", cut(&String::from_utf8_lossy(bytes), focus))
         }
+        What::Unattributed(bytes) => format!("either party  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Stderr(bytes) => format!("standard error  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Stdout(bytes) => format!("standard output  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Process(process) => format!("process  {}", serde_json::to_string(process).unwrap_or_default()),

@@ -2,6 +2,7 @@
 
 mod collect;
 mod diagnosis;
+mod hearing;
 pub mod model;
 mod text;
 mod timings;
@@ -9,4 +10,5 @@ mod timings_text;
 
 pub use collect::{Collector, SuiteEvent};
 pub use diagnosis::diagnose;
+pub use hearing::{Heard, Hearing};
 pub use text::TextReport;

@@ -215,10 +215,11 @@ impl McpServers {
         }
     }
 
-    /// Takes in what a server is told, and returns its answers; none at all where it is no message.
+    /// Takes in what a server is told, and returns its answers; none at all where it is no message, or where the trace has no
+    /// room for it.
     fn told(&mut self, way: Way, bytes: &[u8], recorder: &mut Recorder) -> Option<Vec<Value>> {
         let text = String::from_utf8_lossy(bytes).into_owned();
-        let n = self.record(way, McpWhat::FromAgent(text), recorder);
+        let n = self.record(way, McpWhat::FromAgent(text), recorder)?;
         let messages = match read_line(bytes) {
             Content::One { value, .. } => vec![value],
             Content::Several(values) => values,
@@ -227,8 +228,8 @@ impl McpServers {
         };
         let server = &self.servers[way.server].name;
         let answers: Vec<Value> = messages.iter().filter_map(|message| protocol::answer(server, message)).collect();
-        let heard = |value| Some(Heard { n: n?, server: server.clone(), value, taken: false });
-        self.heard.extend(messages.into_iter().filter_map(heard));
+        let heard = |value| Heard { n, server: server.clone(), value, taken: false };
+        self.heard.extend(messages.into_iter().map(heard));
         for answer in &answers {
             self.record(way, McpWhat::ToAgent(answer.to_string()), recorder);
         }

@@ -51,6 +51,7 @@ pub fn run_case(case: &Case, subject: &Subject) -> Trace {
         subject: Some(case.subject),
         command: subject.command.clone(),
         requirements: case.requirements.clone(),
+        lacks: Vec::new(),
     };
     Trace { header, events }
 }

@@ -35,6 +35,8 @@ pub enum What {
         /// anybody.
         deliberate: bool,
     },
+    /// A line on the protocol stream, when nothing tells who sent it.
+    Unattributed(Vec<u8>),
     /// Something the subject wrote to its standard error, one line or a piece of one.
     Stderr(Vec<u8>),
     /// Something that a client printed, one line or a piece of one. The standard output of an agent is its protocol stream.

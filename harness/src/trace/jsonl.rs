@@ -36,6 +36,40 @@ pub struct Header {
     /// The requirements that the case was written for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<String>,
+    /// What a recording of other traffic does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<Lack>,
+}
+
+/// Something that a recording does not tell, so that nothing that depends on it can be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lack {
+    /// The bytes on the wire: what was recorded was parsed and written anew.
+    Bytes,
+    /// When things happened.
+    Times,
+    /// In which order the two parties spoke; only the order of each by itself is known.
+    Order,
+    /// All updates: those of a replay may have been left out.
+    Replays,
+}
+
+impl Header {
+    /// The header of a recording that is no run of a case.
+    #[must_use]
+    pub fn of_recording(edition: &str, lacks: Vec<Lack>) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            suite: env!("CARGO_PKG_VERSION").to_owned(),
+            edition: edition.to_owned(),
+            case: None,
+            subject: None,
+            command: Vec::new(),
+            requirements: Vec::new(),
+            lacks,
+        }
+    }
 }
 
 /// A header with its events, in the order of observation.
@@ -48,7 +82,7 @@ pub struct Trace {
 }
 
 /// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit` and
-/// `step`, one is there.
+/// `step`, one is there; a line without any of them is one whose sender is not known.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct EventLine {
@@ -140,54 +174,92 @@ impl Trace {
     ///
     /// The first line that is not as the format says.
     pub fn read(from: impl BufRead) -> Result<Self, ReadError> {
-        let mut lines = from.lines();
-        let first = lines.next().ok_or(ReadError::Empty)??;
-        let probe: serde_json::Value = serde_json::from_str(&first).map_err(|e| ReadError::Header(e.to_string()))?;
+        let reader = TraceReader::new(from)?;
+        let header = reader.header.clone();
+        Ok(Self { header, events: reader.collect::<Result<_, _>>()? })
+    }
+}
+
+/// Reads a trace file event by event, in the space of one line.
+pub struct TraceReader<R> {
+    /// What the trace is of.
+    pub header: Header,
+    from: R,
+    line: Vec<u8>,
+    position: usize,
+}
+
+impl<R: BufRead> TraceReader<R> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    ///
+    /// When the file is empty, or its first line is no header of this format.
+    pub fn new(mut from: R) -> Result<Self, ReadError> {
+        let mut line = Vec::new();
+        if from.read_until(b'\n', &mut line)? == 0 {
+            return Err(ReadError::Empty);
+        }
+        let probe: serde_json::Value = serde_json::from_slice(&line).map_err(|e| ReadError::Header(e.to_string()))?;
         match probe.get("format").and_then(serde_json::Value::as_str) {
             Some(FORMAT) => {}
             Some(other) => return Err(ReadError::Format(other.to_owned())),
             None => return Err(ReadError::Header("it has no member `format`".to_owned())),
         }
         let header = serde_json::from_value(probe).map_err(|e| ReadError::Header(e.to_string()))?;
-        let mut events = Vec::new();
-        for (index, line) in lines.enumerate() {
-            events.push(
-                read_event(&line?, events.len()).map_err(|message| ReadError::Event { line: index + 2, message })?,
-            );
-        }
-        Ok(Self { header, events })
+        Ok(Self { header, from, line, position: 0 })
     }
 }
 
-fn read_event(line: &str, position: usize) -> Result<Event, String> {
-    let line: EventLine = serde_json::from_str(line).map_err(|e| e.to_string())?;
+impl<R: BufRead> Iterator for TraceReader<R> {
+    type Item = Result<Event, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.line.clear();
+        match self.from.read_until(b'\n', &mut self.line) {
+            Ok(0) => return None,
+            Ok(_) => {}
+            Err(error) => return Some(Err(error.into())),
+        }
+        let event = read_event(&self.line, self.position);
+        self.position += 1;
+        Some(event.map_err(|message| ReadError::Event { line: self.position + 1, message }))
+    }
+}
+
+fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
+    let line: EventLine = serde_json::from_slice(line).map_err(|e| e.to_string())?;
     if line.n != position {
         return Err(format!("`n` is {}, and the event stands at position {position}", line.n));
     }
-    let text = line.line.as_ref().or(line.stderr.as_ref()).or(line.stdout.as_ref());
-    let mut bytes = match (&line.base64, text) {
-        (Some(code), _) => STANDARD.decode(code).map_err(|e| format!("`base64`: {e}"))?,
-        (None, text) => text.cloned().unwrap_or_default().into_bytes(),
-    };
-    let has_text = line.line.is_some() || line.base64.is_some();
-    let EventLine { from, end, deliberate, stderr, stdout, process, mcp, visit, step, .. } = line;
+    let EventLine { line: text, base64, from, end, deliberate, stderr, stdout, process, mcp, visit, step, .. } = line;
+    let has_text = text.is_some() || base64.is_some();
     if from.is_some() && !has_text {
         return Err("`from` wants `line` or `base64` beside it".to_owned());
     }
+    let (is_stderr, is_stdout) = (stderr.is_some(), stdout.is_some());
+    let mut bytes = match base64 {
+        Some(code) => STANDARD.decode(code).map_err(|e| format!("`base64`: {e}"))?,
+        None => text.or(stderr).or(stdout).unwrap_or_default().into_bytes(),
+    };
     let given = [
         from.map(|from| What::Line { from, bytes: take(&mut bytes), end: end.unwrap_or_default(), deliberate }),
-        stderr.map(|_| What::Stderr(take(&mut bytes))),
-        stdout.map(|_| What::Stdout(take(&mut bytes))),
+        is_stderr.then(|| What::Stderr(take(&mut bytes))),
+        is_stdout.then(|| What::Stdout(take(&mut bytes))),
         process.map(What::Process),
         mcp.map(What::Mcp),
         visit.map(What::Visit),
         step.map(What::Step),
     ];
     let mut given = given.into_iter().flatten();
-    let (Some(what), None) = (given.next(), given.next()) else {
-        return Err(
-            "exactly one of `from`, `stderr`, `stdout`, `process`, `mcp`, `visit` and `step` is wanted".to_owned()
-        );
+    let what = match (given.next(), given.next()) {
+        (Some(what), None) => what,
+        (None, _) if has_text => What::Unattributed(bytes),
+        _ => {
+            return Err(
+                "exactly one of `from`, `stderr`, `stdout`, `process`, `mcp`, `visit` and `step` is wanted".to_owned()
+            );
+        }
     };
     Ok(Event { n: line.n, us: line.us, connection: line.connection, what })
 }
@@ -202,6 +274,7 @@ impl From<&Event> for EventLine {
                 line.end = (*end != LineEnd::Lf).then_some(*end);
                 line.deliberate = *deliberate;
             }
+            What::Unattributed(bytes) => (line.line, line.base64) = text_or_code(bytes),
             What::Stderr(bytes) => {
                 let (text, code) = text_or_code(bytes);
                 line.stderr = Some(text.unwrap_or_default());
@@ -266,6 +339,7 @@ mod tests {
             What::Stderr(b"\xc3".to_vec()),
             What::Stderr("warning é".as_bytes().to_vec()),
             What::Stdout(b"printed".to_vec()),
+            What::Unattributed(b"{}".to_vec()),
             What::Process(ProcessEvent::NotSpawned("no".to_owned())),
             What::Process(ProcessEvent::Exited { code: None, signal: Some("SIGKILL".to_owned()) }),
             What::Mcp(McpEvent {
@@ -286,15 +360,7 @@ mod tests {
             .enumerate()
             .map(|(n, what)| Event { n, us: 10 * n as u64, connection: n % 2, what })
             .collect();
-        let header = Header {
-            format: FORMAT.to_owned(),
-            suite: "0".to_owned(),
-            edition: "v1".to_owned(),
-            case: None,
-            subject: Some(Party::Agent),
-            command: Vec::new(),
-            requirements: Vec::new(),
-        };
+        let header = Header { subject: Some(Party::Agent), ..Header::of_recording("v1", vec![Lack::Times]) };
         Trace { header, events }
     }
 

@@ -6,6 +6,6 @@ mod normal;
 mod redact;
 
 pub use event::{Event, McpEvent, McpTransport, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Visit, What};
-pub use jsonl::{FORMAT, Header, ReadError, Trace, file_schema};
+pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, file_schema};
 pub use normal::normalised;
 pub use redact::Redactor;

@@ -3,7 +3,7 @@
 use super::common::HOLDS;
 use super::support::{asks_first, waits_for_others};
 use crate::judge::conversation::{Conversation, Exchange};
-use crate::judge::ruling::Judgement;
+use crate::judge::ruling::Book;
 use crate::requirement::{Party, is_probe};
 use crate::trace::{Outcome, StepEvent, StepKind};
 
@@ -16,16 +16,16 @@ pub(in crate::judge) fn judge_step(
     step: &StepEvent,
     case_requirements: &[String],
     n: usize,
-    judgement: &mut Judgement,
+    book: &mut Book,
 ) {
     if step.kind == StepKind::Needs && step.outcome == Outcome::NotApplicable {
         for requirement in case_requirements {
-            judgement.ruling(requirement, n).not_applicable(step.seen.clone());
+            book.ruling(requirement, n).not_applicable(step.seen.clone());
         }
     }
     for requirement in &step.decides {
         let event = step.events.first().copied().unwrap_or(n);
-        let mut ruling = judgement.ruling(requirement, event);
+        let mut ruling = book.ruling(requirement, event);
         match step.outcome {
             _ if is_probe(requirement) => ruling.note(told(step)),
             Outcome::Done => ruling.pass(),

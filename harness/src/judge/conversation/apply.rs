@@ -1,5 +1,7 @@
 //! The fold: how each message changes the conversation.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
 use super::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
@@ -14,10 +16,10 @@ impl Conversation {
     /// Takes in a request or a notification.
     pub(in crate::judge) fn apply_call(&mut self, n: usize, us: u64, from: Party, call: &Call<'_>, deliberate: bool) {
         self.methods_used.insert((from, call.method.to_owned()));
-        let params = call.params.cloned().unwrap_or_default();
+        let params = call.params.unwrap_or(&Value::Null);
         if from == Party::Client {
-            self.learn_invented_session(&params);
-            self.learn_mcp_servers(&params);
+            self.learn_invented_session(params);
+            self.learn_mcp_servers(params);
         }
         if call.method != "session/list" && !call.method.starts_with('_') {
             self.stir();
@@ -36,22 +38,22 @@ impl Conversation {
                     method: method.to_owned(),
                     deliberate,
                     cancel_requested: None,
-                    turn: self.turn_of(&params),
-                    turn_cancelled: self.cancel_of(&params),
-                    params,
+                    turn: self.turn_of(params),
+                    turn_cancelled: self.cancel_of(params),
+                    params: params.clone(),
                 };
                 self.open_exchange(exchange);
             }
             (None, "session/update") => {
-                if let Some(update) = self.edition.adapter.update(&params) {
+                if let Some(update) = self.edition.adapter.update(params) {
                     self.apply_update(n, &update);
                 }
             }
-            (None, "session/cancel") => self.apply_cancel(n, &params),
+            (None, "session/cancel") => self.apply_cancel(n, params),
             (None, "$/cancel_request") => {
                 let id = params.get("requestId").map(RpcId::new);
                 if let Some(exchange) = id.and_then(|id| self.open.get_mut(&(from, id))) {
-                    exchange.cancel_requested = Some(n);
+                    Rc::make_mut(exchange).cancel_requested = Some(n);
                 }
             }
             (None, "elicitation/complete") => self.visits.complete(&params),
@@ -99,7 +101,7 @@ impl Conversation {
         }
         let key = (exchange.from, exchange.id.clone());
         self.answered.remove(&key);
-        self.open.insert(key, exchange);
+        self.open.insert(key, Rc::new(exchange));
     }
 
     fn apply_prompt(&mut self, exchange: &Exchange) {
@@ -163,6 +165,7 @@ impl Conversation {
             Some(turn) => {
                 turn.cancelled = turn.cancelled.or(Some(n));
                 for exchange in self.open.values_mut().filter(|exchange| exchange.turn == Some(turn.n)) {
+                    let exchange = Rc::make_mut(exchange);
                     exchange.turn_cancelled = exchange.turn_cancelled.or(Some(n));
                 }
             }

@@ -3,6 +3,7 @@
 mod apply;
 mod course;
 mod exchange;
+mod forget;
 mod listing;
 mod options;
 mod replay;
@@ -13,6 +14,7 @@ mod told;
 mod visits;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -26,6 +28,7 @@ pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall,
 pub use self::terminal::{Exit, Terminal};
 pub use self::told::Told;
 pub use self::visits::{VisitState, Visits};
+use crate::judge::ruling::Introduction;
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::wire::RpcId;
@@ -36,8 +39,12 @@ pub struct Conversation {
     pub edition: &'static Edition,
     /// Whether everything was seen from the start, as in a case; a recording may begin in the middle.
     pub whole: bool,
+    /// Whether a message was seen.
+    pub begun: bool,
+    /// Whether something may have been said that was not seen, or that was forgotten: then nothing follows from its absence.
+    pub has_holes: bool,
     /// Requests that were sent and not answered yet.
-    pub open: HashMap<(Party, RpcId), Exchange>,
+    pub open: HashMap<(Party, RpcId), Rc<Exchange>>,
     /// The requests that were answered, by sender and id: the event of the answer.
     pub answered: HashMap<(Party, RpcId), usize>,
     /// The params of `initialize`, and the event that carried them.
@@ -104,6 +111,8 @@ impl Conversation {
         Self {
             edition,
             whole,
+            begun: false,
+            has_holes: false,
             open: HashMap::new(),
             answered: HashMap::new(),
             initialize: None,
@@ -182,7 +191,8 @@ impl Conversation {
 
     /// The open requests of one party, in the order in which they were sent.
     pub fn open_of(&self, sender: Party) -> impl Iterator<Item = &Exchange> {
-        let mut open: Vec<&Exchange> = self.open.values().filter(|exchange| exchange.from == sender).collect();
+        let of = self.open.values().filter(|exchange| exchange.from == sender);
+        let mut open: Vec<&Exchange> = of.map(Rc::as_ref).collect();
         open.sort_by_key(|exchange| exchange.n);
         open.into_iter()
     }
@@ -196,6 +206,17 @@ impl Conversation {
     /// The sessions in which a turn is running.
     pub fn turns(&self) -> impl Iterator<Item = (&Session, &Turn)> {
         self.sessions.values().filter_map(|session| Some((session, session.turn.as_ref()?)))
+    }
+
+    /// What a party said about itself.
+    #[must_use]
+    pub fn introduction(&self, party: Party) -> Option<Introduction> {
+        let info = match party {
+            Party::Agent => self.initialized.as_ref()?.1.get("agentInfo")?,
+            Party::Client => self.initialize.as_ref()?.1.get("clientInfo")?,
+        };
+        let text = |name: &str| info.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some(Introduction { name: Some(text("name")?), version: text("version") })
     }
 
     /// Whether both agreed on another major than the one that is judged, so that its rules on content do not hold.

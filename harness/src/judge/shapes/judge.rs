@@ -1,19 +1,23 @@
 //! The table at work: each problem goes to its first owner.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
 use super::row::Row;
 use super::{agent, client};
+use crate::judge::check::Registry;
 use crate::judge::moment::Payload;
-use crate::judge::ruling::Judgement;
+use crate::judge::ruling::Book;
 use crate::protocol::{Problem, ProblemKind, Site};
 use crate::requirement::Party;
 
 /// The half of the table that is about one party.
 struct Table {
     rows: &'static [Row],
+    /// The rows by the definition that they are about, each with the place of its requirement.
+    index: HashMap<&'static str, Vec<(usize, &'static Row)>>,
     /// The catch-all for problems that no row owns.
     valid: &'static str,
     /// Members that are a known one in another spelling.
@@ -24,21 +28,21 @@ struct Table {
     meta: &'static str,
 }
 
-const AGENT: Table = Table {
-    rows: agent::ROWS,
-    valid: "schema.valid.agent",
-    members: "schema.camel-case.agent",
-    spelling: "schema.snake-case-discriminators.agent",
-    meta: "ext.meta-object.agent",
-};
+static AGENT: LazyLock<Table> = LazyLock::new(|| Table::of(agent::ROWS, AGENT_OWN));
 
-const CLIENT: Table = Table {
-    rows: client::ROWS,
-    valid: "schema.valid.client",
-    members: "schema.camel-case.client",
-    spelling: "schema.snake-case-discriminators.client",
-    meta: "ext.meta-object.client",
-};
+static CLIENT: LazyLock<Table> = LazyLock::new(|| Table::of(client::ROWS, CLIENT_OWN));
+
+/// The catch-all, the names of members, the spelling of values, and `_meta`.
+const AGENT_OWN: [&str; 4] =
+    ["schema.valid.agent", "schema.camel-case.agent", "schema.snake-case-discriminators.agent", "ext.meta-object.agent"];
+
+/// As above, of a client.
+const CLIENT_OWN: [&str; 4] = [
+    "schema.valid.client",
+    "schema.camel-case.client",
+    "schema.snake-case-discriminators.client",
+    "ext.meta-object.client",
+];
 
 /// The variants of `session/update` are told from their other problems, since the closed union has a rule of its own.
 const VARIANT: &str = "update.known-variant";
@@ -61,53 +65,79 @@ const NULL_IS_EMPTY: [&str; 3] = ["WriteTextFileResponse", "KillTerminalResponse
 
 /// The requirements that the table decides.
 pub(in crate::judge) fn requirements() -> impl Iterator<Item = &'static str> {
-    let of = |table: Table| {
-        let rows = table.rows.iter().map(|row| row.requirement);
-        rows.chain([table.valid, table.members, table.spelling, table.meta])
-    };
-    of(AGENT).chain(of(CLIENT)).chain([VARIANT])
+    let rows = agent::ROWS.iter().chain(client::ROWS).map(|row| row.requirement);
+    rows.chain(AGENT_OWN).chain(CLIENT_OWN).chain([VARIANT])
 }
 
 /// Attributes every problem of the payload, and counts what was fine.
-pub(in crate::judge) fn judge(payload: &Payload<'_>, party: Party, event: usize, judgement: &mut Judgement) {
+pub(in crate::judge) fn judge(payload: &Payload<'_>, party: Party, event: usize, book: &mut Book) {
     if payload.value.is_null() && NULL_IS_EMPTY.contains(&payload.definition) {
         return;
     }
-    let table = if party == Party::Agent { AGENT } else { CLIENT };
+    let table = if party == Party::Agent { &*AGENT } else { &*CLIENT };
     let mut owned = BTreeSet::new();
-    table.spelling(payload, event, judgement, &mut owned);
-    table.variants(payload, event, judgement, &mut owned);
-    table.metas(payload, event, judgement, &mut owned);
-    // What is no object at all is no place by itself, and belongs to the first row of its definition.
-    let whole = Some(("", payload.value)).filter(|_| !payload.value.is_object());
-    for row in table.rows {
-        for (at, value) in payload.places(row.definition).chain(whole.filter(|_| row.definition == payload.definition))
-        {
-            let mine: Vec<usize> = (0..payload.problems.len())
-                .filter(|index| !owned.contains(index) && row.owns(at, &payload.problems[*index]))
-                .collect();
-            if mine.is_empty() && row.is_exercised(value) {
-                judgement.ruling(row.requirement, event).pass();
-            }
-            for index in mine {
-                owned.insert(index);
-                accuse(row.requirement, payload, &payload.problems[index], event, judgement);
-            }
-        }
-    }
-    let rest: Vec<&Problem> =
-        payload.problems.iter().enumerate().filter(|(i, _)| !owned.contains(i)).map(|(_, p)| p).collect();
-    if payload.problems.is_empty() {
-        judgement.ruling(table.valid, event).pass();
-    }
-    for problem in rest {
-        accuse(table.valid, payload, problem, event, judgement);
+    table.spelling(payload, event, book, &mut owned);
+    table.variants(payload, event, book, &mut owned);
+    table.metas(payload, event, book, &mut owned);
+    if payload.problems.is_empty() && payload.value.is_object() {
+        table.pass(payload, event, book);
+    } else {
+        table.attribute(payload, event, book, owned);
     }
 }
 
 impl Table {
+    fn of(rows: &'static [Row], [valid, members, spelling, meta]: [&'static str; 4]) -> Self {
+        let mut index: HashMap<&'static str, Vec<(usize, &'static Row)>> = HashMap::new();
+        for row in rows {
+            let place = Registry::all().place(row.requirement);
+            index.entry(row.definition).or_default().extend(place.map(|place| (place, row)));
+        }
+        Self { rows, index, valid, members, spelling, meta }
+    }
+
+    /// Counts what a payload without problems shows.
+    fn pass(&self, payload: &Payload<'_>, event: usize, book: &mut Book) {
+        for object in &payload.parts.objects {
+            for (place, row) in object.definitions.iter().filter_map(|name| self.index.get(name)).flatten() {
+                if row.is_exercised(object.value) {
+                    book.ruling_at(*place, row.requirement, event).pass();
+                }
+            }
+        }
+        book.ruling(self.valid, event).pass();
+    }
+
+    /// Gives each problem to the first row that owns it.
+    fn attribute(&self, payload: &Payload<'_>, event: usize, book: &mut Book, mut owned: BTreeSet<usize>) {
+        // What is no object at all is no place by itself, and belongs to the first row of its definition.
+        let whole = Some(("", payload.value)).filter(|_| !payload.value.is_object());
+        for row in self.rows {
+            for (at, value) in
+                payload.places(row.definition).chain(whole.filter(|_| row.definition == payload.definition))
+            {
+                let mine: Vec<usize> = (0..payload.problems.len())
+                    .filter(|index| !owned.contains(index) && row.owns(at, &payload.problems[*index]))
+                    .collect();
+                if mine.is_empty() && row.is_exercised(value) {
+                    book.ruling(row.requirement, event).pass();
+                }
+                for index in mine {
+                    owned.insert(index);
+                    accuse(row.requirement, payload, &payload.problems[index], event, book);
+                }
+            }
+        }
+        if payload.problems.is_empty() {
+            book.ruling(self.valid, event).pass();
+        }
+        for (_, problem) in payload.problems.iter().enumerate().filter(|(index, _)| !owned.contains(index)) {
+            accuse(self.valid, payload, problem, event, book);
+        }
+    }
+
     /// Judges the names of members: a known one in another spelling accounts for the one that is missing.
-    fn spelling(&self, payload: &Payload<'_>, event: usize, judgement: &mut Judgement, owned: &mut BTreeSet<usize>) {
+    fn spelling(&self, payload: &Payload<'_>, event: usize, book: &mut Book, owned: &mut BTreeSet<usize>) {
         let strangers = payload.parts.members.iter().filter(|member| !payload.drafts.contains(&member.at));
         let mut misspelt = false;
         for (member, known) in
@@ -118,25 +148,25 @@ impl Table {
             let wanted = format!("{parent}/{known}");
             owned.extend((0..payload.problems.len()).filter(|&index| payload.problems[index].at == wanted));
             let message = format!("in {}, the member {} is spelt `{known}` in the protocol", payload.method, member.at);
-            judgement.ruling(self.members, event).fail(message, &[]);
+            book.ruling(self.members, event).fail(message, &[]);
         }
         let tempting = |name: &str| name.contains(char::is_uppercase);
         if !misspelt && payload.parts.members.iter().any(|m| m.known == Site::Defined && tempting(m.name)) {
-            judgement.ruling(self.members, event).pass();
+            book.ruling(self.members, event).pass();
         }
     }
 
     /// Judges the closed sets of strings: which variant an update is, and how discriminators are spelt.
-    fn variants(&self, payload: &Payload<'_>, event: usize, judgement: &mut Judgement, owned: &mut BTreeSet<usize>) {
+    fn variants(&self, payload: &Payload<'_>, event: usize, book: &mut Book, owned: &mut BTreeSet<usize>) {
         for (index, problem) in payload.problems.iter().enumerate().filter(|(_, p)| p.kind == ProblemKind::NotInSet) {
             let found = payload.value.pointer(&problem.at).and_then(Value::as_str).unwrap_or_default();
             if problem.message.split('"').any(|known| known != found && known.len() > 2 && plain(known) == plain(found))
             {
                 owned.insert(index);
-                accuse(self.spelling, payload, problem, event, judgement);
+                accuse(self.spelling, payload, problem, event, book);
             } else if payload.method == "session/update" && problem.at == "/update/sessionUpdate" {
                 owned.insert(index);
-                accuse(VARIANT, payload, problem, event, judgement);
+                accuse(VARIANT, payload, problem, event, book);
             }
         }
         let has_set = payload
@@ -145,7 +175,7 @@ impl Table {
             .iter()
             .any(|m| matches!(m.name, "sessionUpdate" | "type" | "kind" | "status" | "stopReason" | "outcome"));
         if has_set && payload.problems.iter().all(|problem| problem.kind != ProblemKind::NotInSet) {
-            judgement.ruling(self.spelling, event).pass();
+            book.ruling(self.spelling, event).pass();
         }
         let known = payload.value.pointer("/update/sessionUpdate").is_some_and(Value::is_string);
         let draft = payload.drafts.iter().any(|at| at == "/update/sessionUpdate");
@@ -154,10 +184,10 @@ impl Table {
             && !draft
             && payload.problems.iter().all(|p| p.at != "/update/sessionUpdate")
         {
-            judgement.ruling(VARIANT, event).pass();
+            book.ruling(VARIANT, event).pass();
         }
         if draft {
-            judgement.ruling(VARIANT, event).note(format!(
+            book.ruling(VARIANT, event).note(format!(
                 "the update kind {} is known to the unstable schema only",
                 payload.value.pointer("/update/sessionUpdate").unwrap_or_default()
             ));
@@ -165,25 +195,25 @@ impl Table {
     }
 
     /// Judges `_meta`, which every object may have, and takes out of judgement what receivers take as absent.
-    fn metas(&self, payload: &Payload<'_>, event: usize, judgement: &mut Judgement, owned: &mut BTreeSet<usize>) {
+    fn metas(&self, payload: &Payload<'_>, event: usize, book: &mut Book, owned: &mut BTreeSet<usize>) {
         for (index, problem) in payload.problems.iter().enumerate() {
             let absent = NULL_IS_ABSENT.iter().find(|(method, at, _)| payload.method == *method && problem.at == *at);
             let null = payload.value.pointer(&problem.at) == Some(&Value::Null);
             if problem.at.ends_with("/_meta") && owned.insert(index) {
-                accuse(self.meta, payload, problem, event, judgement);
+                accuse(self.meta, payload, problem, event, book);
             } else if let Some((_, at, requirement)) = absent.filter(|_| null && owned.insert(index)) {
-                judgement
+                book
                     .ruling(requirement, event)
                     .note(format!("{at} is null, which receivers take for an empty list"));
             } else if null && is_capability(payload, problem) && owned.insert(index) {
-                judgement
+                book
                     .ruling(CAPABILITIES, event)
                     .note(format!("{} is null, which counts as unsupported", problem.at));
             }
         }
         let metas = payload.parts.members.iter().filter(|member| member.name == "_meta");
         if metas.clone().next().is_some() && metas.clone().all(|meta| meta.value.is_object() || meta.value.is_null()) {
-            judgement.ruling(self.meta, event).pass();
+            book.ruling(self.meta, event).pass();
         }
     }
 }
@@ -193,10 +223,10 @@ fn is_capability(payload: &Payload<'_>, problem: &Problem) -> bool {
     payload.method == "initialize" && (problem.at == "/clientCapabilities" || problem.is_null_capability(payload.value))
 }
 
-fn accuse(requirement: &str, payload: &Payload<'_>, problem: &Problem, event: usize, judgement: &mut Judgement) {
+fn accuse(requirement: &str, payload: &Payload<'_>, problem: &Problem, event: usize, book: &mut Book) {
     let what = if payload.is_result { "result of" } else { "params of" };
     let message = format!("{what} {}, at {}: {}", payload.method, place(&problem.at), problem.message);
-    judgement.ruling(requirement, event).fail(message, &[]);
+    book.ruling(requirement, event).fail(message, &[]);
 }
 
 fn place(pointer: &str) -> &str {
