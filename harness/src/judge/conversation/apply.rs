@@ -56,7 +56,7 @@ impl Conversation {
                     Rc::make_mut(exchange).cancel_requested = Some(n);
                 }
             }
-            (None, "elicitation/complete") => self.visits.complete(&params),
+            (None, "elicitation/complete") => self.visits.complete(params),
             (None, _) => {}
         }
     }
