@@ -14,8 +14,10 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
     let mut problems = Vec::new();
     let party = Catalogue::v1().find(&file.kills).map_or(Party::Agent, |known| known.party);
     problems.extend(unfit_requirement(&root.down("kills"), &file.kills, party, false));
-    for (requirement, reason) in &file.also {
-        let spot = root.down("also").down(requirement);
+    let also = file.also.iter().map(|listed| ("also", listed));
+    let sometimes = file.sometimes.iter().map(|listed| ("sometimes", listed));
+    for (key, (requirement, reason)) in also.chain(sometimes) {
+        let spot = root.down(key).down(requirement);
         problems.extend(unfit_requirement(&spot, requirement, party, true));
         if *requirement == file.kills {
             let problem = spot.key_error("fault::repeated-requirement", "this is what the fault kills anyway");
@@ -51,6 +53,7 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
         kills: file.kills,
         cases: file.case.items.into_iter().map(|(_, case)| case).collect(),
         also: file.also,
+        sometimes: file.sometimes,
         party,
         peer_args,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),

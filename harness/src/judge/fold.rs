@@ -130,7 +130,7 @@ impl Judge {
                 }
             }
         }
-        if event.n % FORGET_EVERY == 0 {
+        if event.n.is_multiple_of(FORGET_EVERY) {
             self.talk.forget_old();
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::model::{Floor, Spent, Timings};
-use crate::trace::{Event, Outcome, McpEvent, McpWhat, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::trace::{Event, McpEvent, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 
 impl Spent {
     /// Where the time of a case went. It took so long to run, and so long to judge.
