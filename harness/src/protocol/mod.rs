@@ -6,6 +6,7 @@
 mod adapter;
 mod edition;
 mod methods;
+mod nodes;
 mod schema;
 mod walk;
 

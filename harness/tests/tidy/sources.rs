@@ -3,7 +3,7 @@
 use super::{files, none_of, read};
 
 /// The modules; each uses only those before it.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 18] = [
     "source",
     "diagnostic",
     "document",
@@ -12,6 +12,7 @@ const ORDER: [&str; 17] = [
     "wire",
     "trace",
     "protocol",
+    "recording",
     "case",
     "profile",
     "fault",
@@ -25,20 +26,21 @@ const ORDER: [&str; 17] = [
 
 /// What a module does without although it stands before it: reports look at what was recorded, not at what is done, and
 /// the judge knows traces alone.
-const APART: [(&str, &str); 8] = [
+const APART: [(&str, &str); 9] = [
     ("report", "peer"),
     ("report", "run"),
     ("report", "fault"),
     ("judge", "case"),
     ("judge", "profile"),
     ("judge", "fault"),
+    ("judge", "recording"),
     ("peer", "judge"),
     ("run", "judge"),
 ];
 
 /// Modules without input, output, clock or threads, apart from the files that read folders.
-const PURE: [&str; 9] =
-    ["source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "judge"];
+const PURE: [&str; 10] =
+    ["source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "recording", "judge"];
 
 const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "tokio::", "Instant::now", "SystemTime"];
 
