@@ -177,7 +177,9 @@ impl Writer<'_> {
         self.ask(
             Party::Agent,
             "terminal/create",
-            &format!(r#"{{{of},"command":"cargo","args":["test"],"cwd":"/project/{session}","outputByteLimit":10000}}"#),
+            &format!(
+                r#"{{{of},"command":"cargo","args":["test"],"cwd":"/project/{session}","outputByteLimit":10000}}"#
+            ),
             &format!("{{{terminal}}}"),
         )?;
         let content = format!(r#""content":[{{"type":"terminal",{terminal}}}]"#);
@@ -189,7 +191,12 @@ impl Writer<'_> {
         self.ask(Party::Agent, "terminal/release", &named, "{}")?;
         let path = format!("/project/{session}/src/lib.rs");
         let read = format!(r#"{{{of},"path":"{path}","line":1,"limit":20}}"#);
-        self.ask(Party::Agent, "fs/read_text_file", &read, r#"{"content":"fn main() {\n    println!(\"hello\");\n}\n"}"#)?;
+        self.ask(
+            Party::Agent,
+            "fs/read_text_file",
+            &read,
+            r#"{"content":"fn main() {\n    println!(\"hello\");\n}\n"}"#,
+        )?;
         let place = format!(r#""locations":[{{"path":"{path}","line":3}}]"#);
         self.update(&of, &format!(r#""sessionUpdate":"tool_call_update",{tool},"status":"completed",{place}"#))?;
         for word in 0..20 {

@@ -60,7 +60,8 @@ pub fn check(path: &Path) -> Result<(), Failed> {
 
 /// Whether it is an answer; whoever else speaks is known by the method.
 fn is_answer(trace: &Trace, line: usize) -> bool {
-    let value = lines(trace).nth(line).and_then(|(_, _, bytes)| serde_json::from_slice::<serde_json::Value>(bytes).ok());
+    let value =
+        lines(trace).nth(line).and_then(|(_, _, bytes)| serde_json::from_slice::<serde_json::Value>(bytes).ok());
     value.is_some_and(|value| value.get("result").or(value.get("error")).is_some())
 }
 

@@ -214,7 +214,8 @@ pub struct CheckArgs {
     pub allow_incomplete: bool,
 }
 
-const CHECK_EXAMPLES: &str = "Formats: trace, ndjson (a message a line, as `acpx --format json` prints them), sacp-tee, conductor (its
+const CHECK_EXAMPLES: &str =
+    "Formats: trace, ndjson (a message a line, as `acpx --format json` prints them), sacp-tee, conductor (its
 --trace), zed (\"Copy All Messages\"). docs/recordings.md says what each of them can tell.
 
 Examples:

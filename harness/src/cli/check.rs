@@ -116,9 +116,9 @@ impl Tape {
                 file.rewind()?;
                 Input::Whole(Box::new(file), format, args.subject)
             }
-            Source::Sides(sides) => {
-                Input::Sides(sides.iter().map(|(party, path)| Ok((*party, open(path)?))).collect::<anyhow::Result<_>>()?)
-            }
+            Source::Sides(sides) => Input::Sides(
+                sides.iter().map(|(party, path)| Ok((*party, open(path)?))).collect::<anyhow::Result<_>>()?,
+            ),
         };
         Recording::open(input).with_context(|| self.name.clone())
     }

@@ -9,6 +9,7 @@ pub(super) fn tells(requirement: &str, lack: Lack) -> bool {
     let of = |area: &str| requirement.strip_prefix(area).is_some_and(|rest| rest.starts_with('.'));
     match lack {
         Lack::Bytes => !of("transport") && !of("jsonrpc"),
+        Lack::Ends => !of("transport.newline-terminated") && !of("transport.no-embedded-newline"),
         Lack::Times => !TIMED.contains(&requirement),
         Lack::Processes => !ENDED.contains(&requirement),
         Lack::Replays => !of("load"),
@@ -118,11 +119,7 @@ const SESSIONS: &[&str] = &[
 ];
 
 /// Decided by which terminals there are.
-const TERMINALS: &[&str] = &[
-    "terminal.known-id",
-    "terminal.unknown-id",
-    "tool.terminal-known",
-];
+const TERMINALS: &[&str] = &["terminal.known-id", "terminal.unknown-id", "tool.terminal-known"];
 
 /// Decided by which tool calls and messages there were.
 const TOOLS: &[&str] = &[

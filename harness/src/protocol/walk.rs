@@ -110,9 +110,11 @@ impl Schema {
             };
             let owner = defined.map_or(described.owner, |(_, described)| described.owner);
             let at = below(at, &escaped(name));
-            into.members.push(Member { at: at.clone(), owner, name, value, known });
-            if let Some((_, member)) = defined {
-                self.visit(*member, value, &at, into);
+            // Few members have anything inside, and only those need the pointer once more.
+            let inside = defined.filter(|_| value.is_object() || value.is_array()).map(|(_, it)| (*it, at.clone()));
+            into.members.push(Member { at, owner, name, value, known });
+            if let Some((member, at)) = inside {
+                self.visit(member, value, &at, into);
             }
         }
     }

@@ -17,9 +17,33 @@ use crate::wire::LineEnd;
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Entry {
-    Request { ts: f64, protocol: String, from: String, to: String, id: Value, method: String, #[serde(default)] params: Value },
-    Response { ts: f64, from: String, to: String, id: Value, is_error: bool, payload: Value },
-    Notification { ts: f64, protocol: String, from: String, to: String, method: String, #[serde(default)] params: Value },
+    Request {
+        ts: f64,
+        protocol: String,
+        from: String,
+        to: String,
+        id: Value,
+        method: String,
+        #[serde(default)]
+        params: Value,
+    },
+    Response {
+        ts: f64,
+        from: String,
+        to: String,
+        id: Value,
+        is_error: bool,
+        payload: Value,
+    },
+    Notification {
+        ts: f64,
+        protocol: String,
+        from: String,
+        to: String,
+        method: String,
+        #[serde(default)]
+        params: Value,
+    },
 }
 
 /// Reads such a trace. With proxies in it there are several conversations, and only those of the party that was asked for

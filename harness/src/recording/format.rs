@@ -49,7 +49,7 @@ impl Format {
         match self {
             Self::Trace => Vec::new(),
             Self::Ndjson => vec![Lack::Bytes, Lack::Times, Lack::Processes, Lack::Replays],
-            Self::Tee => vec![Lack::Times, Lack::Processes],
+            Self::Tee => vec![Lack::Ends, Lack::Times, Lack::Processes],
             // Notifications overtake answers on their way through the conductor.
             Self::Conductor => vec![Lack::Bytes, Lack::Processes, Lack::Order],
             Self::Zed => vec![Lack::Bytes, Lack::Times, Lack::Processes],
@@ -98,7 +98,8 @@ impl Format {
         } else if has(&["type", "ts", "from", "to"]) {
             Ok(Self::Conductor)
         } else if has(&["timestamp", "direction", "message"]) {
-            let what = "it is a log of `sacp-tee --json`, in which errors look like results and both directions like one";
+            let what =
+                "it is a log of `sacp-tee --json`, in which errors look like results and both directions like one";
             Err(Problem::of_all(what, "Record without `--json`."))
         } else if matches!(Envelope::of(value), Envelope::Unclear) {
             Err(Problem::at(number, "this is JSON, and no message of the protocol", WHAT_CAN_BE_READ))

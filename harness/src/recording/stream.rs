@@ -119,7 +119,8 @@ impl<R: BufRead> Source for OwnTrace<R> {
 }
 
 fn of_trace(error: &ReadError) -> Problem {
-    let remedy = "Traces are written by `acp-conformance agent --trace-dir DIR` and the like, and are not edited by hand.";
+    let remedy =
+        "Traces are written by `acp-conformance agent --trace-dir DIR` and the like, and are not edited by hand.";
     match error {
         ReadError::Event { line, message } => Problem::at(*line, message, remedy),
         other => Problem::of_all(other.to_string(), remedy),

@@ -45,8 +45,7 @@ impl<R: BufRead> Source for Tee<R> {
         if number > 1 && from == Party::Client && opens(bytes) {
             self.connection += 1;
         }
-        // The tool drops the line ends, so nothing is known of them.
-        let what = What::Line { from, bytes: bytes.to_vec(), end: LineEnd::Cut, deliberate: false };
+        let what = What::Line { from, bytes: bytes.to_vec(), end: LineEnd::Lf, deliberate: false };
         Ok(Some(Item { us: 0, connection: self.connection, what }))
     }
 }

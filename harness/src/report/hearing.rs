@@ -70,15 +70,21 @@ impl Heard {
         let late = "it begins in the middle of a conversation: what depends on what was said before is not judged";
         let lacks = self.outline.header.lacks.iter().map(|lack| match lack {
             Lack::Bytes => "its messages were written anew: the bytes, and lines that are no messages, are not judged",
+            Lack::Ends => "it does not tell how lines ended: what depends on that is not judged",
             Lack::Times => "it has no times: what depends on them is not judged",
             Lack::Processes => "it does not tell when a program was ended: what depends on that is not judged",
             Lack::Order => "the order of its messages is not known: only single messages are judged",
             Lack::Replays => "it may leave out what is replayed: the loading of sessions is not judged",
         });
         let lacks = lacks.chain(Some(late).filter(|_| self.judgement.begins_late)).map(str::to_owned);
-        let unattributed = format!("{} of its messages may be of either party: they are not judged, nor what depends on them", self.unattributed);
+        let unattributed = format!(
+            "{} of its messages may be of either party: they are not judged, nor what depends on them",
+            self.unattributed
+        );
         let forgot = self.judgement.forgot.map(|n| {
-            format!("it is too long to remember all of it: from #{n} on, what depends on what was long ago is not judged")
+            format!(
+                "it is too long to remember all of it: from #{n} on, what depends on what was long ago is not judged"
+            )
         });
         lacks.chain(forgot).chain(Some(unattributed).filter(|_| self.unattributed > 0)).collect()
     }

@@ -46,6 +46,8 @@ pub struct Header {
 pub enum Lack {
     /// The bytes on the wire: what was recorded was parsed and written anew.
     Bytes,
+    /// How lines ended, and whether at all.
+    Ends,
     /// When things happened.
     Times,
     /// What happened to the processes, such as who was told to end.

@@ -212,9 +212,7 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(value) =
-            list.next_element_seed(Node { at: self.below(&values.len()), doubled: self.doubled })?
-        {
+        while let Some(value) = list.next_element_seed(Node { at: self.below(&values.len()), doubled: self.doubled })? {
             values.push(value);
         }
         Ok(values.into())
