@@ -205,3 +205,51 @@ fn middle(ages: impl Iterator<Item = usize>) -> usize {
     let at = ages.len() / 2;
     *ages.select_nth_unstable(at).1
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::protocol::Edition;
+    use crate::wire::Call;
+
+    const KINDS: [(&str, &str); 2] = [("tool_call", "toolCallId"), ("agent_message_chunk", "messageId")];
+
+    const SMALL: Memory = Memory { requests: 8, sessions: 4, terminals: 4, tools: 4, text: 64, every: 1 };
+
+    fn ask(talk: &mut Conversation, n: usize, from: Party, method: &str, params: &Value, result: &Value) {
+        let id = json!(n);
+        talk.apply_call(n, 0, from, &Call { id: Some(&id), method, params: Some(params) }, false);
+        let outcome = crate::judge::Outcome::Result(result);
+        talk.apply_response(n + 1, from.other(), &RpcId::new(&id), outcome);
+    }
+
+    #[test]
+    fn a_long_conversation_takes_no_more_space_than_a_short_one() {
+        let mut talk = Conversation::new(Edition::v1(), false);
+        for n in (0..4_000).step_by(10) {
+            let of = json!({ "sessionId": format!("s{n}") });
+            ask(&mut talk, n, Party::Client, "session/new", &json!({ "cwd": "/w" }), &of);
+            let prompt = json!({ "sessionId": format!("s{n}"), "prompt": [{ "type": "text", "text": "some words" }] });
+            ask(&mut talk, n + 2, Party::Client, "session/prompt", &prompt, &json!({ "stopReason": "end_turn" }));
+            let terminal = json!({ "terminalId": format!("t{n}") });
+            ask(&mut talk, n + 4, Party::Agent, "terminal/create", &of, &terminal);
+            for (number, kind, name) in (0..8).flat_map(|number| KINDS.map(|(kind, name)| (number, kind, name))) {
+                let update = json!({ "sessionUpdate": kind, name: format!("{number}") });
+                let update = json!({ "sessionId": format!("s{n}"), "update": update });
+                let call = Call { id: None, method: "session/update", params: Some(&update) };
+                talk.apply_call(n + 6, 0, Party::Agent, &call, false);
+            }
+            talk.forget_old(SMALL);
+            assert!(talk.answered.len() <= SMALL.requests);
+            assert!(talk.sessions.len() <= SMALL.sessions);
+            assert!(talk.terminals.len() <= SMALL.terminals);
+            for session in talk.sessions.values() {
+                assert!(session.tools.len() <= SMALL.tools && session.message_ids.len() <= SMALL.tools);
+                assert!(text_of(&session.spoken) <= SMALL.text);
+            }
+        }
+        assert!(talk.holes.requests && talk.holes.sessions && talk.holes.terminals && talk.holes.tools);
+    }
+}
