@@ -36,8 +36,9 @@ pub mod verdict;
 pub mod trace;
 pub mod wire;
 
-// The protocol as it is published.
+// The protocol as it is published, and what other tools record of it.
 pub mod protocol;
+pub mod recording;
 
 // What is to be done: cases, subjects, deliberate faults.
 pub mod case;

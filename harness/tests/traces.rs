@@ -8,6 +8,8 @@
 //! feed, in base64 as well, `N` the number of the connection that is spoken of from there on, and `T` the milliseconds that
 //! pass before the next line. Every requirement that fails must be listed.
 
+mod recorded;
+
 use std::fs;
 use std::path::Path;
 
@@ -33,6 +35,8 @@ fn main() {
     for file in areas.filter(|area| area.is_dir()).flat_map(|area| fs::read_dir(area).into_iter().flatten().flatten()) {
         let path = file.path();
         let name = path.strip_prefix(&root).unwrap_or(&path).with_extension("").display().to_string();
+        let same = path.clone();
+        trials.push(Trial::test(format!("{name}/recorded"), move || recorded::check(&same)).with_kind("recording"));
         trials.push(Trial::test(name, move || check(&path)).with_kind("trace"));
     }
     trials.sort_by(|a, b| a.name().cmp(b.name()));
@@ -41,10 +45,7 @@ fn main() {
 
 fn check(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
-    let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
-    let subject = if wanted.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
-    let mut trace = read(conversation, subject)?;
-    trace.header.case = wanted.lines().find(|line| *line == CASE).map(str::to_owned);
+    let (wanted, trace) = parts(&text)?;
     let judgement = judge(&trace, Edition::v1());
     let mut wrong = Vec::new();
     let mut listed = Vec::new();
@@ -67,6 +68,15 @@ fn check(path: &Path) -> Result<(), Failed> {
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// The wanted verdicts and the conversation.
+fn parts(text: &str) -> Result<(&str, Trace), Failed> {
+    let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
+    let subject = if wanted.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
+    let mut trace = read(conversation, subject)?;
+    trace.header.case = wanted.lines().find(|line| *line == CASE).map(str::to_owned);
+    Ok((wanted, trace))
 }
 
 fn read(conversation: &str, subject: Party) -> Result<Trace, Failed> {

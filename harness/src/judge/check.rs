@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::checks;
 use super::login::LoginProcess;
+use super::looks::Look;
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Payload, UpdateSeen};
 use super::ruling::Ruling;
 use crate::requirement::Party;
@@ -112,6 +113,7 @@ impl Check {
 /// All checks.
 pub struct Registry {
     checks: Vec<Check>,
+    looks: Vec<(Look, Party)>,
     /// The requirements that a function judges or that the shape table owns, each with its place in a list of them all.
     places: HashMap<&'static str, usize>,
 }
@@ -124,7 +126,9 @@ impl Registry {
             let checks = checks::all();
             let owned = checks.iter().map(|check| check.requirement).chain(super::shapes::requirements());
             let owned: BTreeSet<&'static str> = owned.collect();
-            Registry { checks, places: owned.into_iter().zip(0..).collect() }
+            let places: HashMap<&'static str, usize> = owned.into_iter().zip(0..).collect();
+            let looks = checks.iter().map(|check| (Look::new(check, places[check.requirement]), check.party)).collect();
+            Registry { checks, looks, places }
         });
         &ALL
     }
@@ -132,6 +136,11 @@ impl Registry {
     /// Each check, in the order of the areas.
     pub fn iter(&self) -> impl Iterator<Item = &Check> {
         self.checks.iter()
+    }
+
+    /// The same as they are shown things, each with the party that it judges.
+    pub(super) fn looks(&self) -> &[(Look, Party)] {
+        &self.looks
     }
 
     /// The requirements that a function judges or that the shape table owns; a case may decide others by its steps.

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::check::{On, Sight};
-use super::conversation::Conversation;
+use super::conversation::{Conversation, Memory};
 use super::login::Logins;
-use super::looks::Looks;
+use super::looks::{Look, Looks};
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
 use super::ruling::{Book, Introduction, Judgement};
 use super::{checks, shapes};
 use crate::protocol::{Edition, Kind, Problem, Site};
 use crate::requirement::Party;
-use crate::trace::{Event, Header, ProcessEvent, Trace, What};
+use crate::trace::{Event, Header, Lack, ProcessEvent, Trace, What};
 use crate::wire::{Call, Content, Envelope, RpcId, read_line};
 
 /// Judges a trace: every check looks at every event that concerns the judged party.
@@ -45,20 +45,19 @@ pub struct Judge {
     book: Book,
     logins: Logins,
     parties: Vec<Party>,
-    /// The checks for a conversation without holes, and for one with.
-    looks: [Looks; 2],
+    looks: Looks,
     case_requirements: Vec<String>,
     /// Position and microseconds of the event at hand.
     now: (usize, u64),
+    memory: Memory,
     begins_late: bool,
+    /// The event at which something old was first forgotten.
+    forgot: Option<usize>,
     introductions: BTreeMap<Party, Introduction>,
 }
 
 /// How many conversations are remembered beside the one at hand; a recording may hold one behind the other.
 const MOST_PARKED: usize = 64;
-
-/// How many events pass before what is too old is forgotten.
-const FORGET_EVERY: usize = 1024;
 
 impl Judge {
     /// A judge for the trace with this header.
@@ -71,13 +70,22 @@ impl Judge {
             connection: 0,
             book: Book::new(&header.lacks),
             logins: Logins::default(),
-            looks: [false, true].map(|holes| Looks::new(&parties, &header.lacks, holes)),
+            looks: Looks::new(&parties, &header.lacks),
             parties,
             case_requirements: header.requirements.clone(),
             now: (0, 0),
+            memory: Memory::USUAL,
             begins_late: false,
+            forgot: None,
             introductions: BTreeMap::new(),
         }
+    }
+
+    /// A judge that remembers more or less than usual.
+    #[must_use]
+    pub const fn with_memory(mut self, memory: Memory) -> Self {
+        self.memory = memory;
+        self
     }
 
     /// Takes in the next event.
@@ -130,8 +138,11 @@ impl Judge {
                 }
             }
         }
-        if event.n.is_multiple_of(FORGET_EVERY) {
-            self.talk.forget_old();
+        // A case is short, and what it says of its own steps wants all of it.
+        if !self.talk.whole && event.n.is_multiple_of(self.memory.every) {
+            let before = self.talk.holes;
+            self.talk.forget_old(self.memory);
+            self.forgot = self.forgot.or(Some(event.n).filter(|_| self.talk.holes != before));
         }
     }
 
@@ -173,12 +184,18 @@ impl Judge {
         }
     }
 
-    /// What nobody is known to have said leaves a hole: it may have been an answer to either party.
+    /// An answer of which nobody knows whose it is leaves nothing certain of what was said before: from here on it is as if
+    /// the recording began in the middle.
     fn unattributed(&mut self, bytes: &[u8]) {
         let Content::One { value, .. } = read_line(bytes) else { return };
-        self.talk.has_holes = true;
-        if let Envelope::Response { id: Some(id), .. } = Envelope::of(&value) {
-            self.talk.lose_answer(&RpcId::new(id));
+        match Envelope::of(&value) {
+            Envelope::Call(Call { id: Some(id), .. }) => self.talk.note_stray_request(RpcId::new(id)),
+            Envelope::Response { id: Some(id), .. } if self.talk.may_await(&RpcId::new(id)) => {
+                self.learn_introductions();
+                self.talk = Conversation::new(self.talk.edition, false);
+                (self.talk.begun, self.talk.holes.anywhere) = (true, true);
+            }
+            _ => {}
         }
     }
 
@@ -229,8 +246,10 @@ impl Judge {
             return;
         }
         let opening = matches!(envelope, Envelope::Call(call) if call.method == "initialize" && call.id.is_some());
-        self.talk.has_holes = !(opening && from == Party::Client);
-        self.begins_late |= self.talk.has_holes;
+        let late = !(opening && from == Party::Client);
+        self.begins_late |= late && !self.book.lacks(Lack::Order);
+        // Who writes messages anew leaves out what is none, such as an answer that could not be read.
+        self.talk.holes.anywhere = late || self.book.lacks(Lack::Bytes);
     }
 
     /// Whether what was just judged is wrong. In a recording nobody marks what is wrong on purpose, so a message that was
@@ -359,6 +378,10 @@ impl Judge {
                 check(moment, ruling);
             }
         });
+        self.learn_introductions();
+    }
+
+    fn learn_introductions(&mut self) {
         for party in [Party::Agent, Party::Client] {
             if let Some(said) = self.talk.introduction(party) {
                 self.introductions.entry(party).or_insert(said);
@@ -382,7 +405,12 @@ impl Judge {
                 }
             });
         }
-        Judgement { tallies: self.book.close(), introductions: self.introductions, begins_late: self.begins_late }
+        Judgement {
+            tallies: self.book.close(),
+            introductions: self.introductions,
+            begins_late: self.begins_late,
+            forgot: self.forgot,
+        }
     }
 
     fn each_party(&mut self, sight: Sight, mut look: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
@@ -394,11 +422,9 @@ impl Judge {
         let (n, us) = self.now;
         let moment = Moment { talk: &self.talk, n, us, from: party };
         let foreign = self.talk.is_foreign();
-        for look in self.looks[usize::from(self.talk.has_holes)]
-            .of(party, sight)
-            .iter()
-            .filter(|look| !foreign || look.timeless)
-        {
+        let holes = self.talk.holes;
+        let fits = |look: &&Look| (!foreign || look.timeless) && !look.needs.meet(holes);
+        for look in self.looks.of(party, sight).iter().filter(fits) {
             show(&look.on, &moment, &mut self.book.ruling_at(look.place, look.requirement, n));
         }
     }

@@ -7,6 +7,7 @@ mod adapter;
 mod edition;
 mod login;
 mod methods;
+mod nodes;
 mod schema;
 mod walk;
 

@@ -87,9 +87,10 @@ impl Collector {
         heard: &Heard,
         evidence: &BTreeMap<usize, Event>,
         took: Duration,
+        file: Option<String>,
     ) -> CaseReport {
         self.keep(&id, heard, &|n| evidence.get(&n));
-        self.report(id, heard, took, None)
+        self.report(id, heard, took, file)
     }
 
     fn report(&mut self, id: String, heard: &Heard, took: Duration, file: Option<String>) -> CaseReport {
@@ -103,6 +104,7 @@ impl Collector {
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             trace: file,
             reason: verdict.reason,
+            notes: heard.notes(),
         };
         self.cases.push(report.clone());
         report

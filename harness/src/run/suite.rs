@@ -45,9 +45,8 @@ pub fn run_all(cases: &[Case], subject: &Subject, jobs: usize, mut report: impl 
                     let Some(case) = cases.get(index) else { return };
                     let _ = sender.send(Progress::Started(case));
                     let started = Instant::now();
-                    let trace = run_case(case, subject);
-                    let _ =
-                        sender.send(Progress::Ended { case, index, trace: Box::new(trace), took: started.elapsed() });
+                    let trace = Box::new(run_case(case, subject));
+                    let _ = sender.send(Progress::Ended { case, index, trace, took: started.elapsed() });
                 }
             });
         }

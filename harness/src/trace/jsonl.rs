@@ -47,9 +47,13 @@ pub struct Header {
 pub enum Lack {
     /// The bytes on the wire: what was recorded was parsed and written anew.
     Bytes,
+    /// How lines ended, and whether at all.
+    Ends,
     /// When things happened.
     Times,
-    /// In which order the two parties spoke; only the order of each by itself is known.
+    /// What happened to the processes, such as who was told to end.
+    Processes,
+    /// In which order things were said; only that an answer came behind its request is known.
     Order,
     /// All updates: those of a replay may have been left out.
     Replays,

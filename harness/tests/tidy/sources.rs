@@ -12,6 +12,7 @@ const ORDER: [&str; 18] = [
     "wire",
     "trace",
     "protocol",
+    "recording",
     "case",
     "profile",
     "fault",
@@ -26,20 +27,21 @@ const ORDER: [&str; 18] = [
 
 /// What a module does without although it stands before it: reports look at what was recorded, not at what is done, and
 /// the judge knows traces alone.
-const APART: [(&str, &str); 8] = [
+const APART: [(&str, &str); 9] = [
     ("report", "peer"),
     ("report", "run"),
     ("report", "fault"),
     ("judge", "case"),
     ("judge", "profile"),
     ("judge", "fault"),
+    ("judge", "recording"),
     ("peer", "judge"),
     ("run", "judge"),
 ];
 
 /// Modules without input, output, clock or threads, apart from the files that read folders.
-const PURE: [&str; 9] =
-    ["source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "judge"];
+const PURE: [&str; 10] =
+    ["source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "recording", "judge"];
 
 const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "tokio::", "Instant::now", "SystemTime"];
 

@@ -87,9 +87,9 @@ fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 
 /// A form has flat fields; the schema leaves room for types of later versions, and an object is none of them.
 fn form_flat(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let fields =
-        call.params.and_then(|params| params.pointer("/requestedSchema/properties")).and_then(Value::as_object);
-    for (name, field) in fields.into_iter().flatten().filter(|_| call.method == CREATE) {
+    let form = call.params.filter(|_| call.method == CREATE).and_then(|params| params.get("requestedSchema"));
+    let fields = form.and_then(|form| form.get("properties")).and_then(Value::as_object);
+    for (name, field) in fields.into_iter().flatten() {
         if field.get("type").and_then(Value::as_str) == Some("object") || field.get("properties").is_some() {
             ruling.fail(format!("the field `{name}` of the form is an object"), &[]);
         }

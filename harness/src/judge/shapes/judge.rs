@@ -181,7 +181,8 @@ impl Table {
         if has_set && payload.problems.iter().all(|problem| problem.kind != ProblemKind::NotInSet) {
             book.ruling(self.spelling, event).pass();
         }
-        let known = payload.value.pointer("/update/sessionUpdate").is_some_and(Value::is_string);
+        let kind = payload.value.get("update").and_then(|update| update.get("sessionUpdate"));
+        let known = kind.is_some_and(Value::is_string);
         let draft = payload.drafts.iter().any(|at| at == "/update/sessionUpdate");
         if payload.method == "session/update"
             && known
@@ -191,10 +192,8 @@ impl Table {
             book.ruling(VARIANT, event).pass();
         }
         if draft {
-            book.ruling(VARIANT, event).note(format!(
-                "the update kind {} is known to the unstable schema only",
-                payload.value.pointer("/update/sessionUpdate").unwrap_or_default()
-            ));
+            book.ruling(VARIANT, event)
+                .note(format!("the update kind {} is known to the unstable schema only", kind.unwrap_or_default()));
         }
     }
 
