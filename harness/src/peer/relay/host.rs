@@ -114,9 +114,18 @@ pub fn write_idle_agent(agent: &Path) -> io::Result<()> {
 
 /// Writes the script that starts this program again as a relay.
 fn write_script(program: &Path, word: &str, socket: &Path) -> io::Result<()> {
-    let this = std::env::current_exe()?;
     let quoted = |path: &Path| shell_words::quote(&path.display().to_string()).into_owned();
-    write_executable(program, &format!("#!/bin/sh\nexec {} {word} {} \"$@\"\n", quoted(&this), quoted(socket)))
+    write_executable(program, &format!("#!/bin/sh\nexec {} {word} {} \"$@\"\n", quoted(this_program()?), quoted(socket)))
+}
+
+/// The path of this program, asked for once: of a file that is replaced in the middle of a run the system tells no path that
+/// could be started.
+fn this_program() -> io::Result<&'static Path> {
+    static THIS: OnceLock<PathBuf> = OnceLock::new();
+    match THIS.get() {
+        Some(path) => Ok(path),
+        None => std::env::current_exe().map(|path| THIS.get_or_init(|| path).as_path()),
+    }
 }
 
 fn write_executable(program: &Path, script: &str) -> io::Result<()> {
