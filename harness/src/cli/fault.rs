@@ -15,6 +15,16 @@ use crate::requirement::Party;
 ///
 /// When there is none, when the file has mistakes, or when the fault is nothing that can be put into a foreign program.
 pub(super) fn find(name: &str, party: Party, cases: &[Case]) -> anyhow::Result<Fault> {
+    let fault = named(name, cases)?;
+    let Fault { id, party: whose, .. } = &fault;
+    if *whose != party {
+        bail!("the fault {id} is one of the {whose}; see `acp-conformance {whose} --help`");
+    }
+    Ok(fault)
+}
+
+/// As [`find`], of either party.
+pub(super) fn named(name: &str, cases: &[Case]) -> anyhow::Result<Fault> {
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let fault = if name.contains(['/', '.']) {
         let bytes = std::fs::read(name).with_context(|| format!("--fault {name}"))?;
@@ -27,12 +37,8 @@ pub(super) fn find(name: &str, party: Party, cases: &[Case]) -> anyhow::Result<F
         let found = faults.into_iter().find(|fault| fault.id == name);
         found.with_context(|| unknown(name, &names))?
     };
-    let Fault { id, party: whose, .. } = &fault;
-    if *whose != party {
-        bail!("the fault {id} is one of the {whose}; see `acp-conformance {whose} --help`");
-    }
     if fault.edits.is_empty() {
-        let words = shell_words::join(&fault.peer_args);
+        let (id, party, words) = (&fault.id, fault.party, shell_words::join(&fault.peer_args));
         bail!(
             "the fault {id} is behaviour of the reference {party}, and no change of what is said: run `acp-reference-{party} {words}`"
         );
@@ -42,8 +48,10 @@ pub(super) fn find(name: &str, party: Party, cases: &[Case]) -> anyhow::Result<F
 
 fn unknown(name: &str, names: &[String]) -> String {
     let near = crate::diagnostic::nearest(name, names.iter().map(String::as_str));
-    let meant =
-        near.map_or_else(|| format!("there are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+    let meant = near.map_or_else(
+        || "`acp-conformance list --faults` shows what there is".to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    );
     let file = if Path::new(name).exists() { format!("; the file would be ./{name}") } else { String::new() };
     format!("--fault {name}: no such fault; {meant}{file}")
 }

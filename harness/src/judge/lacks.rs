@@ -9,6 +9,7 @@ pub(super) fn tells(requirement: &str, lacks: &[Lack], late: bool) -> bool {
     !(late && LATE.contains(&requirement)) && lacks.iter().all(|lack| match lack {
         Lack::Bytes => !of("transport") && !(of("jsonrpc") && !PAIRING.contains(&requirement)),
         Lack::Times => !TIMED.contains(&requirement),
+        Lack::Processes => !ENDED.contains(&requirement),
         Lack::Order => of("transport") || of("schema") || (of("jsonrpc") && !PAIRING.contains(&requirement)),
         Lack::Replays => !of("load"),
     })
@@ -19,6 +20,10 @@ const PAIRING: &[&str] = &[];
 
 /// What is decided by how long something took, or by how close two things came to each other.
 const TIMED: &[&str] = &[];
+
+/// What is decided by whether somebody was told to end, or lost their input.
+const ENDED: &[&str] =
+    &["cancel.scope", "cancelreq.internal.client", "cancelreq.scope.client", "prompt.cancelled-only-on-cancel"];
 
 /// What is decided by something that may have been said before the recording began.
 const LATE: &[&str] = &[];

@@ -129,6 +129,18 @@ impl Book {
         Ruling { tally: &mut self.tallies[place], failures: &mut self.failures, requirement, event }
     }
 
+    /// Whether the trace does not tell this.
+    pub(super) fn lacks(&self, lack: Lack) -> bool {
+        self.lacks.contains(&lack)
+    }
+
+    /// What was said so far about each requirement that failed.
+    pub(super) fn failed(&self) -> impl Iterator<Item = (&str, &Tally)> {
+        let owned = Registry::all().places().map(|(requirement, at)| (requirement, &self.tallies[at]));
+        let others = self.others.iter().map(|(requirement, tally)| (requirement.as_str(), tally));
+        owned.chain(others).filter(|(_, tally)| tally.verdict() == Verdict::Fail)
+    }
+
     /// How many failures were written down so far.
     pub(super) const fn n_failures(&self) -> usize {
         self.failures

@@ -6,6 +6,6 @@ mod normal;
 mod redact;
 
 pub use event::{Event, Outcome, ProcessEvent, StepEvent, StepKind, What};
-pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, file_schema};
+pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};
 pub use normal::normalised;
 pub use redact::Redactor;
