@@ -155,17 +155,22 @@ fn sum_up(reports: &[RunReport], told: bool, record: Option<&Path>) {
     if !told {
         show(&broken[..broken.len().min(MOST_SHOWN)]);
     }
-    let count = |report: &RunReport| {
-        let of = |level| report.requirements.iter().filter(|r| r.level == level && r.verdict == Verdict::Fail).count();
-        let name = report.subject.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
-        let (must, should) = (of(Level::Must), of(Level::Should));
-        format!("the {}{name} broke {must} MUST and {should} SHOULD", report.subject.kind)
-    };
+    let broke = reports.iter().filter_map(broke).collect::<Vec<_>>().join(", ");
     let again = match record {
         None => "--trace FILE keeps the session, --report FILE all that was found".to_owned(),
         Some(path) => format!("more: acp-conformance check {}", shell_words::quote(&path.display().to_string())),
     };
-    say(&format!("\nacp-conformance: {}; {again}", reports.iter().map(count).collect::<Vec<_>>().join(", ")));
+    say(&format!("\nacp-conformance: {broke}; {again}"));
+}
+
+/// How much a party broke, if it broke something.
+fn broke(report: &RunReport) -> Option<String> {
+    let failed = |level| report.requirements.iter().filter(|r| r.level == level && r.verdict == Verdict::Fail).count();
+    let levels = [(failed(Level::Must), "MUST"), (failed(Level::Should), "SHOULD")];
+    let counts: Vec<String> =
+        levels.into_iter().filter(|(n, _)| *n > 0).map(|(n, level)| format!("{n} {level}")).collect();
+    let name = report.subject.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+    (!counts.is_empty()).then(|| format!("the {}{name} broke {}", report.subject.kind, counts.join(" and ")))
 }
 
 fn show(requirements: &[RequirementReport]) {

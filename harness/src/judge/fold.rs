@@ -359,11 +359,7 @@ impl Judge {
             self.turn_to(connection);
             self.end();
         }
-        Judgement {
-            tallies: self.book.close(),
-            introductions: self.introductions,
-            begins_late: self.begins_late,
-        }
+        Judgement { tallies: self.book.close(), introductions: self.introductions, begins_late: self.begins_late }
     }
 
     fn each_party(&mut self, sight: Sight, mut look: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
@@ -375,7 +371,11 @@ impl Judge {
         let (n, us) = self.now;
         let moment = Moment { talk: &self.talk, n, us, from: party };
         let foreign = self.talk.is_foreign();
-        for look in self.looks[usize::from(self.talk.has_holes)].of(party, sight).iter().filter(|look| !foreign || look.timeless) {
+        for look in self.looks[usize::from(self.talk.has_holes)]
+            .of(party, sight)
+            .iter()
+            .filter(|look| !foreign || look.timeless)
+        {
             show(&look.on, &moment, &mut self.book.ruling_at(look.place, look.requirement, n));
         }
     }

@@ -6,13 +6,14 @@ use crate::trace::Lack;
 /// the conversation, or has holes.
 pub(super) fn tells(requirement: &str, lacks: &[Lack], late: bool) -> bool {
     let of = |area: &str| requirement.split_once('.').is_some_and(|(first, _)| first == area);
-    !(late && LATE.contains(&requirement)) && lacks.iter().all(|lack| match lack {
-        Lack::Bytes => !of("transport") && !(of("jsonrpc") && !PAIRING.contains(&requirement)),
-        Lack::Times => !TIMED.contains(&requirement),
-        Lack::Processes => !ENDED.contains(&requirement),
-        Lack::Order => of("transport") || of("schema") || (of("jsonrpc") && !PAIRING.contains(&requirement)),
-        Lack::Replays => !of("load"),
-    })
+    !(late && LATE.contains(&requirement))
+        && lacks.iter().all(|lack| match lack {
+            Lack::Bytes => !of("transport") && !(of("jsonrpc") && !PAIRING.contains(&requirement)),
+            Lack::Times => !TIMED.contains(&requirement),
+            Lack::Processes => !ENDED.contains(&requirement),
+            Lack::Order => of("transport") || of("schema") || (of("jsonrpc") && !PAIRING.contains(&requirement)),
+            Lack::Replays => !of("load"),
+        })
 }
 
 /// What is left of JSON-RPC when the envelopes were written anew: which answer belongs to which request.

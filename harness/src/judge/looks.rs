@@ -33,7 +33,8 @@ impl Looks {
         let told = |check: &&Check| parties.contains(&check.party) && tells(check.requirement, lacks, late);
         for check in registry.iter().filter(told) {
             let Some(place) = registry.place(check.requirement) else { continue };
-            let look = Look { on: check.on, requirement: check.requirement, place, timeless: timeless(check.requirement) };
+            let look =
+                Look { on: check.on, requirement: check.requirement, place, timeless: timeless(check.requirement) };
             lists[index(check.party, check.on.sight())].push(look);
         }
         Self { lists }

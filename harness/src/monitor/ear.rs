@@ -102,9 +102,8 @@ impl<'e> Ear<'e> {
     fn name_fault(&self, report: &mut RequirementReport, evidence: &BTreeMap<usize, Event>) {
         let Some(Planted { fault, .. }) = &self.plan.fault else { return };
         let Fault { id, party, kills, also, .. } = &**fault;
-        let put_in = |n: &usize| {
-            evidence.get(n).is_some_and(|event| matches!(event.what, What::Line { deliberate: true, .. }))
-        };
+        let put_in =
+            |n: &usize| evidence.get(n).is_some_and(|event| matches!(event.what, What::Line { deliberate: true, .. }));
         let meant = report.party == *party && (report.id == *kills || also.contains_key(&report.id));
         for finding in &mut report.findings {
             if meant || finding.events.iter().any(put_in) {

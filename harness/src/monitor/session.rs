@@ -50,10 +50,10 @@ fn stand_with(
     judge: impl FnOnce(Follow<'_>) -> Result<Vec<RunReport>, ReadError> + Send,
 ) -> Option<Vec<RunReport>> {
     let Between { from_client, to_client, from_agent, to_agent, record, pid, start } = between;
-    let broken = plan.fault.as_ref().map(|planted| Broken {
-        party: planted.fault.party,
-        injector: Mutex::new(planted.injector()),
-    });
+    let broken = plan
+        .fault
+        .as_ref()
+        .map(|planted| Broken { party: planted.fault.party, injector: Mutex::new(planted.injector()) });
     let (tap, progress) = (Tap::new(), Progress::default());
     let (trouble, troubles) = channel();
     let way = |party, from, to| Way { party, from, to, tap: &tap, trouble: trouble.clone() };
@@ -135,4 +135,58 @@ fn header(plan: &Plan) -> Header {
     header.command.clone_from(&plan.command);
     header.fault = plan.fault.as_ref().map(|planted| planted.fault.id.clone());
     header
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn file(end: impl Into<OwnedFd>) -> File {
+        File::from(end.into())
+    }
+
+    /// Somebody between two others, with the ends that those have: the client's output and input, then the agent's.
+    fn between() -> (Between, (PipeWriter, PipeReader), (PipeWriter, PipeReader)) {
+        let [client_out, client_in, agent_out, agent_in] = [(); 4].map(|()| pipe().expect("a pipe"));
+        let (_, line) = UnixStream::pair().expect("a pair");
+        let between = Between {
+            from_client: file(client_out.0),
+            to_client: file(client_in.1),
+            from_agent: file(agent_out.0),
+            to_agent: file(agent_in.1),
+            record: tempfile::tempfile().expect("a file"),
+            pid: 1,
+            start: Start::over(line),
+        };
+        (between, (client_out.1, client_in.0), (agent_out.1, agent_in.0))
+    }
+
+    #[test]
+    fn a_judge_that_panics_breaks_no_session() {
+        let (between, (mut client_out, mut client_in), (mut agent_out, mut agent_in)) = between();
+        let plan = Plan { name: "t".to_owned(), command: Vec::new(), fault: None };
+        let said = RefCell::new(Vec::new());
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for word in [b"one", b"two"] {
+                    let mut heard = [0; 3];
+                    client_out.write_all(word).expect("it is taken");
+                    agent_in.read_exact(&mut heard).expect("it comes");
+                    agent_out.write_all(&heard).expect("it is taken");
+                    client_in.read_exact(&mut heard).expect("it comes");
+                    assert_eq!(&heard, word);
+                }
+            });
+            let reports = stand_with(between, &plan, &|text| said.borrow_mut().push(text.to_owned()), |_| {
+                std::panic::resume_unwind(Box::new("no idea"))
+            });
+            assert_eq!(reports, None);
+        });
+        assert_eq!(said.into_inner(), ["the judge failed (no idea), and nothing is reported"]);
+    }
 }

@@ -22,11 +22,7 @@ pub(super) enum Sight {
     /// Bytes of a party.
     Bytes(Party, Vec<u8>),
     /// A whole line of a party, or one that was put in its place on purpose.
-    Line {
-        from: Party,
-        frame: Frame,
-        deliberate: bool,
-    },
+    Line { from: Party, frame: Frame, deliberate: bool },
     /// A party says nothing more.
     Ended(Party),
     /// The agent takes nothing more.
@@ -67,10 +63,8 @@ impl Tap {
     pub(super) fn note(&self, sight: Sight, trouble: &Sender<String>) {
         let cost = COST + sight.len();
         let full = |waiting: &mut Waiting| waiting.bytes > MOST && !waiting.cut_off;
-        let (mut waiting, late) = self
-            .room
-            .wait_timeout_while(self.waiting(), self.patience, full)
-            .unwrap_or_else(PoisonError::into_inner);
+        let (mut waiting, late) =
+            self.room.wait_timeout_while(self.waiting(), self.patience, full).unwrap_or_else(PoisonError::into_inner);
         if late.timed_out() {
             waiting.cut_off();
             let _ = trouble.send("the trace cannot be written fast enough".to_owned());

@@ -62,6 +62,12 @@ pub struct Between {
 pub struct Start(UnixStream);
 
 impl Start {
+    /// The news that come over this line.
+    #[cfg(test)]
+    pub(crate) const fn over(line: UnixStream) -> Self {
+        Self(line)
+    }
+
     /// Says that all is ready, without which there will be an agent, but nobody in between.
     ///
     /// # Errors
@@ -116,7 +122,8 @@ pub fn stand_between(args: impl IntoIterator<Item = impl AsRef<OsStr>>, record: 
 
 /// Becomes the agent; without ends, on the streams that this process has. Returns only why that failed.
 pub fn become_agent(command: &[OsString], ends: Option<Ends>) -> SpawnError {
-    let (program, args) = command.split_first().map_or((OsString::new(), &[][..]), |(first, rest)| (first.clone(), rest));
+    let (program, args) =
+        command.split_first().map_or((OsString::new(), &[][..]), |(first, rest)| (first.clone(), rest));
     let mut agent = Command::new(&program);
     agent.args(args);
     let line = ends.map(|Ends { stdin, stdout, line }| {

@@ -42,11 +42,9 @@ impl Spent {
                 _ if event.n <= begun => self.start_us += gap,
                 _ if event.n > last_step => self.exit_us += gap,
                 What::Line { from, .. } if Some(*from) != subject => {}
-                What::Line { .. }
-                | What::Unattributed(_)
-                | What::Stderr(_)
-                | What::Stdout(_)
-                | What::Process(_) => unnamed += gap,
+                What::Line { .. } | What::Unattributed(_) | What::Stderr(_) | What::Stdout(_) | What::Process(_) => {
+                    unnamed += gap
+                }
                 What::Step(step) => {
                     let waited = std::mem::take(&mut unnamed) + if is_awaited(step) { gap } else { 0 };
                     match step.kind {
