@@ -212,14 +212,14 @@ pub struct MonitorArgs {
     /// one. Nothing else ever changes a byte
     #[arg(long, value_name = "FILE|NAME")]
     pub fault: Option<String>,
-    /// What the second process of the command gets: the path of the trace file, if it has one
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub stand_between: Option<PathBuf>,
+    /// What the second process of the command gets: the name of the session, and the path of its trace file or `-`
+    #[arg(long, num_args = 2, value_names = ["NAME", "FILE"], hide = true)]
+    pub stand_between: Option<Vec<PathBuf>>,
 }
 
 const MONITOR_EXAMPLES: &str = "Put it before the agent wherever your editor says what to start. In the settings of Zed:
   \"agent_servers\": { \"my agent, watched\": { \"type\": \"custom\", \"command\": \"acp-conformance\",
-    \"args\": [\"monitor\", \"--trace\", \"/tmp/sessions/\", \"--\", \"my-agent\", \"--acp\"] } }
+    \"args\": [\"monitor\", \"--trace\", \"/path/to/sessions/\", \"--\", \"my-agent\", \"--acp\"] } }
 
 The process that the client starts is the agent itself: its signals, its exit code, its standard error and its directory are
 its own. What was wrong is said on standard error, where editors keep it in the log of the agent; a session without fault

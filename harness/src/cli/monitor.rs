@@ -30,9 +30,11 @@ const UNSEEN: &str = "-";
 
 /// Runs the command. As the agent it returns only when there is no agent.
 pub(super) fn run(args: &MonitorArgs) -> anyhow::Result<Exit> {
-    match &args.stand_between {
-        None => become_agent(args).map(|()| Exit::Usage),
-        Some(path) => stand_between(args, Some(&**path).filter(|path| *path != Path::new(UNSEEN))),
+    match args.stand_between.as_deref() {
+        Some([session, record]) => {
+            stand_between(args, session, Some(&**record).filter(|path| *path != Path::new(UNSEEN)))
+        }
+        _ => become_agent(args).map(|()| Exit::Usage),
     }
 }
 
@@ -40,19 +42,17 @@ fn become_agent(args: &MonitorArgs) -> anyhow::Result<()> {
     if let Some(name) = &args.fault {
         planted(name)?;
     }
-    if let Some(report) = args.report.as_deref().filter(|report| !report.is_dir()) {
-        // Better told now than when the session is over.
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(report)
-            .with_context(|| format!("--report {}", report.display()))?;
+    // Better told now than when the session is over.
+    let wanted = [("--trace", &args.trace), ("--report", &args.report)];
+    for (option, path) in wanted.iter().filter_map(|(option, path)| Some((option, path.as_ref()?))) {
+        prepare(path).with_context(|| format!("{option} {}", path.display()))?;
     }
+    let session = session();
     let (record, path) = match &args.trace {
-        Some(trace) => record(trace).with_context(|| format!("--trace {}", trace.display()))?,
+        Some(trace) => record(trace, &session).with_context(|| format!("--trace {}", trace.display()))?,
         None => (unseen_record(), PathBuf::from(UNSEEN)),
     };
-    let mut again = vec![OsString::from("monitor"), "--stand-between".into(), path.into()];
+    let mut again = vec![OsString::from("monitor"), "--stand-between".into(), session.into(), path.into()];
     again.extend(std::env::args_os().skip(2));
     let ends = record.and_then(|record| between::stand_between(again, &record));
     let ends = ends.inspect_err(|error| own_fault(&format!("cannot watch this session: {error}"))).ok();
@@ -60,9 +60,17 @@ fn become_agent(args: &MonitorArgs) -> anyhow::Result<()> {
     bail!("the agent cannot be started: {why}")
 }
 
+/// Makes sure that the file can be written, or makes the folder.
+fn prepare(path: &Path) -> std::io::Result<()> {
+    match is_folder(path) {
+        true => std::fs::create_dir_all(path),
+        false => OpenOptions::new().create(true).append(true).open(path).map(drop),
+    }
+}
+
 /// Opens the trace file, and the path that it got.
-fn record(trace: &Path) -> anyhow::Result<(std::io::Result<File>, PathBuf)> {
-    let path = if trace.is_dir() { trace.join(format!("{}.jsonl", session())) } else { trace.to_owned() };
+fn record(trace: &Path, session: &str) -> anyhow::Result<(std::io::Result<File>, PathBuf)> {
+    let path = in_folder(trace, session, "jsonl");
     let (file, path) = match locked(&path)? {
         Some(file) => (file, path),
         // Another session is being recorded there, such as that of another window.
@@ -72,6 +80,16 @@ fn record(trace: &Path) -> anyhow::Result<(std::io::Result<File>, PathBuf)> {
         }
     };
     Ok((Ok(file), path))
+}
+
+/// The file itself, or the one of this session if it is a folder.
+fn in_folder(path: &Path, session: &str, extension: &str) -> PathBuf {
+    if is_folder(path) { path.join(session).with_extension(extension) } else { path.to_owned() }
+}
+
+/// Whether the path is that of a folder, which need not be there yet.
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
 /// The file, emptied, if no other monitor writes it.
@@ -104,7 +122,7 @@ fn planted(name: &str) -> anyhow::Result<Planted> {
     super::fault::named(name, &super::plan::load_cases(None)?).map(Planted::new)
 }
 
-fn stand_between(args: &MonitorArgs, record: Option<&Path>) -> anyhow::Result<Exit> {
+fn stand_between(args: &MonitorArgs, session: &Path, record: Option<&Path>) -> anyhow::Result<Exit> {
     let between = between::take_over().context("--stand-between")?;
     // What goes wrong is said in our own words.
     std::panic::set_hook(Box::new(|_| {}));
@@ -126,7 +144,7 @@ fn stand_between(args: &MonitorArgs, record: Option<&Path>) -> anyhow::Result<Ex
     let reports = stand(between, &plan, args.live.then_some(&live), &own_fault);
     if let Some(reports) = &reports {
         if let Some(report) = &args.report {
-            let path = if report.is_dir() { report.join(format!("{}.json", session())) } else { report.clone() };
+            let path = in_folder(report, &session.to_string_lossy(), "json");
             if let Err(error) = write_reports(&path, reports) {
                 own_fault(&format!("cannot write {}: {error}", path.display()));
             }
