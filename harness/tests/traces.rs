@@ -3,9 +3,9 @@
 //! First the wanted verdicts, `requirement: verdict` a line, `#` for comments, `subject: client` where it is the client that
 //! is judged, `in a case` where the trace is that of a case and no recording; then a line `---`; then the conversation, a
 //! letter and a message a line: `A` the agent's, `C` the client's, `!` the tester's, wrong on purpose, `E` the subject's
-//! standard error, `P` a process event and `S` a step event, both as JSON, `B` a line of the subject and `D` its standard
-//! error in base64, `L` the last line of the subject, without a line feed, in base64 as well, `N` the number of the
-//! connection that is spoken of from there on, and `T` the milliseconds that
+//! standard error, `P` a process event, `M` one of an MCP server, `V` a visit to the HTTP endpoint and `S` a step event, all
+//! as JSON, `B` a line of the subject and `D` its standard error in base64, `L` the last line of the subject, without a line
+//! feed, in base64 as well, `N` the number of the connection that is spoken of from there on, and `T` the milliseconds that
 //! pass before the next line. Every requirement that fails must be listed.
 
 use std::fs;
@@ -93,6 +93,8 @@ fn read(conversation: &str, subject: Party) -> Result<Trace, Failed> {
             }
             "E" => What::Stderr(rest.as_bytes().to_vec()),
             "P" => What::Process(serde_json::from_str(rest)?),
+            "M" => What::Mcp(serde_json::from_str(rest)?),
+            "V" => What::Visit(serde_json::from_str(rest)?),
             "S" => What::Step(serde_json::from_str(rest)?),
             other => return Err(format!("`{other}` begins no line of a conversation").into()),
         };

@@ -119,7 +119,7 @@ fn session() -> String {
 }
 
 fn planted(name: &str) -> anyhow::Result<Planted> {
-    super::fault::named(name, &super::plan::load_cases(None)?).map(Planted::new)
+    super::fault::find(name, None, &super::plan::load_cases(None)?).map(Planted::new)
 }
 
 fn stand_between(args: &MonitorArgs, session: &Path, record: Option<&Path>) -> anyhow::Result<Exit> {
@@ -150,9 +150,11 @@ fn stand_between(args: &MonitorArgs, session: &Path, record: Option<&Path>) -> a
             }
         }
         sum_up(reports, args.live, record);
-    }
-    if let Some(planted) = &plan.fault {
-        super::fault::announce(planted);
+        if let Some(planted) = &plan.fault
+            && let Some(report) = reports.iter().find(|report| report.subject.kind == planted.fault.party)
+        {
+            super::fault::announce(planted, report);
+        }
     }
     Ok(if told.get() { Exit::HarnessError } else { Exit::Good })
 }

@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use super::checks;
+use super::login::LoginProcess;
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Payload, UpdateSeen};
 use super::ruling::Ruling;
 use crate::requirement::Party;
-use crate::trace::ProcessEvent;
+use crate::trace::{McpEvent, ProcessEvent, Visit};
 use crate::wire::Envelope;
 
 /// What a check looks at, with the function that does.
@@ -31,8 +32,14 @@ pub enum On {
     Payload(fn(&Moment<'_>, &Payload<'_>, &mut Ruling<'_>)),
     /// What the party writes to its standard error.
     Stderr(fn(&Moment<'_>, &[u8], &mut Ruling<'_>)),
+    /// Each login in a terminal, when the trace has ended and all that came of it is known.
+    Login(fn(&Moment<'_>, &LoginProcess, &mut Ruling<'_>)),
     /// What happens to the party's process.
     Process(fn(&Moment<'_>, &ProcessEvent, &mut Ruling<'_>)),
+    /// What happens to the MCP servers that the other party plays.
+    Mcp(fn(&Moment<'_>, &McpEvent, &mut Ruling<'_>)),
+    /// Each request of the party to the HTTP endpoint of the case.
+    Visit(fn(&Moment<'_>, &Visit, &mut Ruling<'_>)),
     /// The end of the trace.
     End(fn(&Moment<'_>, &mut Ruling<'_>)),
 }
@@ -50,6 +57,9 @@ pub(super) enum Sight {
     Payload,
     Stderr,
     Process,
+    Mcp,
+    Visit,
+    Login,
     End,
 }
 
@@ -66,6 +76,9 @@ impl On {
             Self::Payload(_) => Sight::Payload,
             Self::Stderr(_) => Sight::Stderr,
             Self::Process(_) => Sight::Process,
+            Self::Mcp(_) => Sight::Mcp,
+            Self::Visit(_) => Sight::Visit,
+            Self::Login(_) => Sight::Login,
             Self::End(_) => Sight::End,
         }
     }

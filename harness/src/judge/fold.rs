@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::check::{On, Sight};
 use super::conversation::Conversation;
+use super::login::Logins;
 use super::looks::Looks;
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
 use super::ruling::{Book, Introduction, Judgement, Tally};
@@ -42,6 +43,7 @@ pub struct Judge {
     parked: BTreeMap<usize, Conversation>,
     connection: usize,
     book: Book,
+    logins: Logins,
     parties: Vec<Party>,
     /// The checks for a conversation without holes, and for one with.
     looks: [Looks; 2],
@@ -68,6 +70,7 @@ impl Judge {
             parked: BTreeMap::new(),
             connection: 0,
             book: Book::new(&header.lacks),
+            logins: Logins::default(),
             looks: [false, true].map(|holes| Looks::new(&parties, &header.lacks, holes)),
             parties,
             case_requirements: header.requirements.clone(),
@@ -80,6 +83,13 @@ impl Judge {
     /// Takes in the next event.
     pub fn event(&mut self, event: &Event) {
         self.now = (event.n, event.us);
+        if let What::Process(ProcessEvent::AgentStarted(start)) = &event.what {
+            let own = |number| if number == self.connection { Some(&self.talk) } else { self.parked.get(&number) };
+            self.logins.started(event, start, own);
+        }
+        if self.logins.take_in(event) {
+            return;
+        }
         self.turn_to(event.connection);
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
@@ -106,12 +116,25 @@ impl Judge {
             }),
             What::Stdout(_) => {}
             What::Process(process) => self.process(process),
+            What::Mcp(mcp) => self.each_party(Sight::Mcp, |on, moment, ruling| {
+                if let On::Mcp(check) = on {
+                    check(moment, mcp, ruling);
+                }
+            }),
+            What::Visit(visit) => self.each_party(Sight::Visit, |on, moment, ruling| {
+                if let On::Visit(check) = on {
+                    check(moment, visit, ruling);
+                }
+            }),
             What::Step(step) => {
                 checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.book);
                 self.talk.apply_step(event.n, step);
+                if self.talk.fence == Some(event.n) {
+                    self.logins.fenced(self.connection, event.n);
+                }
             }
         }
-        if event.n % FORGET_EVERY == 0 {
+        if event.n.is_multiple_of(FORGET_EVERY) {
             self.talk.forget_old();
         }
     }
@@ -134,7 +157,9 @@ impl Judge {
         });
         match process {
             ProcessEvent::StdoutEnded => self.talk.stdout_ended = self.talk.stdout_ended.or(Some(n)),
-            ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) => self.talk.shut_down(n, us),
+            ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) | ProcessEvent::AgentKilled => {
+                self.talk.shut_down(n, us);
+            }
             ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
                 self.talk.shut_down(n, us);
                 self.parked.values_mut().for_each(|talk| talk.shut_down(n, us));
@@ -235,6 +260,9 @@ impl Judge {
                 check(moment, &seen, ruling);
             }
         });
+        if from == Party::Client {
+            self.logins.called(self.connection, self.now.0, call.method);
+        }
         let edition = self.talk.edition;
         let stable =
             edition.methods.kind_of(from, call.method).and_then(|kind| edition.methods.find(from, kind, call.method));
@@ -358,6 +386,14 @@ impl Judge {
         for connection in connections {
             self.turn_to(connection);
             self.end();
+        }
+        for login in std::mem::take(&mut self.logins).iter() {
+            self.now.0 = login.n;
+            self.each(Party::Client, Sight::Login, |on, moment, ruling| {
+                if let On::Login(check) = on {
+                    check(moment, login, ruling);
+                }
+            });
         }
         Judgement { tallies: self.book.close(), introductions: self.introductions, begins_late: self.begins_late }
     }

@@ -8,7 +8,7 @@ pub(super) fn tells(requirement: &str, lacks: &[Lack], late: bool) -> bool {
     let of = |area: &str| requirement.split_once('.').is_some_and(|(first, _)| first == area);
     !(late && LATE.contains(&requirement))
         && lacks.iter().all(|lack| match lack {
-            Lack::Bytes => !of("transport") && !(of("jsonrpc") && !PAIRING.contains(&requirement)),
+            Lack::Bytes => !of("transport") && (!of("jsonrpc") || PAIRING.contains(&requirement)),
             Lack::Times => !TIMED.contains(&requirement),
             Lack::Processes => !ENDED.contains(&requirement),
             Lack::Order => of("transport") || of("schema") || (of("jsonrpc") && !PAIRING.contains(&requirement)),

@@ -9,6 +9,7 @@ mod checks;
 mod conversation;
 mod fold;
 mod lacks;
+mod login;
 mod looks;
 mod moment;
 mod ruling;
@@ -21,5 +22,6 @@ pub use conversation::{
     Permission, Refusal, Session, SessionCourse, Terminal, ToolCall, Turn, TurnCourse, Write,
 };
 pub use fold::{Judge, judge};
+pub use login::LoginProcess;
 pub use moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
 pub use ruling::{Finding, Introduction, Judgement, Ruling, Tally};

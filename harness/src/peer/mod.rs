@@ -10,3 +10,4 @@ pub mod pump;
 pub mod relay;
 pub mod signal;
 mod unix;
+pub mod web;

@@ -11,7 +11,7 @@ use super::model::{
 use crate::judge::{Finding, Tally};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
-use crate::trace::{Event, Trace, What};
+use crate::trace::{Event, McpEvent, McpWhat, Trace, What};
 use crate::verdict::Verdict;
 
 /// What renderers are told while a run goes on.
@@ -267,6 +267,12 @@ fn describe(what: &What, focus: &str) -> String {
         What::Stderr(bytes) => format!("standard error  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Stdout(bytes) => format!("standard output  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Process(process) => format!("process  {}", serde_json::to_string(process).unwrap_or_default()),
+        What::Mcp(McpEvent { server, what, .. }) => match what {
+            McpWhat::FromAgent(text) => format!("agent → MCP server {server}  {}", cut(text, focus)),
+            McpWhat::ToAgent(text) => format!("MCP server {server} → agent  {}", cut(text, focus)),
+            other => format!("MCP server {server}  {}", cut(&serde_json::to_string(other).unwrap_or_default(), focus)),
+        },
+        What::Visit(visit) => format!("HTTP  {}", cut(&serde_json::to_string(visit).unwrap_or_default(), focus)),
         What::Step(step) => format!(
             "case line {}  {} ({})",
             step.line,

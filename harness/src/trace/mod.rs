@@ -5,7 +5,9 @@ mod jsonl;
 mod normal;
 mod redact;
 
-pub use event::{Event, Outcome, ProcessEvent, StepEvent, StepKind, What};
+pub use event::{
+    AgentStart, Event, McpEvent, McpTransport, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Visit, What,
+};
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};
 pub use normal::normalised;
 pub use redact::Redactor;

@@ -11,6 +11,7 @@ mod services;
 mod session;
 mod terminal;
 mod told;
+mod visits;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -26,6 +27,7 @@ pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Exit, Terminal};
 pub use self::told::Told;
+pub use self::visits::{VisitState, Visits};
 use crate::judge::ruling::Introduction;
 use crate::protocol::Edition;
 use crate::requirement::Party;
@@ -51,6 +53,8 @@ pub struct Conversation {
     pub initialized: Option<(usize, Value)>,
     /// The sessions that the client knows, by id.
     pub sessions: BTreeMap<String, Session>,
+    /// The entries of MCP servers that the client has named for its sessions.
+    pub mcp_servers: Vec<Value>,
     /// The terminals that the client made, by id.
     pub terminals: BTreeMap<String, Terminal>,
     /// The last line that each party sent and that could not be read as a message: its event, and whether it was on
@@ -94,6 +98,8 @@ pub struct Conversation {
     replied: BTreeSet<(Party, String)>,
     /// The methods that the client has served with a result.
     pub served: BTreeSet<String>,
+    /// The pages that the agent asked the user to visit.
+    pub visits: Visits,
     /// By sender: the event of its last request, in the order of sending, that was answered.
     pub latest_answered: HashMap<Party, usize>,
 }
@@ -112,6 +118,7 @@ impl Conversation {
             initialize: None,
             initialized: None,
             sessions: BTreeMap::new(),
+            mcp_servers: Vec::new(),
             terminals: BTreeMap::new(),
             unreadable: HashMap::new(),
             last_notification: HashMap::new(),
@@ -133,6 +140,7 @@ impl Conversation {
             listed_cwds: BTreeMap::new(),
             replied: BTreeSet::new(),
             served: BTreeSet::new(),
+            visits: Visits::default(),
             latest_answered: HashMap::new(),
         }
     }
