@@ -52,8 +52,9 @@ pub mod judge;
 pub mod peer;
 pub mod run;
 
-// What comes out, and the two ways in.
+// What comes out, and the ways in.
 pub mod cargo_test;
 pub mod cli;
 pub mod explain;
+pub mod monitor;
 pub mod report;

@@ -1,5 +1,6 @@
 //! What the user typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ pub enum Command {
     Agent(Box<AgentArgs>),
     /// Drive a client through the cases, by playing the agent that it starts, and judge every byte that it sends
     Client(Box<ClientArgs>),
+    /// Stand unseen between a real client and a real agent, and judge both
+    Monitor(MonitorArgs),
     /// Judge recorded traffic, without the subject
     Check(CheckArgs),
     /// List the cases, the requirements or the faults
@@ -188,6 +191,46 @@ pub struct RunArgs {
     #[arg(long)]
     pub allow_incomplete: bool,
 }
+
+/// Arguments of `monitor`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = MONITOR_EXAMPLES)]
+pub struct MonitorArgs {
+    /// The command line of the agent, after `--`
+    #[arg(last = true, required = true, value_name = "AGENT")]
+    pub command: Vec<OsString>,
+    /// Write the trace of the session into this file as it goes; a folder gets a file for each session
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// When the session is over, write two reports as JSON into this file, on the first line that on the agent, on the second
+    /// that on the client; a folder gets a file for each session
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Say on standard error what is wrong as soon as it is, and not only when the session is over
+    #[arg(long)]
+    pub live: bool,
+    /// Put a fault into what the agent or the client says, to see how the other one copes: a file, or the name of a built-in
+    /// one. Nothing else ever changes a byte
+    #[arg(long, value_name = "FILE|NAME")]
+    pub fault: Option<String>,
+    /// What the second process of the command gets: the name of the session, and the path of its trace file or `-`
+    #[arg(long, num_args = 2, value_names = ["NAME", "FILE"], hide = true)]
+    pub stand_between: Option<Vec<PathBuf>>,
+}
+
+const MONITOR_EXAMPLES: &str = "Put it before the agent wherever your editor says what to start. In the settings of Zed:
+  \"agent_servers\": { \"my agent, watched\": { \"type\": \"custom\", \"command\": \"acp-conformance\",
+    \"args\": [\"monitor\", \"--trace\", \"/path/to/sessions/\", \"--\", \"my-agent\", \"--acp\"] } }
+
+The process that the client starts is the agent itself: its signals, its exit code, its standard error and its directory are
+its own. What was wrong is said on standard error, where editors keep it in the log of the agent; a session without fault
+says nothing.
+
+Examples:
+  acp-conformance monitor -- my-agent --acp
+  acp-conformance monitor --live --trace session.jsonl -- my-agent --acp
+  acp-conformance monitor --fault cancelled-as-end-turn -- my-agent --acp
+  acp-conformance list --faults";
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]

@@ -11,12 +11,12 @@ use crate::report::model::RunReport;
 use crate::requirement::Party;
 use crate::verdict::Verdict;
 
-/// The fault of this name, or in this file.
+/// The fault of this name, or in this file; of this party, if one is given.
 ///
 /// # Errors
 ///
 /// When there is none, when the file has mistakes, or when the fault is nothing that can be put into a foreign program.
-pub(super) fn find(name: &str, party: Party, cases: &[Case]) -> anyhow::Result<Fault> {
+pub(super) fn find(name: &str, party: Option<Party>, cases: &[Case]) -> anyhow::Result<Fault> {
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let fault = if name.contains(['/', '.']) {
         let bytes = std::fs::read(name).with_context(|| format!("--fault {name}"))?;
@@ -30,24 +30,24 @@ pub(super) fn find(name: &str, party: Party, cases: &[Case]) -> anyhow::Result<F
             None => bail!(unknown(name, party, &faults)),
         }
     };
-    let Fault { party: whose, .. } = &fault;
-    if *whose != party {
+    let whose = fault.party;
+    if party.is_some_and(|party| party != whose) {
         bail!("the fault {name} is one of the {whose}, for `acp-conformance {whose}`");
     }
     if fault.edits.is_empty() {
         let words = shell_words::join(&fault.peer_args);
         bail!(
-            "the fault {name} is behaviour of the reference {party}, and no change of what is said: run `acp-reference-{party} {words}`"
+            "the fault {name} is behaviour of the reference {whose}, and no change of what is said: run `acp-reference-{whose} {words}`"
         );
     }
     Ok(fault)
 }
 
-fn unknown(name: &str, party: Party, faults: &[Fault]) -> String {
+fn unknown(name: &str, party: Option<Party>, faults: &[Fault]) -> String {
     if Path::new(name).exists() {
         return format!("--fault {name}: no such fault; the file would be ./{name}");
     }
-    let own = faults.iter().filter(|fault| fault.party == party && !fault.edits.is_empty());
+    let own = faults.iter().filter(|fault| party.is_none_or(|party| fault.party == party) && !fault.edits.is_empty());
     match crate::diagnostic::nearest(name, own.map(|fault| fault.id.as_str())) {
         Some(near) => format!("--fault {name}: no such fault; did you mean `{near}`?"),
         None => format!("--fault {name}: no such fault; `acp-conformance list --faults` shows them"),

@@ -9,12 +9,12 @@ use super::conversation::{Conversation, Memory};
 use super::login::Logins;
 use super::looks::{Look, Looks};
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
-use super::ruling::{Book, Introduction, Judgement};
+use super::ruling::{Book, Introduction, Judgement, Tally};
 use super::{checks, shapes};
 use crate::protocol::{Edition, Kind, Problem, Site};
 use crate::requirement::Party;
 use crate::trace::{Event, Header, Lack, ProcessEvent, Trace, What};
-use crate::wire::{Call, Content, Envelope, RpcId, read_line};
+use crate::wire::{Call, Content, Envelope, LineEnd, RpcId, read_line};
 
 /// Judges a trace: every check looks at every event that concerns the judged party.
 ///
@@ -101,6 +101,10 @@ impl Judge {
         self.turn_to(event.connection);
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
+                if *end == LineEnd::Eof && self.book.lacks(Lack::Processes) {
+                    // As where the output ends: it may have been killed in the middle of the line.
+                    self.talk.shut_down(event.n, event.us);
+                }
                 let content = read_line(bytes);
                 let line = LineSeen { bytes, end: *end, content: &content };
                 self.each(*from, Sight::Line, |on, moment, ruling| {
@@ -146,8 +150,17 @@ impl Judge {
         }
     }
 
+    /// How many failures were found so far, and the requirements that failed.
+    pub fn failed(&self) -> (usize, impl Iterator<Item = (&str, &Tally)>) {
+        (self.book.n_failures(), self.book.failed())
+    }
+
     fn process(&mut self, process: &ProcessEvent) {
         let (n, us) = self.now;
+        if *process == ProcessEvent::StdoutEnded && self.book.lacks(Lack::Processes) {
+            // Its client may have killed it, and what it left undone then is nobody's fault.
+            self.talk.shut_down(n, us);
+        }
         self.each_party(Sight::Process, |on, moment, ruling| {
             if let On::Process(check) = on {
                 check(moment, process, ruling);

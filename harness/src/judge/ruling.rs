@@ -136,6 +136,13 @@ impl Book {
         self.lacks.contains(&lack)
     }
 
+    /// What was said so far about each requirement that failed.
+    pub(super) fn failed(&self) -> impl Iterator<Item = (&str, &Tally)> {
+        let owned = Registry::all().places().map(|(requirement, at)| (requirement, &self.tallies[at]));
+        let others = self.others.iter().map(|(requirement, tally)| (requirement.as_str(), tally));
+        owned.chain(others).filter(|(_, tally)| tally.verdict() == Verdict::Fail)
+    }
+
     /// How many failures were written down so far.
     pub(super) const fn n_failures(&self) -> usize {
         self.failures

@@ -161,6 +161,20 @@ impl Collector {
     }
 }
 
+/// One finding of a recording as a report on its requirement, for who does not wait for the end.
+#[must_use]
+pub fn alone<'t>(
+    requirement: &str,
+    finding: Finding,
+    recording: &str,
+    event: &dyn Fn(usize) -> Option<&'t Event>,
+) -> Option<RequirementReport> {
+    let requirement = Catalogue::v1().find(requirement)?;
+    let lines = vec![quote(event, &finding.events, focus(&finding.message))];
+    let tally = Tally { findings: vec![finding], ..Tally::default() };
+    Some(join(requirement, vec![SeenIn { case: recording.to_owned(), tally, lines }]))
+}
+
 /// What all cases together say about one requirement.
 fn join(requirement: &Requirement, seen: Vec<SeenIn>) -> RequirementReport {
     let exercised = |seen: &&SeenIn| !matches!(seen.tally.verdict(), Verdict::NotExercised | Verdict::NotApplicable);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::judge::{CaseVerdict, Judge, Judgement, judge_case};
+use crate::judge::{CaseVerdict, Judge, Judgement, Tally, judge_case};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party};
 use crate::trace::{Event, Header, Lack, Trace, What};
@@ -47,6 +47,11 @@ impl Hearing {
         if matches!(event.what, What::Step(_) | What::Process(_)) && self.outline.events.len() < MOST_OUTLINED {
             self.outline.events.push(event.clone());
         }
+    }
+
+    /// How many failures were found so far, and the requirements that failed.
+    pub fn failed(&self) -> (usize, impl Iterator<Item = (&str, &Tally)>) {
+        self.judge.failed()
     }
 
     /// Ends the trace.

@@ -52,6 +52,7 @@ pub fn run_case(case: &Case, subject: &Subject) -> Trace {
         command: subject.command.clone(),
         requirements: case.requirements.clone(),
         lacks: Vec::new(),
+        fault: subject.fault.as_ref().map(|planted| planted.fault.id.clone()),
     };
     Trace { header, events }
 }

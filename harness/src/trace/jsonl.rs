@@ -39,6 +39,9 @@ pub struct Header {
     /// What a recording of other traffic does not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<Lack>,
+    /// The fault that was put into what one of the parties says, by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// Something that a recording does not tell, so that nothing that depends on it can be judged.
@@ -72,6 +75,7 @@ impl Header {
             command: Vec::new(),
             requirements: Vec::new(),
             lacks,
+            fault: None,
         }
     }
 }
@@ -165,11 +169,8 @@ impl Trace {
     ///
     /// Only those of the writer.
     pub fn write(&self, to: &mut dyn Write) -> std::io::Result<()> {
-        writeln!(to, "{}", serde_json::to_string(&self.header)?)?;
-        for event in &self.events {
-            writeln!(to, "{}", serde_json::to_string(&EventLine::from(event))?)?;
-        }
-        Ok(())
+        let mut writer = TraceWriter::new(to, &self.header)?;
+        self.events.iter().try_for_each(|event| writer.event(event))
     }
 
     /// Reads a trace file.
@@ -181,6 +182,51 @@ impl Trace {
         let reader = TraceReader::new(from)?;
         let header = reader.header.clone();
         Ok(Self { header, events: reader.collect::<Result<_, _>>()? })
+    }
+}
+
+/// Writes a trace file event by event.
+pub struct TraceWriter<W> {
+    to: W,
+    /// How many bytes were written so far.
+    pub written: u64,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Writes the header.
+    ///
+    /// # Errors
+    ///
+    /// Only those of the writer.
+    pub fn new(to: W, header: &Header) -> std::io::Result<Self> {
+        let mut writer = Self { to, written: 0 };
+        writer.line(header)?;
+        Ok(writer)
+    }
+
+    /// Writes the next event.
+    ///
+    /// # Errors
+    ///
+    /// Only those of the writer.
+    pub fn event(&mut self, event: &Event) -> std::io::Result<()> {
+        self.line(&EventLine::from(event))
+    }
+
+    /// Sees to it that everything arrives where it is written to.
+    ///
+    /// # Errors
+    ///
+    /// Only those of the writer.
+    pub fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
+    }
+
+    fn line(&mut self, what: &impl Serialize) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(what)?;
+        line.push(b'\n');
+        self.written += line.len() as u64;
+        self.to.write_all(&line)
     }
 }
 

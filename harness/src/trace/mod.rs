@@ -8,6 +8,6 @@ mod redact;
 pub use event::{
     AgentStart, Event, McpEvent, McpTransport, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Visit, What,
 };
-pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, file_schema};
+pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};
 pub use normal::normalised;
 pub use redact::Redactor;

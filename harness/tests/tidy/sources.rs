@@ -3,7 +3,7 @@
 use super::{files, none_of, read};
 
 /// The modules; each uses only those before it.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 20] = [
     "source",
     "diagnostic",
     "document",
@@ -20,6 +20,7 @@ const ORDER: [&str; 18] = [
     "peer",
     "run",
     "report",
+    "monitor",
     "explain",
     "cargo_test",
     "cli",

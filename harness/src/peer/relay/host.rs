@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use tokio::net::{UnixListener, UnixStream};
@@ -115,7 +116,10 @@ pub fn write_idle_agent(agent: &Path) -> io::Result<()> {
 /// Writes the script that starts this program again as a relay.
 fn write_script(program: &Path, word: &str, socket: &Path) -> io::Result<()> {
     let quoted = |path: &Path| shell_words::quote(&path.display().to_string()).into_owned();
-    write_executable(program, &format!("#!/bin/sh\nexec {} {word} {} \"$@\"\n", quoted(this_program()?), quoted(socket)))
+    write_executable(
+        program,
+        &format!("#!/bin/sh\nexec {} {word} {} \"$@\"\n", quoted(this_program()?), quoted(socket)),
+    )
 }
 
 /// The path of this program, asked for once: of a file that is replaced in the middle of a run the system tells no path that
