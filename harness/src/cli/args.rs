@@ -218,13 +218,14 @@ pub struct MonitorArgs {
     pub stand_between: Option<Vec<PathBuf>>,
 }
 
-const MONITOR_EXAMPLES: &str = "Put it before the agent wherever your editor says what to start. In the settings of Zed:
+const MONITOR_EXAMPLES: &str =
+    "Put it before the agent wherever your editor says what to start. In the settings of Zed:
   \"agent_servers\": { \"my agent, watched\": { \"type\": \"custom\", \"command\": \"acp-conformance\",
     \"args\": [\"monitor\", \"--trace\", \"/path/to/sessions/\", \"--\", \"my-agent\", \"--acp\"] } }
 
-The process that the client starts is the agent itself: its signals, its exit code, its standard error and its directory are
-its own. What was wrong is said on standard error, where editors keep it in the log of the agent; a session without fault
-says nothing.
+The process that the client starts is the agent itself: its signals, its exit code, its standard
+error and its directory are its own. What was wrong is said on standard error, where editors keep
+it in the log of the agent; a session without fault says nothing.
 
 Examples:
   acp-conformance monitor -- my-agent --acp

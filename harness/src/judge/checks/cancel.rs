@@ -123,7 +123,7 @@ fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// Fails when this answers no request, and can only be to the notification `method` of the other party.
 pub(super) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     let told = moment.talk.told.answered_by(answer, moment.from.other());
-    let unread = moment.talk.unreadable.contains_key(&moment.from.other());
+    let unread = moment.talk.is_unclear(moment.from.other());
     let only = told.iter().all(|(_, known)| *known == method);
     if let Some((n, _)) = told.last().filter(|_| only && !unread) {
         ruling.fail(format!("an answer without a request came after the notification {method}"), &[*n]);

@@ -229,7 +229,7 @@ fn unknown_notification(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
         ruling.pass();
     }
     let told = talk.told.answered_by(answer, other);
-    let only = !talk.unreadable.contains_key(&other) && told.iter().all(|(n, method)| unknown(*n, method));
+    let only = !talk.is_unclear(other) && told.iter().all(|(n, method)| unknown(*n, method));
     if let Some((n, method)) = told.last().filter(|_| only) {
         let answered = answer.outcome.describe();
         ruling.fail(format!("the unknown notification {method} was answered with {answered}"), &[*n]);

@@ -149,7 +149,7 @@ fn params_object(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 /// "The Server MUST NOT reply to a Notification." An answer that fits no request, behind a notification, is one.
 fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let told = moment.talk.told.answered_by(answer, moment.from.other());
-    let unread = moment.talk.unreadable.contains_key(&moment.from.other());
+    let unread = moment.talk.is_unclear(moment.from.other());
     let deliberate = told.iter().any(|(n, _)| moment.talk.deliberate.contains(n));
     // The two cancellations have requirements of their own about this.
     let own = |method: &str| matches!(method, "session/cancel" | "$/cancel_request");
@@ -199,7 +199,10 @@ fn response_once(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let Some(id) = answer.id else { return };
     if answer.exchange.is_some() {
         ruling.pass();
-    } else if let Some(&first) = moment.talk.answered.get(&(moment.from.other(), id.clone())) {
+        return;
+    }
+    let key = (moment.from.other(), id.clone());
+    if let Some(&first) = moment.talk.answered.get(&key).filter(|_| !moment.talk.shared_ids.contains(&key)) {
         ruling.fail(format!("the request with id {id} was answered before"), &[first]);
     }
 }

@@ -101,7 +101,9 @@ impl Conversation {
         }
         let key = (exchange.from, exchange.id.clone());
         self.answered.remove(&key);
-        self.open.insert(key, Rc::new(exchange));
+        if self.open.insert(key.clone(), Rc::new(exchange)).is_some() {
+            self.shared_ids.insert(key);
+        }
     }
 
     fn apply_prompt(&mut self, exchange: &Exchange) {

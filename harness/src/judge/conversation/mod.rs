@@ -48,6 +48,8 @@ pub struct Conversation {
     pub open: HashMap<(Party, RpcId), Rc<Exchange>>,
     /// The requests that were answered, by sender and id: the event of the answer.
     pub answered: HashMap<(Party, RpcId), usize>,
+    /// By sender: the ids of requests that were given to another one before they were answered; each of the two has an answer.
+    pub shared_ids: BTreeSet<(Party, RpcId)>,
     /// The params of `initialize`, and the event that carried them.
     pub initialize: Option<(usize, Value)>,
     /// The result of `initialize`, and the event that carried it.
@@ -118,6 +120,7 @@ impl Conversation {
             holes: Holes::default(),
             open: HashMap::new(),
             answered: HashMap::new(),
+            shared_ids: BTreeSet::new(),
             initialize: None,
             initialized: None,
             sessions: BTreeMap::new(),
@@ -201,6 +204,12 @@ impl Conversation {
         let mut open: Vec<&Exchange> = of.map(Rc::as_ref).collect();
         open.sort_by_key(|exchange| exchange.n);
         open.into_iter()
+    }
+
+    /// Whether the party said something that may not have been understood, so that an answer without an id may be to that.
+    #[must_use]
+    pub fn is_unclear(&self, sender: Party) -> bool {
+        self.unreadable.contains_key(&sender) || self.open.values().any(|open| open.from == sender && open.deliberate)
     }
 
     /// The session with this id, if the client knows it.
