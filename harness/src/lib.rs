@@ -39,10 +39,14 @@ pub mod wire;
 // The protocol as it is published.
 pub mod protocol;
 
+// What may be seen by everybody.
+pub mod redact;
+
 // What is to be done: cases, subjects, deliberate faults.
 pub mod case;
 pub mod fault;
 pub mod profile;
+pub mod record;
 
 // The judge, which knows nothing of processes.
 pub mod judge;

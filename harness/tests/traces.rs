@@ -7,12 +7,15 @@
 //! error in base64, `L` the last line of the subject, without a line feed, in base64 as well, `N` the number of the
 //! connection that is spoken of from there on, and `T` the milliseconds that
 //! pass before the next line. Every requirement that fails must be listed.
+//!
+//! Every trace is redacted as well, and must be judged as before.
 
 use std::fs;
 use std::path::Path;
 
 use acp_conformance::judge::judge;
 use acp_conformance::protocol::Edition;
+use acp_conformance::redact::{Key, redact};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Event, Header, Trace, What};
 use acp_conformance::verdict::Verdict;
@@ -33,6 +36,8 @@ fn main() {
     for file in areas.filter(|area| area.is_dir()).flat_map(|area| fs::read_dir(area).into_iter().flatten().flatten()) {
         let path = file.path();
         let name = path.strip_prefix(&root).unwrap_or(&path).with_extension("").display().to_string();
+        let again = path.clone();
+        trials.push(Trial::test(format!("{name}-redacted"), move || check_redacted(&again)).with_kind("redaction"));
         trials.push(Trial::test(name, move || check(&path)).with_kind("trace"));
     }
     trials.sort_by(|a, b| a.name().cmp(b.name()));
@@ -41,10 +46,7 @@ fn main() {
 
 fn check(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
-    let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
-    let subject = if wanted.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
-    let mut trace = read(conversation, subject)?;
-    trace.header.case = wanted.lines().find(|line| *line == CASE).map(str::to_owned);
+    let (wanted, trace) = parse(&text)?;
     let judgement = judge(&trace, Edition::v1());
     let mut wrong = Vec::new();
     let mut listed = Vec::new();
@@ -67,6 +69,36 @@ fn check(path: &Path) -> Result<(), Failed> {
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// A redacted trace has lines as long as they were, and is judged as before.
+fn check_redacted(path: &Path) -> Result<(), Failed> {
+    let text = fs::read_to_string(path)?;
+    let (_, trace) = parse(&text)?;
+    let redacted = redact(&trace, Key::new([7; 32])).trace;
+    let lengths = |trace: &Trace| -> Vec<usize> { trace.events.iter().map(|event| length(&event.what)).collect() };
+    if lengths(&trace) != lengths(&redacted) {
+        return Err("a line has another length".into());
+    }
+    let [before, after] = [&trace, &redacted].map(|trace| judge(trace, Edition::v1()));
+    let differences = before.differences(&after);
+    if differences.is_empty() { Ok(()) } else { Err(format!("\n{}", differences.join("\n")).into()) }
+}
+
+const fn length(what: &What) -> usize {
+    match what {
+        What::Line { bytes, .. } | What::Unattributed(bytes) | What::Stderr(bytes) | What::Stdout(bytes) => bytes.len(),
+        What::Process(_) | What::Step(_) => 0,
+    }
+}
+
+/// The wanted verdicts and the trace of a file.
+fn parse(text: &str) -> Result<(&str, Trace), Failed> {
+    let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
+    let subject = if wanted.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
+    let mut trace = read(conversation, subject)?;
+    trace.header.case = wanted.lines().find(|line| *line == CASE).map(str::to_owned);
+    Ok((wanted, trace))
 }
 
 fn read(conversation: &str, subject: Party) -> Result<Trace, Failed> {

@@ -18,8 +18,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let started = Instant::now();
     let mut traces = Vec::new();
     for path in files(&args.traces)? {
-        let file = std::fs::File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let trace = Trace::read(BufReader::new(file)).with_context(|| path.display().to_string())?;
+        let trace = read(&path)?;
         traces.push((path, trace));
     }
     let Some((_, first)) = traces.first() else { bail!("there is no .jsonl file in what was given") };
@@ -39,8 +38,14 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(Exit::of(report.verdict, args.allow_incomplete))
 }
 
+/// Reads a trace file.
+pub(super) fn read(path: &Path) -> anyhow::Result<Trace> {
+    let file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Trace::read(BufReader::new(file)).with_context(|| path.display().to_string())
+}
+
 /// The trace files that were named, or that lie in folders that were.
-fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {

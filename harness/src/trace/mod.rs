@@ -5,7 +5,7 @@ mod jsonl;
 mod normal;
 mod redact;
 
-pub use event::{Event, Outcome, ProcessEvent, StepEvent, StepKind, What};
+pub use event::{Event, FENCE, Outcome, ProcessEvent, StepEvent, StepKind, What};
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, file_schema};
 pub use normal::normalised;
 pub use redact::Redactor;

@@ -3,7 +3,7 @@
 use super::{files, none_of, read};
 
 /// The modules; each uses only those before it.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 20] = [
     "source",
     "diagnostic",
     "document",
@@ -12,7 +12,9 @@ const ORDER: [&str; 18] = [
     "wire",
     "trace",
     "protocol",
+    "redact",
     "case",
+    "record",
     "profile",
     "fault",
     "judge",
@@ -38,8 +40,9 @@ const APART: [(&str, &str); 8] = [
 ];
 
 /// Modules without input, output, clock or threads, apart from the files that read folders.
-const PURE: [&str; 9] =
-    ["source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "judge"];
+const PURE: [&str; 11] = [
+    "source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "redact", "record", "judge",
+];
 
 const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "tokio::", "Instant::now", "SystemTime"];
 
