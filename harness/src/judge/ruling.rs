@@ -107,7 +107,8 @@ impl Judgement {
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let none = Tally::default();
         let ids: BTreeSet<&String> = self.tallies.keys().chain(other.tallies.keys()).collect();
-        let told = ids.into_iter().map(|id| (id, [self, other].map(|one| one.tallies.get(id).unwrap_or(&none).outline())));
+        let told =
+            ids.into_iter().map(|id| (id, [self, other].map(|one| one.tallies.get(id).unwrap_or(&none).outline())));
         let changed = told.filter(|(_, [mine, others])| mine != others);
         changed.map(|(id, [mine, others])| format!("{id}: {mine}; {others}")).collect()
     }

@@ -1,16 +1,15 @@
 //! Writes the case: what stands above, and the transcript line by line.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use super::exchange::{Exchange, RecordError, Said, Turn};
 use super::names::Names;
 use super::own::Own;
+use super::purpose::{requirements, title};
 use super::setup;
 use super::yaml::{flow, scalar};
 use crate::case::{MARKER, MethodKind, Payload, Template, Vocabulary};
-use crate::requirement::{Catalogue, Level, Party, Status};
+use crate::requirement::Party;
 use crate::trace::Trace;
 
 /// What is known about a trace beside what stands in it.
@@ -23,9 +22,6 @@ pub struct Recording<'r> {
     /// The requirements that were seen to be kept in it.
     pub kept: &'r [String],
 }
-
-/// How many requirements of one area are named; a case that is for everything is for nothing.
-const MOST_OF_AN_AREA: usize = 3;
 
 /// The text of a case file in which the exchange of the trace is played again.
 ///
@@ -56,89 +52,6 @@ pub fn record(trace: &Trace, recording: &Recording<'_>) -> Result<String, Record
     Ok(text)
 }
 
-/// The methods behind the opening, in the order of their first use.
-fn methods(exchange: &Exchange) -> Vec<&str> {
-    let mut methods = Vec::new();
-    for turn in &exchange.turns {
-        let (Said::Request { method, .. } | Said::Notification { method, .. }) = &turn.said else { continue };
-        if !["initialize", "session/new", "session/update"].contains(&method.as_str()) && !methods.contains(&method.as_str()) {
-            methods.push(method.as_str());
-        }
-    }
-    methods
-}
-
-fn title(exchange: &Exchange) -> String {
-    match methods(exchange).as_slice() {
-        [] => "The opening of a session, as it was recorded".to_owned(),
-        [single] => format!("A session with {single}, as it was recorded"),
-        [several @ .., last] => format!("A session with {} and {last}, as it was recorded", several.join(", ")),
-    }
-}
-
-/// What the case is for: what the case was for that the trace is of, or else a few rules of each area that it has.
-fn requirements<'r>(exchange: &Exchange, wanted: &'r [String], kept: &'r [String]) -> Vec<&'r str> {
-    let of_subject = |id: &&str| Catalogue::v1().find(id).is_some_and(|found| found.party == exchange.subject && found.status == Status::Checked);
-    let again: Vec<&str> = wanted.iter().filter(|id| kept.contains(id)).map(String::as_str).filter(of_subject).collect();
-    if !again.is_empty() {
-        return again;
-    }
-    let areas = areas(exchange);
-    let mut chosen: Vec<&str> = Vec::new();
-    for id in kept.iter().map(String::as_str).filter(of_subject) {
-        let area = id.split('.').next().unwrap_or(id);
-        let so_far = chosen.iter().filter(|known| known.split('.').next() == Some(area)).count();
-        let must = Catalogue::v1().find(id).is_some_and(|found| found.level == Level::Must);
-        if must && areas.contains(area) && so_far < MOST_OF_AN_AREA {
-            chosen.push(id);
-        }
-    }
-    if chosen.is_empty() {
-        chosen.extend(kept.iter().map(String::as_str).filter(of_subject).take(MOST_OF_AN_AREA));
-    }
-    chosen
-}
-
-/// The areas of the catalogue that the messages belong to.
-fn areas(exchange: &Exchange) -> BTreeSet<&'static str> {
-    let mut areas: BTreeSet<&str> = exchange.turns.iter().filter_map(area).collect();
-    if areas.is_empty() {
-        areas.extend(["init", "session"]);
-    }
-    areas
-}
-
-fn area(turn: &Turn) -> Option<&'static str> {
-    let (method, params) = match &turn.said {
-        Said::Request { method, params, .. } | Said::Notification { method, params } => (method.as_str(), params.as_ref()),
-        _ => return None,
-    };
-    Some(match method {
-        "session/prompt" => "prompt",
-        "session/cancel" => "cancel",
-        "session/load" => "load",
-        "session/resume" => "resume",
-        "session/list" => "list",
-        "session/close" => "close",
-        "session/delete" => "delete",
-        "session/set_mode" => "modes",
-        "session/set_config_option" => "config",
-        "session/request_permission" => "permission",
-        "authenticate" | "logout" => "auth",
-        "$/cancel_request" => "cancelreq",
-        "session/update" => match params?.pointer("/update/sessionUpdate")?.as_str()? {
-            "tool_call" | "tool_call_update" => "tool",
-            "plan" => "plan",
-            _ => return None,
-        },
-        _ if method.starts_with("fs/") => "fs",
-        _ if method.starts_with("terminal/") => "terminal",
-        _ if method.starts_with("elicitation/") => "elicit",
-        _ if method.starts_with('_') => "ext",
-        _ => return None,
-    })
-}
-
 struct Writer<'w> {
     exchange: &'w Exchange,
     own: &'w Own,
@@ -159,7 +72,9 @@ impl Writer<'_> {
             }
         }
         let acts = exchange.turns.iter().any(|turn| matches!(turn.said, Said::Act(_)));
-        let asks = |turn: &Turn| turn.from == Party::Client && matches!(turn.said, Said::Request { .. } | Said::Notification { .. });
+        let asks = |turn: &Turn| {
+            turn.from == Party::Client && matches!(turn.said, Said::Request { .. } | Said::Notification { .. })
+        };
         if exchange.subject == Party::Client && !acts && exchange.turns[opening..=last.max(opening)].iter().any(asks) {
             self.remark("What the user of the client did is not in the trace: say it by `user:` steps.");
         }
@@ -236,11 +151,18 @@ impl Writer<'_> {
                 None
             }
             Said::Answer { to, outcome } => self.answer(turn, *to, outcome, is_subject),
+            Said::Request { method, params, .. } if !is_subject && is_unheard_of(turn) => {
+                let id = format!("recorded-{}", turn.n);
+                let params = params.as_ref().map_or_else(|| json!({}), |params| self.names.said(params));
+                let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+                Some(format!("- raw: {}", flow(&json!({ "text": message, "legal": true }))))
+            }
             Said::Request { id, method, params } => {
                 let label = self.names.label(at, method);
-                let mut line = Map::from_iter([("id".to_owned(), label.into()), ("method".to_owned(), method.as_str().into())]);
+                let mut line =
+                    Map::from_iter([("id".to_owned(), label.into()), ("method".to_owned(), method.as_str().into())]);
                 if !is_subject && (!id.is_u64() || self.is_named_by_number(id)) {
-                    line.insert("wire-id".to_owned(), id.clone());
+                    line.insert("wire-id".to_owned(), self.names.said(id));
                 }
                 self.call(turn, method, params.as_ref(), line, is_subject, "")
             }
@@ -253,7 +175,15 @@ impl Writer<'_> {
     }
 
     /// A request or a notification.
-    fn call(&mut self, turn: &Turn, method: &str, params: Option<&Value>, mut line: Map<String, Value>, is_subject: bool, mark: &str) -> Option<String> {
+    fn call(
+        &mut self,
+        turn: &Turn,
+        method: &str,
+        params: Option<&Value>,
+        mut line: Map<String, Value>,
+        is_subject: bool,
+        mark: &str,
+    ) -> Option<String> {
         let params = params.map(|params| match is_subject {
             true if mark == "*" => self.kind_of_update(params),
             true => self.names.pattern(params),
@@ -269,7 +199,8 @@ impl Writer<'_> {
 
     fn answer(&mut self, turn: &Turn, to: usize, outcome: &Result<Value, Value>, is_subject: bool) -> Option<String> {
         let (method, _) = self.exchange.request(to)?;
-        if !is_subject && !turn.deliberate && !self.own.by_hand.contains(method) {
+        let usual = !is_subject && !turn.deliberate && !self.own.by_hand.contains(method);
+        if usual || is_subject && is_unheard_of(&self.exchange.turns[to]) {
             return None;
         }
         let label = self.names.label(to, method);
@@ -277,10 +208,13 @@ impl Writer<'_> {
         match (outcome, is_subject) {
             (Ok(result), true) => line.insert("result".to_owned(), self.names.pattern(result)),
             (Ok(result), false) => line.insert("result".to_owned(), self.names.said(result)),
-            (Err(error), true) => line.insert("error".to_owned(), json!({ "code": error.get("code").unwrap_or(&json!("<any>")) })),
+            (Err(error), true) => {
+                line.insert("error".to_owned(), json!({ "code": error.get("code").unwrap_or(&json!("<any>")) }))
+            }
             (Err(error), false) => line.insert("error".to_owned(), self.names.said(error)),
         };
-        let misfit = !is_subject && outcome.as_ref().is_ok_and(|result| !fits(turn.from, Payload::Result(method), result));
+        let misfit =
+            !is_subject && outcome.as_ref().is_ok_and(|result| !fits(turn.from, Payload::Result(method), result));
         if turn.deliberate || misfit {
             line.insert("illegal".to_owned(), true.into());
         }
@@ -291,7 +225,9 @@ impl Writer<'_> {
     /// number may come.
     fn mark(&self, at: usize, params: Option<&Value>) -> &'static str {
         let variant = params.and_then(|params| params.pointer("/update/sessionUpdate")?.as_str());
-        let telling = variant.is_some_and(|variant| matches!(variant, "tool_call" | "tool_call_update" | "plan" | "current_mode_update"));
+        let telling = variant.is_some_and(|variant| {
+            matches!(variant, "tool_call" | "tool_call_update" | "plan" | "current_mode_update")
+        });
         let next = self.exchange.turns.get(at + 1);
         let spoken_upon = next.is_some_and(|next| {
             next.from != self.exchange.subject && matches!(next.said, Said::Request { .. } | Said::Notification { .. })
@@ -301,7 +237,8 @@ impl Writer<'_> {
 
     /// An update with nothing but its session and its kind.
     fn kind_of_update(&mut self, params: &Value) -> Value {
-        let session = params.get("sessionId").map(|id| self.names.pattern(&json!({ "sessionId": id }))["sessionId"].clone());
+        let session =
+            params.get("sessionId").map(|id| self.names.pattern(&json!({ "sessionId": id }))["sessionId"].clone());
         let variant = params.pointer("/update/sessionUpdate");
         json!({ "sessionId": session, "update": { "sessionUpdate": variant } })
     }
@@ -328,6 +265,13 @@ impl Writer<'_> {
             _ => false,
         })
     }
+}
+
+/// Whether this is a request that is no part of the protocol, which a case can only make as bytes.
+fn is_unheard_of(turn: &Turn) -> bool {
+    let Said::Request { method, .. } = &turn.said else { return false };
+    let is_own = method.starts_with('_') || method.starts_with("$/");
+    !is_own && !turn.deliberate && (Vocabulary::v1().is_method)(turn.from, method) == MethodKind::Unknown
 }
 
 /// Whether a case could say this without breaking the protocol.

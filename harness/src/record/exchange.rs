@@ -102,7 +102,8 @@ impl Exchange {
 
     /// Whether a prompt is open at this place.
     pub(super) fn is_in_turn(&self, at: usize) -> bool {
-        let prompts = (0..at).filter(|&earlier| self.request(earlier).is_some_and(|(method, _)| method == "session/prompt"));
+        let prompts =
+            (0..at).filter(|&earlier| self.request(earlier).is_some_and(|(method, _)| method == "session/prompt"));
         prompts.into_iter().any(|prompt| self.answer_of(prompt).is_none_or(|(answer, _)| answer > at))
     }
 
@@ -179,7 +180,8 @@ impl Reader {
     }
 
     fn line(&mut self, n: usize, from: Party, bytes: &[u8]) -> Result<Option<Said>, RecordError> {
-        let broken = || if from == self.subject { Err(RecordError::Broken(n)) } else { Ok(Some(Said::Raw(bytes.to_vec()))) };
+        let broken =
+            || if from == self.subject { Err(RecordError::Broken(n)) } else { Ok(Some(Said::Raw(bytes.to_vec()))) };
         let Content::One { value, doubled } = read_line(bytes) else { return broken() };
         if !doubled.is_empty() {
             return broken();

@@ -8,6 +8,7 @@ mod draft;
 mod exchange;
 mod names;
 mod own;
+mod purpose;
 mod setup;
 mod yaml;
 

@@ -64,7 +64,8 @@ impl Own {
 
     /// Lays out the files that a client read, as far as their content was seen.
     fn lay_out(&mut self, exchange: &Exchange, names: &Names) {
-        let mut read: Vec<_> = exchange.answered(Party::Client).filter(|one| one.method == "fs/read_text_file").collect();
+        let mut read: Vec<_> =
+            exchange.answered(Party::Client).filter(|one| one.method == "fs/read_text_file").collect();
         // What was read as a whole is better than a part.
         read.sort_by_key(|one| (one.number("limit").is_some(), one.number("line").is_some(), one.at));
         for one in read {
@@ -152,7 +153,9 @@ fn decision(exchange: &Exchange, answer: &Answered<'_>) -> Option<&'static str> 
     let outcome = answer.outcome.as_ref().ok()?.get("outcome")?;
     if outcome.get("outcome")? == "cancelled" {
         let meanwhile = &exchange.turns[answer.request..answer.at];
-        let cancelled = meanwhile.iter().any(|turn| matches!(&turn.said, Said::Notification { method, .. } if method == "session/cancel"));
+        let cancelled = meanwhile
+            .iter()
+            .any(|turn| matches!(&turn.said, Said::Notification { method, .. } if method == "session/cancel"));
         return Some(if cancelled { "hold" } else { "cancel" });
     }
     let options = answer.params?.get("options")?.as_array()?;
@@ -183,7 +186,8 @@ fn of_an_agent(exchange: &Exchange, method: &str, answers: &[Answered<'_>]) -> b
         }
         "session/prompt" => {
             let first = answers.iter().map(|answer| answer.at).min().unwrap_or_default();
-            let nothing_more = exchange.turns[first..].iter().all(|turn| matches!(turn.said, Said::Answer { .. } | Said::Fence));
+            let nothing_more =
+                exchange.turns[first..].iter().all(|turn| matches!(turn.said, Said::Answer { .. } | Said::Fence));
             nothing_more && results(&|result| result.get("stopReason") == Some(&json!("end_turn")))
         }
         _ => !Edition::v1().methods.knows(Party::Client, method) && answers.iter().all(is_refused),

@@ -97,8 +97,7 @@ fn user(exchange: &Exchange, names: &Names) -> Value {
     let prompt = params("session/prompt").and_then(|params| params.get("prompt")?.as_array()?.first()?.get("text"));
     let prompt = prompt.filter(|prompt| prompt.as_str() != Some(UserSetup::default().prompt.as_str()));
     user.extend(prompt.map(|prompt| ("prompt".to_owned(), prompt.clone())));
-    let asked = exchange.answered(Party::Client).filter(|answered| answered.method == "session/request_permission");
-    let decisions: Vec<&str> = asked.map(|asked| decision(&asked)).collect();
+    let decisions: Vec<&str> = exchange.answered(Party::Client).filter_map(|answered| decision(&answered)).collect();
     let decision = ["hold", "reject"].into_iter().find(|decision| decisions.contains(decision));
     user.extend(decision.map(|decision| ("permission".to_owned(), decision.into())));
     for (key, member) in [("mcp-servers", "mcpServers"), ("directories", "additionalDirectories")] {
@@ -108,14 +107,25 @@ fn user(exchange: &Exchange, names: &Names) -> Value {
     Value::Object(user)
 }
 
-/// What a user decided about a request for permission; one that was withdrawn was left open.
-fn decision(asked: &Answered<'_>) -> &'static str {
-    let chosen = asked.outcome.as_ref().ok().and_then(|result| result.pointer("/outcome/optionId"));
+/// What a user decided who was asked for something; a request that was withdrawn was left open.
+fn decision(asked: &Answered<'_>) -> Option<&'static str> {
+    let result = asked.outcome.as_ref().ok();
+    let text = |pointer: &str| result.and_then(|result| result.pointer(pointer)?.as_str());
+    let chosen = match asked.method {
+        "session/request_permission" => text("/outcome/optionId").map(|chosen| kind_of(asked, chosen)),
+        "elicitation/create" => text("/action").filter(|action| *action != "cancel"),
+        _ => return None,
+    };
+    Some(match chosen {
+        Some("decline" | "reject_once" | "reject_always") => "reject",
+        Some(_) => "allow",
+        None => "hold",
+    })
+}
+
+/// The kind of the option with this id.
+fn kind_of<'e>(asked: &Answered<'e>, chosen: &str) -> &'e str {
     let options = asked.params.and_then(|params| params.get("options")?.as_array());
-    let option = options.into_iter().flatten().find(|option| chosen.is_some() && option.get("optionId") == chosen);
-    match option.and_then(|option| option.get("kind")?.as_str()) {
-        Some(kind) if kind.starts_with("reject") => "reject",
-        None if chosen.is_none() => "hold",
-        _ => "allow",
-    }
+    let option = options.into_iter().flatten().find(|option| option.get("optionId") == Some(&chosen.into()));
+    option.and_then(|option| option.get("kind")?.as_str()).unwrap_or_default()
 }

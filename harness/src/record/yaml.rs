@@ -9,7 +9,8 @@ pub(super) fn flow(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Value::Object(members) if members.is_empty() => "{}".to_owned(),
         Value::Object(members) => {
-            let members: Vec<_> = members.iter().map(|(key, member)| format!("{}: {}", scalar(key), flow(member))).collect();
+            let members: Vec<_> =
+                members.iter().map(|(key, member)| format!("{}: {}", scalar(key), flow(member))).collect();
             format!("{{ {} }}", members.join(", "))
         }
         other => other.to_string(),

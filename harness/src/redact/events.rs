@@ -61,7 +61,9 @@ impl Reader {
             What::Process(_) | What::Step(_) => return,
         };
         let message = message(bytes);
-        if let Some(Envelope::Call(call)) = message.as_ref().map(Envelope::of) {
+        if let Some(Envelope::Call(call)) = message.as_ref().map(Envelope::of)
+            && place::looks_like_a_word(call.method)
+        {
             self.lexicon.learn_id(call.method);
         }
         let is_piece = message.as_ref().is_some_and(|message| self.speech.hear(event, message));
@@ -131,10 +133,11 @@ impl Writer {
             return self.print(bytes);
         }
         let mut out = Vec::with_capacity(bytes.len());
+        let numbers_stay = matches!(read_line(bytes), Content::One { .. } | Content::Several(_));
         walk(bytes, |range, part| {
             let inside = &bytes[range];
             match part {
-                Part::Outside => self.outside(inside, &mut out),
+                Part::Outside => self.outside(inside, numbers_stay, &mut out),
                 Part::Key(around) => {
                     let literal = Literal::read(inside, true);
                     let name = literal.text();
@@ -169,31 +172,44 @@ impl Writer {
         self.cipher.text(&text, &shown)
     }
 
-    /// Base64 stays base64 of the same length, with the few characters that tell the format; what is none stays none.
+    /// Base64 stays base64 of the same length, and what is none stays none; hexadecimal digits stay such.
     fn media(&mut self, text: &str) -> String {
         let config = GeneralPurposeConfig::new()
             .with_decode_padding_mode(DecodePaddingMode::Indifferent)
             .with_decode_allow_trailing_bits(true);
         let is_base64 = GeneralPurpose::new(&base64::alphabet::STANDARD, config).decode(text).is_ok();
-        match text.split_at_checked(place::MAGIC).filter(|_| is_base64) {
-            Some((magic, rest)) if text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+        let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match text.split_at_checked(place::MAGIC).filter(|_| is_hex) {
+            Some((magic, rest)) => {
                 magic.to_owned() + &self.cipher.whole(rest).replace(|c: char| !c.is_ascii_digit(), "c")
             }
-            Some((magic, rest)) => magic.to_owned() + &self.cipher.whole(rest),
+            None if is_base64 => self.cipher.whole(text),
             None => self.cipher.text(text, &[]),
         }
     }
 
-    /// What stands outside of strings: marks, numbers and the three words of JSON, and whatever else there is.
-    fn outside(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+    /// What stands outside of strings: marks, numbers and the three words of JSON, and in broken lines whatever else. There
+    /// a number may be part of anything; it becomes another one.
+    fn outside(&mut self, bytes: &[u8], numbers_stay: bool, out: &mut Vec<u8>) {
         let is_mark = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte);
         for piece in bytes.split_inclusive(is_mark) {
             let mark = piece.last().is_some_and(is_mark);
             let (word, end) = piece.split_at(piece.len() - usize::from(mark));
-            let is_json = word.is_empty() || serde_json::from_slice::<serde::de::IgnoredAny>(word).is_ok();
-            out.extend(if is_json { word.to_owned() } else { self.print(word) });
+            match serde_json::from_slice::<Value>(word) {
+                Ok(value) if value.is_number() && !numbers_stay => out.extend(self.number(word)),
+                Ok(_) => out.extend_from_slice(word),
+                Err(_) if word.is_empty() => {}
+                Err(_) => out.extend(self.print(word)),
+            }
             out.extend_from_slice(end);
         }
+    }
+
+    /// Another number with as many digits, with the sign of its exponent where it was.
+    fn number(&mut self, word: &[u8]) -> Vec<u8> {
+        let text = String::from_utf8_lossy(word);
+        let exponent = text.find(['e', 'E']).map_or(0..0, |at| at..at + 1);
+        self.cipher.text(&text, &[exponent]).into_bytes()
     }
 
     /// Something that is no JSON.
@@ -271,4 +287,92 @@ fn is_json(bytes: &[u8]) -> bool {
 fn before_quotes(text: &str) -> usize {
     let marks = ["\"", "`", "{", "[", " /", ":\\"];
     marks.iter().filter_map(|mark| text.find(mark)).min().unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::trace::{Header, Outcome, StepEvent, StepKind};
+    use crate::wire::LineEnd;
+
+    fn line(from: Party, text: &str) -> What {
+        What::Line { from, bytes: text.as_bytes().to_vec(), end: LineEnd::Lf, deliberate: false }
+    }
+
+    /// A trace in which every place that may hold something private does.
+    fn private() -> Trace {
+        let step = StepEvent {
+            kind: StepKind::Reply,
+            line: 1,
+            text: "reply: { id: turn }".to_owned(),
+            outcome: Outcome::Missed,
+            decides: Vec::new(),
+            events: Vec::new(),
+            expected: "the file /x/alice/secret".to_owned(),
+            seen: "the reply was \"hunter2 secret\"".to_owned(),
+        };
+        let started = ProcessEvent::AgentStarted {
+            pid: 1,
+            parent: 2,
+            args: vec!["--token=hunter2".to_owned(), "secret".to_owned()],
+            cwd: "/x/alice/secret".to_owned(),
+            environment: vec!["ALICE_TOKEN".to_owned()],
+        };
+        let own = json!({ "id": 9, "method": "_acme/do", "params": { "secret": "hunter2" } });
+        let whats = vec![
+            What::Process(started),
+            line(Party::Client, &json!({ "id": 1, "method": "session/new", "params": { "cwd": "/x/alice/secret", "mcpServers": [{ "name": "secret", "command": "secret", "args": ["hunter2"], "env": [{ "name": "ALICE_TOKEN", "value": "hunter2" }] }] } }).to_string()),
+            line(Party::Agent, &json!({ "id": 1, "result": { "sessionId": "sess-0001" } }).to_string()),
+            line(Party::Client, &json!({ "id": 2, "method": "session/prompt", "params": { "sessionId": "sess-0001", "prompt": [{ "type": "text", "text": "my secret is hunter2" }] } }).to_string()),
+            line(Party::Agent, &json!({ "method": "session/update", "params": { "sessionId": "sess-0001", "update": { "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "hun" } } } }).to_string()),
+            line(Party::Agent, &json!({ "method": "session/update", "params": { "sessionId": "sess-0001", "update": { "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "ter2" } } } }).to_string()),
+            line(Party::Agent, &json!({ "method": "session/update", "params": { "sessionId": "sess-0001", "update": { "sessionUpdate": "tool_call", "toolCallId": "/x/alice/secret", "title": "secret", "rawInput": { "/x/alice/secret": { "secret": "hunter2" } }, "_meta": { "alice": "secret" } } } }).to_string()),
+            line(Party::Agent, &own.to_string()),
+            line(Party::Client, &json!({ "id": 9, "result": { "secret": "hunter2" } }).to_string()),
+            line(Party::Agent, &json!({ "id": 2, "error": { "code": -32603, "message": "hunter2 is no key of alice", "data": { "secret": "hunter2" } } }).to_string()),
+            line(Party::Agent, "{\"broken\": \"hunter2"),
+            line(Party::Agent, "hunter2 secret alice"),
+            What::Unattributed(b"\"hunter2\"".to_vec()),
+            What::Stderr(b"secret \xffhunter2".to_vec()),
+            What::Stdout(b"alice".to_vec()),
+            What::Step(step),
+        ];
+        let events = whats.into_iter().enumerate();
+        let events = events.map(|(n, what)| Event { n, us: 0, connection: 0, what }).collect();
+        let command = ["/x/alice/bin/agent", "--key=hunter2", "secret"].map(str::to_owned).to_vec();
+        Trace { header: Header { command, ..Header::of_recording("v1", Vec::new()) }, events }
+    }
+
+    #[test]
+    fn nothing_private_is_left() {
+        let mut file = Vec::new();
+        let redacted = redact(&private(), Key::new([3; 32]));
+        redacted.trace.write(&mut file).expect("a vector takes everything");
+        let text = String::from_utf8(file).expect("traces are UTF-8").to_lowercase();
+        for word in ["hunter2", "secret", "alice"] {
+            assert!(!text.contains(word), "{word}:\n{text}");
+        }
+        for word in ["sess-0001", "/agent", "--key=", "_acme/do", "rawinput", " is no key "] {
+            assert!(text.contains(word), "{word}:\n{text}");
+        }
+        assert_eq!(redacted.cut, 2);
+    }
+
+    #[test]
+    fn the_pieces_of_a_message_are_one_text() {
+        let redacted = redact(&private(), Key::new([3; 32])).trace;
+        let text = |n: usize, pointer: &str| match &redacted.events[n].what {
+            What::Line { bytes, .. } => {
+                let value: Value = serde_json::from_slice(bytes).expect("JSON");
+                value.pointer(pointer).and_then(Value::as_str).expect("a text").to_owned()
+            }
+            _ => String::new(),
+        };
+        let piece = "/params/update/content/text";
+        let whole = text(4, piece) + &text(5, piece);
+        assert_eq!(whole, text(1, "/params/mcpServers/0/env/0/value"));
+        assert!(text(3, "/params/prompt/0/text").ends_with(&whole));
+    }
 }

@@ -26,42 +26,69 @@ struct Level {
     is_named: bool,
 }
 
-/// Shows each part of a line with the bytes that it has.
-pub(super) fn walk(line: &[u8], mut show: impl FnMut(Range<usize>, Part<'_>)) {
-    let mut names: Vec<String> = Vec::new();
-    let mut levels: Vec<Level> = Vec::new();
-    let (mut at, mut outside) = (0, 0);
-    while at < line.len() {
-        match line[at] {
-            b'{' | b'[' => {
-                let is_object = line[at] == b'{';
-                levels.push(Level { is_object, at_key: is_object, is_named: false });
-            }
+/// Where in a value the walk is.
+#[derive(Default)]
+struct Path {
+    names: Vec<String>,
+    levels: Vec<Level>,
+}
+
+impl Path {
+    fn mark(&mut self, mark: u8) {
+        match mark {
+            b'{' => self.levels.push(Level { is_object: true, at_key: true, is_named: false }),
+            b'[' => self.levels.push(Level { is_object: false, at_key: false, is_named: false }),
             b'}' | b']' => {
-                if levels.pop().is_some_and(|level| level.is_named) {
-                    names.pop();
-                }
+                let closed = self.levels.pop();
+                self.forget(closed.is_some_and(|level| level.is_named));
             }
             b',' => {
-                if let Some(level) = levels.last_mut().filter(|level| level.is_object) {
+                let object = self.levels.last_mut().filter(|level| level.is_object);
+                let named = object.is_some_and(|level| {
                     level.at_key = true;
-                    if std::mem::take(&mut level.is_named) {
-                        names.pop();
-                    }
-                }
-            }
-            b'"' => {
-                let inside = at + 1..end_of_string(line, at + 1);
-                show(outside..inside.start, Part::Outside);
-                let is_key = levels.last().is_some_and(|level| level.at_key);
-                show(inside.clone(), if is_key { Part::Key(&names) } else { Part::Value(&names) });
-                if let Some(level) = levels.last_mut().filter(|_| is_key) {
-                    names.push(Literal::read(&line[inside.clone()], true).text());
-                    (level.at_key, level.is_named) = (false, true);
-                }
-                (at, outside) = (inside.end, inside.end);
+                    std::mem::take(&mut level.is_named)
+                });
+                self.forget(named);
             }
             _ => {}
+        }
+    }
+
+    fn at_key(&self) -> bool {
+        self.levels.last().is_some_and(|level| level.at_key)
+    }
+
+    fn name(&mut self, name: String) {
+        if let Some(level) = self.levels.last_mut() {
+            (level.at_key, level.is_named) = (false, true);
+            self.names.push(name);
+        }
+    }
+
+    fn forget(&mut self, named: bool) {
+        if named {
+            self.names.pop();
+        }
+    }
+}
+
+/// Shows each part of a line with the bytes that it has.
+pub(super) fn walk(line: &[u8], mut show: impl FnMut(Range<usize>, Part<'_>)) {
+    let mut path = Path::default();
+    let (mut at, mut outside) = (0, 0);
+    while at < line.len() {
+        if line[at] == b'"' {
+            let inside = at + 1..end_of_string(line, at + 1);
+            show(outside..inside.start, Part::Outside);
+            if path.at_key() {
+                show(inside.clone(), Part::Key(&path.names));
+                path.name(Literal::read(&line[inside.clone()], true).text());
+            } else {
+                show(inside.clone(), Part::Value(&path.names));
+            }
+            (at, outside) = (inside.end, inside.end);
+        } else {
+            path.mark(line[at]);
         }
         at += 1;
     }

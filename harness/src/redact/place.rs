@@ -35,6 +35,12 @@ pub(super) enum Fate {
 /// The longest word of the protocol.
 const LONGEST_WORD: usize = 64;
 
+/// The longest scheme of a URL.
+const LONGEST_SCHEME: usize = 16;
+
+/// The member that holds the type of a content.
+const MIME: &str = "mimeType";
+
 /// The longest id.
 const LONGEST_ID: usize = 128;
 
@@ -54,7 +60,8 @@ pub(super) fn of_value(members: &[String], text: &str, setting: Setting) -> Fate
         };
     }
     match around {
-        _ if is_word(name) && looks_like_a_word(text) => Fate::Stays,
+        ["params" | "result" | "error", ..] | [] if is_word(name) && looks_like_a_word(text) => Fate::Stays,
+        _ if name == MIME && is_mime(text) => Fate::Stays,
         [.., "agentInfo" | "clientInfo"] if text.len() <= LONGEST_WORD => Fate::Stays,
         _ if words::IDS.contains(&name) => Fate::Id,
         [] => Fate::Text,
@@ -85,8 +92,14 @@ fn is_word(name: &str) -> bool {
     words::OF_THE_PROTOCOL.contains(&name) || name == words::TYPE
 }
 
-fn looks_like_a_word(text: &str) -> bool {
-    text.len() <= LONGEST_WORD && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-/.+$;= ".contains(&byte))
+/// Whether a text may stay as a word of the protocol.
+pub(super) fn looks_like_a_word(text: &str) -> bool {
+    text.len() <= LONGEST_WORD && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-/.$".contains(&byte))
+}
+
+fn is_mime(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"/.+-;= ".contains(&byte);
+    text.len() <= LONGEST_WORD && text.bytes().all(is_part)
 }
 
 /// Whether a text may stay as an id: it is no path, no address and no sentence. Some ids are strange on purpose, to show
@@ -112,7 +125,9 @@ fn is_hex(text: &str) -> bool {
 pub(super) fn shown_of_url(url: &str) -> Vec<Range<usize>> {
     let mut shown = Vec::new();
     let Some((scheme, rest)) = url.split_once(':') else { return shown };
-    if scheme.len() <= LONGEST_WORD {
+    if scheme.len() <= LONGEST_SCHEME
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    {
         shown.push(0..scheme.len());
     }
     let host = url.len() - rest.trim_start_matches('/').len();
@@ -130,7 +145,7 @@ pub(super) fn shown_of_url(url: &str) -> Vec<Range<usize>> {
     shown
 }
 
-/// How much of the beginning of media stays, which says what format it has.
+/// How many hexadecimal digits stay at the beginning of media that are written so, which says what format they have.
 pub(super) const MAGIC: usize = 8;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use crate::protocol::Edition;
 
 /// Members whose texts are words of the protocol, or name a kind of thing.
-pub(super) const OF_THE_PROTOCOL: [&str; 18] = [
+pub(super) const OF_THE_PROTOCOL: [&str; 17] = [
     "action",
     "category",
     "currency",
@@ -15,7 +15,6 @@ pub(super) const OF_THE_PROTOCOL: [&str; 18] = [
     "jsonrpc",
     "kind",
     "method",
-    "mimeType",
     "mode",
     "outcome",
     "priority",
@@ -110,8 +109,26 @@ const OF_AN_ERROR: [&str; 43] = [
 
 /// What errors say without telling anything of what they are about; it stays where it is a word of its own.
 const OF_EVERY_ERROR: [&str; 20] = [
-    "denied", "does", "error", "exist", "expected", "failed", "found", "internal", "invalid", "is", "missing", "no", "not",
-    "parse", "permission", "request", "required", "support", "unknown", "unsupported",
+    "denied",
+    "does",
+    "error",
+    "exist",
+    "expected",
+    "failed",
+    "found",
+    "internal",
+    "invalid",
+    "is",
+    "missing",
+    "no",
+    "not",
+    "parse",
+    "permission",
+    "request",
+    "required",
+    "support",
+    "unknown",
+    "unsupported",
 ];
 
 /// The same for the report of a tool.

@@ -3,9 +3,9 @@
 mod event;
 mod jsonl;
 mod normal;
-mod redact;
+mod renamer;
 
 pub use event::{Event, FENCE, Outcome, ProcessEvent, StepEvent, StepKind, What};
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, file_schema};
 pub use normal::normalised;
-pub use redact::Redactor;
+pub use renamer::Renamer;

@@ -41,7 +41,17 @@ const APART: [(&str, &str); 8] = [
 
 /// Modules without input, output, clock or threads, apart from the files that read folders.
 const PURE: [&str; 11] = [
-    "source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "redact", "record", "judge",
+    "source",
+    "diagnostic",
+    "document",
+    "requirement",
+    "verdict",
+    "wire",
+    "trace",
+    "protocol",
+    "redact",
+    "record",
+    "judge",
 ];
 
 const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "tokio::", "Instant::now", "SystemTime"];

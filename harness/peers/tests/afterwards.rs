@@ -1,4 +1,4 @@
-//! What can be done with traces, on those of the reference peers: each one is judged as before when it is redacted, and
+//! What is done with traces afterwards, on those of the reference peers: each one is judged as before when it is redacted, and
 //! the case that is recorded from it passes.
 
 mod reference;
