@@ -145,12 +145,16 @@ impl Agent {
     }
 
     /// Reads the arguments of the test program, runs the tests that they ask for, and tells how it went; for `main`.
+    ///
+    /// The agent starts this very test program in place of MCP servers, which is noticed here. So nothing that stands
+    /// before this in `main` may print, or take long.
     #[must_use]
     pub fn run(self) -> ExitCode {
-        run(self.trials())
+        relay::run_if_asked().unwrap_or_else(|| run(self.trials()))
     }
 
-    /// The tests by themselves, for a target that has others beside them.
+    /// The tests by themselves, for a target that has others beside them. Its `main` has to begin with
+    /// [`run_if_asked`](relay::run_if_asked), as with [`Client::trials`].
     #[must_use]
     pub fn trials(self) -> Vec<Trial> {
         self.0.trials()

@@ -70,6 +70,11 @@ impl Document {
         Diagnostic::error(code, &self.source, self.key_span(pointer), message)
     }
 
+    /// The places of exactly this part.
+    pub(crate) fn spans_at(&self, pointer: &str) -> Option<Spans> {
+        self.spans.get(pointer).copied()
+    }
+
     fn nearest(&self, pointer: &str) -> Option<Spans> {
         let mut pointer = pointer;
         loop {

@@ -36,8 +36,9 @@ pub mod verdict;
 pub mod trace;
 pub mod wire;
 
-// The protocol as it is published.
+// The protocol as it is published, and what other tools record of it.
 pub mod protocol;
+pub mod recording;
 
 // What may be seen by everybody.
 pub mod redact;
@@ -55,8 +56,9 @@ pub mod judge;
 pub mod peer;
 pub mod run;
 
-// What comes out, and the two ways in.
+// What comes out, and the ways in.
 pub mod cargo_test;
 pub mod cli;
 pub mod explain;
+pub mod monitor;
 pub mod report;

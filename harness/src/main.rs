@@ -3,12 +3,16 @@
 use std::process::ExitCode;
 
 use acp_conformance::cli::{Args, Exit, report_error, run};
-use acp_conformance::peer::relay;
+use acp_conformance::peer::{between, relay};
 use clap::Parser;
 
 fn main() -> ExitCode {
     // A client under test starts this program in place of its agent.
     if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    // So does the monitor.
+    if let Some(code) = between::detach_if_asked() {
         return code;
     }
     // A reader that has seen enough, such as `head`, ends the program quietly.

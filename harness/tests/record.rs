@@ -1,4 +1,4 @@
-//! Trace → case: each file under `harness/tests/recordings/` is a trace, and its snapshot the case that is made of it, or
+//! Trace → case: each file under `harness/tests/record/` is a trace, and its snapshot the case that is made of it, or
 //! the reason why there is none.
 
 use std::fs::{self, File};
@@ -9,12 +9,12 @@ use acp_conformance::case::{Includes, Vocabulary, load_text};
 use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::judge::judge;
 use acp_conformance::protocol::Edition;
-use acp_conformance::record::{Recording, record};
+use acp_conformance::record::{Aim, record};
 use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-const FOLDER: &str = "harness/tests/recordings";
+const FOLDER: &str = "harness/tests/record";
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -35,12 +35,12 @@ fn check(path: &PathBuf) -> Result<(), Failed> {
     let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
     let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
     let origin = format!("{}.jsonl", name(path));
-    let text = match record(&trace, &Recording { origin: &origin, subject: None, kept: &kept }) {
+    let text = match record(&trace, &Aim { origin: &origin, subject: None, kept: &kept }) {
         Ok(text) => sound(text)?,
         Err(error) => format!("no case: {error}\n"),
     };
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/recordings"));
+    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/record"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.set_input_file(path);

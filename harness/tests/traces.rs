@@ -3,12 +3,14 @@
 //! First the wanted verdicts, `requirement: verdict` a line, `#` for comments, `subject: client` where it is the client that
 //! is judged, `in a case` where the trace is that of a case and no recording; then a line `---`; then the conversation, a
 //! letter and a message a line: `A` the agent's, `C` the client's, `!` the tester's, wrong on purpose, `E` the subject's
-//! standard error, `P` a process event and `S` a step event, both as JSON, `B` a line of the subject and `D` its standard
-//! error in base64, `L` the last line of the subject, without a line feed, in base64 as well, `N` the number of the
-//! connection that is spoken of from there on, and `T` the milliseconds that
+//! standard error, `P` a process event, `M` one of an MCP server, `V` a visit to the HTTP endpoint and `S` a step event, all
+//! as JSON, `B` a line of the subject and `D` its standard error in base64, `L` the last line of the subject, without a line
+//! feed, in base64 as well, `N` the number of the connection that is spoken of from there on, and `T` the milliseconds that
 //! pass before the next line. Every requirement that fails must be listed.
 //!
 //! Every trace is redacted as well, and must be judged as before.
+
+mod recorded;
 
 use std::fs;
 use std::path::Path;
@@ -38,6 +40,8 @@ fn main() {
         let name = path.strip_prefix(&root).unwrap_or(&path).with_extension("").display().to_string();
         let again = path.clone();
         trials.push(Trial::test(format!("{name}-redacted"), move || check_redacted(&again)).with_kind("redaction"));
+        let same = path.clone();
+        trials.push(Trial::test(format!("{name}/recorded"), move || recorded::check(&same)).with_kind("recording"));
         trials.push(Trial::test(name, move || check(&path)).with_kind("trace"));
     }
     trials.sort_by(|a, b| a.name().cmp(b.name()));
@@ -46,7 +50,7 @@ fn main() {
 
 fn check(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
-    let (wanted, trace) = parse(&text)?;
+    let (wanted, trace) = parts(&text)?;
     let judgement = judge(&trace, Edition::v1());
     let mut wrong = Vec::new();
     let mut listed = Vec::new();
@@ -74,7 +78,7 @@ fn check(path: &Path) -> Result<(), Failed> {
 /// A redacted trace has lines as long as they were, and is judged as before.
 fn check_redacted(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
-    let (_, trace) = parse(&text)?;
+    let (_, trace) = parts(&text)?;
     let redacted = redact(&trace, Key::new([7; 32])).trace;
     let lengths = |trace: &Trace| -> Vec<usize> { trace.events.iter().map(|event| length(&event.what)).collect() };
     if lengths(&trace) != lengths(&redacted) {
@@ -88,12 +92,12 @@ fn check_redacted(path: &Path) -> Result<(), Failed> {
 const fn length(what: &What) -> usize {
     match what {
         What::Line { bytes, .. } | What::Unattributed(bytes) | What::Stderr(bytes) | What::Stdout(bytes) => bytes.len(),
-        What::Process(_) | What::Step(_) => 0,
+        What::Process(_) | What::Mcp(_) | What::Visit(_) | What::Step(_) => 0,
     }
 }
 
-/// The wanted verdicts and the trace of a file.
-fn parse(text: &str) -> Result<(&str, Trace), Failed> {
+/// The wanted verdicts and the conversation.
+fn parts(text: &str) -> Result<(&str, Trace), Failed> {
     let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
     let subject = if wanted.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
     let mut trace = read(conversation, subject)?;
@@ -125,6 +129,8 @@ fn read(conversation: &str, subject: Party) -> Result<Trace, Failed> {
             }
             "E" => What::Stderr(rest.as_bytes().to_vec()),
             "P" => What::Process(serde_json::from_str(rest)?),
+            "M" => What::Mcp(serde_json::from_str(rest)?),
+            "V" => What::Visit(serde_json::from_str(rest)?),
             "S" => What::Step(serde_json::from_str(rest)?),
             other => return Err(format!("`{other}` begins no line of a conversation").into()),
         };

@@ -11,7 +11,7 @@ use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::judge::{judge, judge_case};
 use acp_conformance::peer::relay;
 use acp_conformance::protocol::Edition;
-use acp_conformance::record::{Recording, record};
+use acp_conformance::record::{Aim, record};
 use acp_conformance::redact::{Key, redact};
 use acp_conformance::requirement::Catalogue;
 use acp_conformance::run::run_case;
@@ -94,12 +94,12 @@ fn check_recorded(case: &Case, view: fn(Trace) -> Trace) -> Result<(), Failed> {
     let judgement = judge(&without_case(trace.clone()), Edition::v1());
     let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
     let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
-    let text = record(&trace, &Recording { origin: "a run", subject: None, kept: &kept })?;
+    let text = record(&trace, &Aim { origin: "a run", subject: None, kept: &kept })?;
     let (recorded, problems) = load_text("recorded.yaml", &text, &Vocabulary::v1(), &Includes::embedded());
-    let Some(recorded) = recorded.filter(|_| problems.is_empty()) else {
+    let ([recorded], []) = (recorded.as_slice(), problems.as_slice()) else {
         return Err(format!("{text}\n{}", render_all(&problems, Look::Plain)).into());
     };
-    let again = run_case(&recorded, &subject);
+    let again = run_case(recorded, &subject);
     let verdict = judge_case(&again, &judge(&again, Edition::v1()), Catalogue::v1());
     match verdict.verdict {
         Verdict::Pass => Ok(()),

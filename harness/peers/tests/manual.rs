@@ -173,8 +173,9 @@ fn lock(hands: &Mutex<Hands>) -> MutexGuard<'_, Hands> {
 }
 
 fn case(id: &str, text: &str) -> Case {
-    let (case, problems) = load_bytes(&format!("{id}.yaml"), text.as_bytes(), &Vocabulary::v1(), &Includes::embedded());
-    case.unwrap_or_else(|| panic!("{problems:?}"))
+    let (mut cases, problems) =
+        load_bytes(&format!("{id}.yaml"), text.as_bytes(), &Vocabulary::v1(), &Includes::embedded());
+    cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
 }
 
 fn verdict(trace: &Trace) -> (String, Verdict, Option<String>) {

@@ -21,7 +21,7 @@ use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// The cases whose transcripts are kept, one or two an area.
-const CASES: [&str; 17] = [
+const CASES: [&str; 19] = [
     "agent/cancel/while-asking",
     "agent/cancelreq/unknown-id",
     "agent/config/set",
@@ -30,6 +30,8 @@ const CASES: [&str; 17] = [
     "agent/init/handshake",
     "agent/list/all",
     "agent/load/replay",
+    "agent/mcp/http",
+    "agent/mcp/stdio",
     "agent/modes/set",
     "agent/permission/rejected-write",
     "agent/terminal/run",

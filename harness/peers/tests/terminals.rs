@@ -26,9 +26,9 @@ transcript:
 
 #[test]
 fn a_command_sees_the_home_of_the_case_and_leaves_nothing_behind() {
-    let (case, problems) =
+    let (mut cases, problems) =
         load_text("cases/v1/agent/terminal/daemon.yaml", CASE, &Vocabulary::v1(), &Includes::embedded());
-    let case = case.unwrap_or_else(|| panic!("{problems:?}"));
+    let case = cases.pop().unwrap_or_else(|| panic!("{problems:?}"));
     let trace = run_case(&case, &reference::subject(Party::Agent, &[]));
     for event in &trace.events {
         if let What::Step(step) = &event.what {

@@ -31,6 +31,8 @@ pub(crate) struct Checker<'a> {
     /// What the user of the client does and wants.
     pub user: UserSetup,
     pub scope: Scope,
+    /// The names of the MCP servers that the tester plays.
+    pub mcp: Vec<String>,
     pub by_hand: BTreeSet<String>,
     /// The includes that are being put in, outermost first.
     pub open: Vec<String>,
@@ -59,6 +61,7 @@ pub(crate) fn lower(
         capabilities: Value::Null,
         user: UserSetup::default(),
         scope: Scope::new(),
+        mcp: Vec::new(),
         by_hand: BTreeSet::new(),
         open: Vec::new(),
         closed: None,

@@ -1,9 +1,11 @@
 //! Lowers the steps that only the case of a client has: acts of its user, and orders to the process of its agent.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
 use crate::case::check::Checker;
-use crate::case::file::AgentProcessFile;
+use crate::case::file::{AgentProcessFile, PageFile};
 use crate::case::model::{Act, Action, AgentProcess, UserPermission};
 use crate::case::template::Template;
 use crate::case::vocabulary::ACTS;
@@ -26,8 +28,8 @@ impl Checker<'_> {
         let mut arguments = spot.value().and_then(Value::as_object).cloned().unwrap_or_default();
         arguments.remove("act");
         self.arguments(spot, name, known, &arguments);
-        if name == "decide" && self.user.permission != UserPermission::Hold {
-            let problem = spot.down("act").error("case::no-decision", "no request for permission is left to decide");
+        if matches!(name, "decide" | "answer") && self.user.permission != UserPermission::Hold {
+            let problem = spot.down("act").error("case::no-decision", "no question to the user is left open");
             self.problems.push(problem.help("write `user: { permission: hold }` above the transcript"));
         }
         let act = Act { name: name.to_owned(), arguments };
@@ -57,22 +59,46 @@ impl Checker<'_> {
         }
     }
 
+    /// Lowers a look at the page of the case.
+    pub fn page(&mut self, spot: &Spot<'_>, look: &PageFile) {
+        if !self.of_a_client(spot, "only a client is asked to visit a page") {
+            return;
+        }
+        if !self.scope.check_text(spot, "<page>").is_empty() {
+            let problem = spot.key_error("case::no-page", "this case has no page");
+            self.problems.push(problem.help("write `agent: { page: true }` above the transcript"));
+        }
+        let decides = self.decides(spot, &look.decides);
+        self.push(spot, Action::Page(look.visited), decides, None);
+    }
+
     /// Lowers an order to the process that the client takes for its agent.
     pub fn agent_process(&mut self, spot: &Spot<'_>, order: AgentProcessFile) {
         if !self.of_a_client(spot, "the agent is judged here, and ends as it likes") {
             return;
         }
         let order = match order {
-            AgentProcessFile { stderr: Some(text), .. } => {
-                let problems = self.scope.check_text(&spot.down("stderr"), &text);
-                self.note(problems);
-                AgentProcess::Stderr(Template::parse(&text))
-            }
+            AgentProcessFile { stderr: Some(text), .. } => AgentProcess::Stderr(self.printed(spot, "stderr", &text)),
+            AgentProcessFile { stdout: Some(text), .. } => AgentProcess::Stdout(self.printed(spot, "stdout", &text)),
             AgentProcessFile { close: Some(_), .. } => AgentProcess::CloseStdout,
             AgentProcessFile { exit: Some(code), .. } => AgentProcess::Exit(code),
+            AgentProcessFile { kill: Some(_), .. } => AgentProcess::Kill,
             AgentProcessFile { .. } => AgentProcess::Linger,
         };
         self.push(spot, Action::AgentProcess(order), Vec::new(), None);
+    }
+
+    fn printed(&mut self, spot: &Spot<'_>, key: &str, text: &str) -> Template {
+        let problems = self.scope.check_text(&spot.down(key), text);
+        self.note(problems);
+        Template::parse(text)
+    }
+
+    /// Lowers the wait for a login in a terminal.
+    pub fn login(&mut self, spot: &Spot<'_>, decides: Vec<String>, within: Option<Duration>) {
+        if self.of_a_client(spot, "an agent is started by the tester, which logs in nowhere") {
+            self.push(spot, Action::Login, decides, within);
+        }
     }
 
     /// Whether a client is judged; complains about the step if not.

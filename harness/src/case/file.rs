@@ -5,6 +5,7 @@
 //! lowering ([`crate::case::load`]).
 
 mod client;
+mod editors;
 mod words;
 
 use std::collections::BTreeMap;
@@ -15,15 +16,27 @@ use serde_json::{Map, Value};
 
 pub use self::client::{ActFile, AgentProcessFile, AttachFile, ProcessFile, StdoutFile, UserFile, UserPermissionFile};
 use self::words::present;
-pub use self::words::{DurationText, Label, OneOrMany};
+pub use self::words::{DurationText, Label, OneOrMany, ServerName};
 use crate::document::shape;
 use crate::requirement::Party;
 
-/// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`.
+/// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`: a value of the matrix may stand
+/// anywhere but in the matrix. What a shape of the case has in its place is compared with the schema of its types.
 #[must_use]
 pub fn schema() -> Value {
-    shape::schema::<CaseFile>()
+    let mut schema = shape::schema::<CaseFile>();
+    let matrix = schema.pointer("/$defs/MatrixFile").cloned();
+    editors::allow_references(&mut schema);
+    if let (Some(Value::Object(definitions)), Some(matrix)) = (schema.get_mut("$defs"), matrix) {
+        definitions.insert("MatrixFile".to_owned(), matrix);
+    }
+    schema
 }
+
+/// Named values of named dimensions, as in `id: { zero: 0, text: a }`; `<matrix.id>` stands for the value.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct MatrixFile(pub BTreeMap<String, BTreeMap<String, Value>>);
 
 /// A case is one scripted exchange, with `title`, `subject`, `requirements` and `transcript`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -38,6 +51,8 @@ pub struct CaseFile {
     /// The requirements for which the case is written, as a list of ids of the catalogue.
     #[schemars(length(min = 1))]
     pub requirements: Vec<String>,
+    /// The shapes in which the case is run: dimensions, each with named values.
+    pub matrix: Option<MatrixFile>,
     /// What the subject must advertise for the case to apply, such as `agent.loadSession`.
     #[serde(default)]
     pub needs: OneOrMany,
@@ -84,10 +99,44 @@ pub struct SetupFile {
     /// A fixed answer to every request of a method, instead of the tester's own service.
     #[serde(default)]
     pub answers: BTreeMap<String, AnswerFile>,
+    /// The names of the MCP servers that the tester plays.
+    pub mcp: Option<Vec<ServerName>>,
+    /// `true`: there is a page that the client may be asked to visit, at the URL `<page>`.
+    #[schemars(extend("const" = true))]
+    pub page: Option<bool>,
     /// The ways to log in that an agent announces, as they go on the wire.
     pub auth_methods: Option<Vec<Value>>,
     /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
     pub session: Option<Map<String, Value>>,
+    /// How the tester writes its messages.
+    #[serde(default)]
+    pub wire: WireFile,
+}
+
+/// How the tester writes its messages.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WireFile {
+    /// The ids of its requests; `integer` if not given.
+    pub ids: Option<IdsFile>,
+    /// Whether everything that may have a `_meta` has one.
+    pub meta: Option<bool>,
+}
+
+/// The ids of the tester's requests.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdsFile {
+    /// 0, 1, 2 …
+    Integer,
+    /// -1, -2, -3 …
+    Negative,
+    /// The largest integers that every JSON parser keeps: 9007199254740991, 9007199254740990 …
+    Large,
+    /// Texts with a blank: "request 0", "request 1" …
+    Text,
+    /// Texts that look like numbers: "0", "1" …
+    Digits,
 }
 
 /// How a request for permission is answered.
@@ -173,8 +222,17 @@ pub struct StepFile {
     pub file: Option<LookFile>,
     /// A look at a process that wrote its id into a file.
     pub process: Option<ProcessFile>,
+    /// A message to an MCP server that the tester plays.
+    pub mcp: Option<McpFile>,
+    /// As `mcp`, but without it the case decides nothing.
+    #[serde(rename = "mcp?")]
+    pub mcp_hoped: Option<McpFile>,
+    /// A look at whether the page of the case was visited.
+    pub page: Option<PageFile>,
     /// The user of the client does something.
     pub user: Option<ActFile>,
+    /// Awaits that the client starts the agent's program for a login in a terminal.
+    pub login: Option<FenceFile>,
     /// An order to the process that the client takes for its agent.
     pub agent_process: Option<AgentProcessFile>,
     /// Closes the subject's input: `close: stdin`.
@@ -285,6 +343,35 @@ pub struct LookFile {
     pub decides: OneOrMany,
     /// How long the file may take to become so.
     pub within: Option<DurationText>,
+}
+
+/// A message to an MCP server that the tester plays.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpFile {
+    /// The name of the server.
+    pub server: String,
+    /// The method of MCP, such as `initialize`.
+    pub method: String,
+    /// The parameters, as a pattern.
+    #[serde(default, deserialize_with = "present")]
+    pub params: Option<Value>,
+    /// The requirements that this decides.
+    #[serde(default)]
+    pub decides: OneOrMany,
+    /// How long to wait for the message.
+    pub within: Option<DurationText>,
+}
+
+/// A look at whether the page of the case was visited.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageFile {
+    /// Whether a request for it, or for anything beside it, has to have come.
+    pub visited: bool,
+    /// The requirements that this decides.
+    #[serde(default)]
+    pub decides: OneOrMany,
 }
 
 /// What is closed.

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use crate::case::file::IncludeFile;
 use crate::case::load::{document, embedded_files, joined};
+use crate::case::matrix::without_references;
+use crate::case::repeat;
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::document::shape::Shape;
@@ -53,7 +55,10 @@ impl Includes {
     /// `include/session.yaml` is for those of either side. A file outside of such a folder is left out.
     pub fn add(&mut self, path: &str, shown: &str, bytes: &[u8]) {
         let Some(key) = key(path) else { return };
-        let read = document(shown, bytes).and_then(|(document, problems)| {
+        let read = document(shown, bytes).and_then(|(mut document, problems)| {
+            let problems = joined(problems, repeat::expand(&mut document));
+            let help = "a step that depends on the matrix stands in the case itself";
+            let problems = joined(problems, without_references(&document, "includes have no matrix", help));
             let file = INCLUDE.read(&document).map_err(|shape| joined(problems.clone(), shape))?;
             if problems.is_empty() { Ok((document, file)) } else { Err(problems) }
         });

@@ -250,7 +250,8 @@ impl Checker<'_> {
         Some(method)
     }
 
-    fn pattern(&mut self, spot: &Spot<'_>, value: &Value, binds: bool) -> Option<Pattern> {
+    /// Compiles a pattern, and checks the names in it.
+    pub fn pattern(&mut self, spot: &Spot<'_>, value: &Value, binds: bool) -> Option<Pattern> {
         self.no_intent(spot, value);
         match Pattern::compile(value) {
             Ok(pattern) => {

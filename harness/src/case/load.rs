@@ -7,12 +7,12 @@
 //! use acp_conformance::case::{Includes, Vocabulary, load_text};
 //!
 //! let text = "title: t\nsubject: agent\nrequirements: [init.respond]\ntranscript: [{include: sesion}]\n";
-//! let (case, problems) = load_text("cases/v1/agent/x.yaml", text, &Vocabulary::v1(), &Includes::embedded());
-//! assert!(case.is_none());
+//! let (cases, problems) = load_text("cases/v1/agent/x.yaml", text, &Vocabulary::v1(), &Includes::embedded());
+//! assert!(cases.is_empty());
 //! assert!(problems[0].to_string().contains("did you mean `session`?"));
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -21,7 +21,9 @@ use include_dir::{Dir, include_dir};
 use crate::case::check;
 use crate::case::file::CaseFile;
 use crate::case::includes::{self, Includes};
+use crate::case::matrix::{self, Filled};
 use crate::case::model::Case;
+use crate::case::repeat;
 use crate::case::vocabulary::Vocabulary;
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
@@ -46,25 +48,26 @@ pub const fn handshake(subject: Party) -> &'static str {
 /// Folders of a directory of cases that hold something else.
 const NO_CASES: [&str; 2] = ["requirements", "faults"];
 
-/// Reads one case; its id is the part of the path behind `cases/`, without extension.
+/// Reads one file, which has a case for each shape of its matrix; the id is the part of the path behind `cases/`, without
+/// extension, and with the shape behind `@` if there is a matrix.
 #[must_use]
 pub fn load_text(
     path: &str,
     text: &str,
     vocabulary: &Vocabulary<'_>,
     includes: &Includes,
-) -> (Option<Case>, Vec<Diagnostic>) {
+) -> (Vec<Case>, Vec<Diagnostic>) {
     load_bytes(path, text.as_bytes(), vocabulary, includes)
 }
 
-/// Reads one case that may not even be text.
+/// Reads one file that may not even be text.
 #[must_use]
 pub fn load_bytes(
     path: &str,
     bytes: &[u8],
     vocabulary: &Vocabulary<'_>,
     includes: &Includes,
-) -> (Option<Case>, Vec<Diagnostic>) {
+) -> (Vec<Case>, Vec<Diagnostic>) {
     let below = path.rsplit_once("cases/").map_or(path, |(_, below)| below);
     load(below.strip_suffix(".yaml").unwrap_or(below), path, bytes, vocabulary, includes)
 }
@@ -115,22 +118,27 @@ pub fn embedded(vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diagnostic>) {
 /// Reads one of the embedded cases alone, by its id.
 #[must_use]
 pub fn embedded_case(id: &str, vocabulary: &Vocabulary<'_>) -> Option<Case> {
-    let path = format!("{id}.yaml");
+    let file = Case::file_of(id);
+    let path = format!("{file}.yaml");
     let (_, bytes) = embedded_files().into_iter().find(|(known, _)| *known == path)?;
-    load(id, &format!("cases/{path}"), bytes, vocabulary, &Includes::embedded()).0
+    let (cases, _) = load(file, &format!("cases/{path}"), bytes, vocabulary, &Includes::embedded());
+    cases.into_iter().find(|case| case.id == id)
 }
 
-/// Reads the embedded cases and those of a directory, which add to them or replace them by id; sorted by id.
+/// Reads the embedded cases and those of a directory, whose files add to them or replace those of the same path; sorted
+/// by id, and the shapes of one file in the order of its matrix.
 #[must_use]
 pub fn embedded_and(dir: Option<&Path>, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diagnostic>) {
-    let (cases, mut problems) = embedded(vocabulary);
-    let mut by_id: BTreeMap<_, _> = cases.into_iter().map(|case| (case.id.clone(), case)).collect();
+    let (mut cases, mut problems) = embedded(vocabulary);
     if let Some(dir) = dir {
         let (own, more) = load_dir(dir, vocabulary);
-        by_id.extend(own.into_iter().map(|case| (case.id.clone(), case)));
+        let replaced: BTreeSet<&str> = own.iter().map(|case| Case::file_of(&case.id)).collect();
+        cases.retain(|case| !replaced.contains(Case::file_of(&case.id)));
+        cases.extend(own);
         problems.extend(more);
     }
-    (by_id.into_values().collect(), problems)
+    cases.sort_by(|a, b| Case::file_of(&a.id).cmp(Case::file_of(&b.id)));
+    (cases, problems)
 }
 
 fn load_all<'s>(
@@ -140,8 +148,8 @@ fn load_all<'s>(
 ) -> (Vec<Case>, Vec<Diagnostic>) {
     let (mut cases, mut problems) = (Vec::new(), Vec::new());
     for (below, shown, bytes) in sources {
-        let (case, more) = load(below.strip_suffix(".yaml").unwrap_or(below), shown, bytes, vocabulary, includes);
-        cases.extend(case);
+        let (more_cases, more) = load(below.strip_suffix(".yaml").unwrap_or(below), shown, bytes, vocabulary, includes);
+        cases.extend(more_cases);
         problems.extend(more);
     }
     (cases, problems)
@@ -153,24 +161,55 @@ fn load(
     bytes: &[u8],
     vocabulary: &Vocabulary<'_>,
     includes: &Includes,
-) -> (Option<Case>, Vec<Diagnostic>) {
+) -> (Vec<Case>, Vec<Diagnostic>) {
     let (document, mut problems) = match document(path, bytes) {
         Ok(read) => read,
-        Err(problems) => return (None, problems),
+        Err(problems) => return (Vec::new(), problems),
     };
-    let (case, more) = match CASE.read::<CaseFile>(&document) {
-        Err(more) => (None, more),
-        Ok(file) => {
-            problems.extend(misplaced(id, &file, &document));
-            check::lower(id.to_owned(), file, &document, vocabulary, includes)
-        }
+    let (cases, more) = match matrix::shapes(document) {
+        Err(more) => (Vec::new(), more),
+        Ok(shapes) => lower_all(id, shapes, vocabulary, includes),
     };
     // What was not understood as YAML can only be misunderstood further on.
     let unclear: Vec<_> = problems.iter().map(|problem| problem.primary.clone()).collect();
     problems.extend(more.into_iter().filter(|problem| !unclear.contains(&problem.primary)));
     diagnostic::sort(&mut problems);
     let sound = !problems.iter().any(Diagnostic::is_error);
-    (case.filter(|_| sound), problems)
+    (if sound { cases } else { Vec::new() }, problems)
+}
+
+/// Lowers a case in all of its shapes.
+fn lower_all(
+    id: &str,
+    mut shapes: Vec<Filled>,
+    vocabulary: &Vocabulary<'_>,
+    includes: &Includes,
+) -> (Vec<Case>, Vec<Diagnostic>) {
+    let (mut cases, mut found) = (Vec::new(), Vec::new());
+    for filled in &mut shapes {
+        let (case, problems) = lower(id, filled, vocabulary, includes);
+        cases.extend(case);
+        found.push((&*filled, problems));
+    }
+    (cases, matrix::join(found))
+}
+
+/// Lowers a case in one of its shapes.
+fn lower(
+    id: &str,
+    filled: &mut Filled,
+    vocabulary: &Vocabulary<'_>,
+    includes: &Includes,
+) -> (Option<Case>, Vec<Diagnostic>) {
+    let mut problems = repeat::expand(&mut filled.document);
+    let document = &filled.document;
+    let file = match CASE.read::<CaseFile>(document) {
+        Ok(file) => file,
+        Err(more) => return (None, joined(problems, more)),
+    };
+    problems.extend(misplaced(id, &file, document));
+    let (case, more) = check::lower(id.to_owned(), file, document, vocabulary, includes);
+    (case.map(|case| case.in_shape(&filled.shape)), joined(problems, more))
 }
 
 /// Complains about a case that stands in the folder of the other side.

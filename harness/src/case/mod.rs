@@ -11,8 +11,11 @@ mod includes;
 mod line;
 pub mod load;
 pub mod matching;
+mod matrix;
+mod mcp;
 pub mod model;
 pub mod pattern;
+mod repeat;
 mod scope;
 mod setup;
 mod steps;
@@ -24,9 +27,9 @@ pub use includes::Includes;
 pub use load::{embedded, embedded_and, embedded_case, handshake, load_bytes, load_dir, load_text};
 pub use matching::Mismatch;
 pub use model::{
-    Act, Action, AgentProcess, Body, Case, FileLook, FileWant, FixedAnswer, Incoming, IncomingBody, LimitOverrides,
-    Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessLook, RawBytes, ReplyText, Step, TesterSetup,
-    UserPermission, UserSetup,
+    Act, Action, AgentProcess, Body, Case, FileLook, FileWant, FixedAnswer, Ids, Incoming, IncomingBody,
+    LimitOverrides, McpLook, Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessLook, RawBytes,
+    ReplyText, Step, TesterSetup, UserPermission, UserSetup, WireSetup,
 };
 pub use pattern::{Pattern, PatternError};
 pub use template::{Bindings, Template};

@@ -3,12 +3,15 @@
 //! Everything here is plain data. [`crate::case::load`] makes it; whatever stands in a [`Case`] has been found to be
 //! sound, so the runner need not look again.
 
+mod wire;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
+pub use self::wire::{Ids, WireSetup};
 use crate::case::pattern::Pattern;
 use crate::case::template::{Bindings, Template};
 use crate::requirement::Party;
@@ -17,7 +20,8 @@ pub use crate::source::{Place, SourceFile};
 /// One scripted exchange.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The path below the directory of cases without extension, such as `v1/agent/cancel/stop-reason`.
+    /// The path below the directory of cases without extension, such as `v1/agent/cancel/idle`; the shape behind `@`,
+    /// where the file has several.
     pub id: String,
     /// What the case shows, in a sentence.
     pub title: String,
@@ -39,6 +43,14 @@ pub struct Case {
     pub steps: Vec<Step>,
     /// The file it was read from.
     pub source: Arc<SourceFile>,
+}
+
+impl Case {
+    /// The id of the file in which the case with this id stands: without the shape, if it has one.
+    #[must_use]
+    pub fn file_of(id: &str) -> &str {
+        id.split_once('@').map_or(id, |(file, _)| file)
+    }
 }
 
 /// Something that the subject must advertise.
@@ -78,12 +90,18 @@ pub struct TesterSetup {
     pub permission: PermissionPolicy,
     /// Fixed answers by method, instead of the tester's own service.
     pub answers: BTreeMap<String, FixedAnswer>,
+    /// The names of the MCP servers that the tester plays.
+    pub mcp: Vec<String>,
+    /// Whether there is a page that the client may be asked to visit.
+    pub page: bool,
     /// Methods that the transcript answers itself.
     pub by_hand: BTreeSet<String>,
     /// The ways to log in that an agent announces.
     pub auth_methods: Vec<Value>,
     /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
     pub session: serde_json::Map<String, Value>,
+    /// How it writes its messages.
+    pub wire: WireSetup,
 }
 
 impl TesterSetup {
@@ -161,6 +179,10 @@ pub enum AgentProcess {
     Exit(i32),
     /// It does not end when its input ends, nor by SIGTERM.
     Linger,
+    /// It is ended by SIGKILL.
+    Kill,
+    /// A login prints this on its terminal.
+    Stdout(Template),
 }
 
 /// A look at a process that wrote its id into a file.
@@ -170,6 +192,19 @@ pub struct ProcessLook {
     pub pid_file: Template,
     /// Whether it has to be running.
     pub running: bool,
+}
+
+/// A message that an MCP server of the tester is to be told.
+#[derive(Debug, Clone)]
+pub struct McpLook {
+    /// The name of the server.
+    pub server: String,
+    /// The method.
+    pub method: String,
+    /// The parameters, if they matter.
+    pub params: Option<Pattern>,
+    /// Whether its absence is a failure.
+    pub presence: Presence,
 }
 
 /// How the tester answers a request for permission.
@@ -251,10 +286,16 @@ pub enum Action {
     File(FileLook),
     /// A look at a process.
     Process(ProcessLook),
+    /// A message to an MCP server of the tester.
+    Mcp(McpLook),
+    /// A look at whether the page of the case was visited, and whether it has to have been.
+    Page(bool),
     /// The user of the client does something.
     Act(Act),
     /// An order to the process that the client takes for its agent.
     AgentProcess(AgentProcess),
+    /// Awaits that the client starts the agent's program for a login in a terminal.
+    Login,
     /// Closes the subject's input.
     CloseStdin,
     /// Awaits that the subject ends the connection.

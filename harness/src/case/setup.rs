@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::case::check::Checker;
-use crate::case::file::{AnswerFile, PermissionFile, SetupFile, UserFile, UserPermissionFile};
-use crate::case::model::{FixedAnswer, PermissionPolicy, TesterSetup, UserPermission, UserSetup};
+use crate::case::file::{AnswerFile, IdsFile, PermissionFile, SetupFile, UserFile, UserPermissionFile, WireFile};
+use crate::case::model::{FixedAnswer, Ids, PermissionPolicy, TesterSetup, UserPermission, UserSetup, WireSetup};
 use crate::case::template::Template;
 use crate::case::vocabulary::Payload;
 use crate::document::{Spot, child};
@@ -35,15 +35,21 @@ impl Checker<'_> {
         if tester == Party::Agent {
             self.agent_samples(&spot, &own);
         }
+        if own.page.is_some() {
+            self.scope.bind("page");
+        }
         self.capabilities = own.capabilities.unwrap_or_else(|| default_capabilities(tester));
         TesterSetup {
             capabilities: self.capabilities.clone(),
             info: own.info,
             permission: own.permission.map_or_else(PermissionPolicy::default, policy),
             answers: self.answers(&spot.down("answers"), own.answers),
+            mcp: self.mcp_servers(&spot.down("mcp"), own.mcp.unwrap_or_default()),
+            page: own.page.is_some(),
             by_hand: BTreeSet::new(),
             auth_methods: own.auth_methods.unwrap_or_default(),
             session: own.session.unwrap_or_default(),
+            wire: wire(own.wire),
         }
     }
 
@@ -51,6 +57,8 @@ impl Checker<'_> {
         let tester = self.subject.other();
         for (given, key, only) in [
             (own.permission.is_some(), "permission", Party::Client),
+            (own.mcp.is_some(), "mcp", Party::Client),
+            (own.page.is_some(), "page", Party::Agent),
             (own.info.is_some(), "info", Party::Agent),
             (own.auth_methods.is_some(), "auth-methods", Party::Agent),
             (own.session.is_some(), "session", Party::Agent),
@@ -191,6 +199,17 @@ const fn policy(file: PermissionFile) -> PermissionPolicy {
         PermissionFile::Hold => PermissionPolicy::Hold,
         PermissionFile::Cancel => PermissionPolicy::Cancel,
     }
+}
+
+fn wire(file: WireFile) -> WireSetup {
+    let ids = file.ids.map_or_else(Ids::default, |ids| match ids {
+        IdsFile::Integer => Ids::Integer,
+        IdsFile::Negative => Ids::Negative,
+        IdsFile::Large => Ids::Large,
+        IdsFile::Text => Ids::Text,
+        IdsFile::Digits => Ids::Digits,
+    });
+    WireSetup { ids, meta: file.meta.unwrap_or(false) }
 }
 
 const fn user_permission(file: UserPermissionFile) -> UserPermission {

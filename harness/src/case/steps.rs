@@ -76,8 +76,20 @@ impl Checker<'_> {
         if let Some(look) = step.process {
             self.process(&spot, &look);
         }
+        for (presence, look) in [(Presence::Must, step.mcp), (Presence::Hope, step.mcp_hoped)] {
+            if let Some(look) = look {
+                self.mcp(&spot, presence, look);
+            }
+        }
+        if let Some(look) = step.page {
+            self.page(&spot, &look);
+        }
         if let Some(act) = step.user {
             self.act(&spot, &act.act);
+        }
+        if let Some(FenceFile { decides, within }) = step.login {
+            let decides = self.decides(&spot, &decides);
+            self.login(&spot, decides, within.as_ref().map(duration));
         }
         if let Some(order) = step.agent_process {
             self.agent_process(&spot, order);
@@ -113,7 +125,7 @@ impl Checker<'_> {
     /// Complains about a step that comes too late to be taken.
     fn after_the_end(&mut self, spot: &Spot<'_>, key: &str) {
         let speaks = key == self.subject.other().name() || matches!(key, "raw" | "fence" | "together");
-        let looks = matches!(key, "file" | "process" | "reply" | "reply?" | "include");
+        let looks = matches!(key, "file" | "process" | "page" | "reply" | "reply?" | "include");
         let (mark, message, label) = match (&self.ended, &self.closed) {
             (Some(mark), _) if !looks => (mark, "the subject's process has ended", "awaited here"),
             (None, Some(mark)) if speaks => (mark, "the subject's input is closed", "closed here"),
@@ -271,7 +283,7 @@ impl Checker<'_> {
     }
 
     /// The requirements that a step decides: known, declared and the subject's.
-    fn decides(&mut self, spot: &Spot<'_>, decides: &OneOrMany) -> Vec<String> {
+    pub fn decides(&mut self, spot: &Spot<'_>, decides: &OneOrMany) -> Vec<String> {
         let spot = spot.down("decides");
         for (pointer, id) in &decides.items {
             let here = spot.deep(pointer);

@@ -139,7 +139,7 @@ pub const INTENTS: [&str; 26] = [
 ];
 
 /// Every act of a client's user, with the arguments that it takes; those behind `?` may be left out.
-pub const ACTS: [(&str, &[&str]); 18] = [
+pub const ACTS: [(&str, &[&str]); 19] = [
     ("prompt", &["text", "?attach"]),
     ("cancel", &[]),
     ("new-session", &[]),
@@ -156,6 +156,28 @@ pub const ACTS: [(&str, &[&str]); 18] = [
     ("logout", &[]),
     ("cancel-request", &[]),
     ("decide", &["optionId"]),
+    ("answer", &["action"]),
     ("custom-request", &["method"]),
     ("quit", &[]),
+];
+
+/// Every message that an MCP server may be told by its client, apart from answers.
+pub const MCP_METHODS: [&str; 17] = [
+    "initialize",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "notifications/initialized",
+    "notifications/cancelled",
+    "notifications/progress",
+    "notifications/roots/list_changed",
 ];

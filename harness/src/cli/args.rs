@@ -1,5 +1,6 @@
 //! What the user typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::profile::{self, Means, Setting};
+use crate::recording;
 use crate::requirement::{Level, Party, Status};
 
 /// Tells which rules of the Agent Client Protocol a program keeps, and which it breaks, with evidence.
@@ -21,7 +23,7 @@ pub struct Args {
 const EXIT_CODES: &str = "Exit codes:
   0  conformant, or nothing wrong
   1  not conformant: a MUST was broken
-  2  wrong usage, a subject that cannot be started, or a bad case, profile or trace file
+  2  wrong usage, a subject that cannot be started, or a bad case, profile, trace or recording
   3  incomplete: nothing was broken, and some MUSTs were not exercised (--allow-incomplete turns it into 0)
   4  the harness itself failed
   130  interrupted; every process was ended, and nothing is reported";
@@ -33,7 +35,9 @@ pub enum Command {
     Agent(Box<AgentArgs>),
     /// Drive a client through the cases, by playing the agent that it starts, and judge every byte that it sends
     Client(Box<ClientArgs>),
-    /// Judge recorded traces again, without the subject
+    /// Stand unseen between a real client and a real agent, and judge both
+    Monitor(MonitorArgs),
+    /// Judge recorded traffic, without the subject
     Check(CheckArgs),
     /// Make traces fit for a public bug report: what was said goes, and its shape stays
     Redact(RedactArgs),
@@ -195,12 +199,65 @@ pub struct RunArgs {
     pub allow_incomplete: bool,
 }
 
+/// Arguments of `monitor`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = MONITOR_EXAMPLES)]
+pub struct MonitorArgs {
+    /// The command line of the agent, after `--`
+    #[arg(last = true, required = true, value_name = "AGENT")]
+    pub command: Vec<OsString>,
+    /// Write the trace of the session into this file as it goes; a folder gets a file for each session
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// When the session is over, write two reports as JSON into this file, on the first line that on the agent, on the second
+    /// that on the client; a folder gets a file for each session
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Say on standard error what is wrong as soon as it is, and not only when the session is over
+    #[arg(long)]
+    pub live: bool,
+    /// Put a fault into what the agent or the client says, to see how the other one copes: a file, or the name of a built-in
+    /// one. Nothing else ever changes a byte
+    #[arg(long, value_name = "FILE|NAME")]
+    pub fault: Option<String>,
+    /// What the second process of the command gets: the name of the session, and the path of its trace file or `-`
+    #[arg(long, num_args = 2, value_names = ["NAME", "FILE"], hide = true)]
+    pub stand_between: Option<Vec<PathBuf>>,
+}
+
+const MONITOR_EXAMPLES: &str = "Put it before the agent wherever your editor says what to start. In the settings of Zed:
+  \"agent_servers\": { \"my agent, watched\": { \"type\": \"custom\", \"command\": \"acp-conformance\",
+    \"args\": [\"monitor\", \"--trace\", \"/path/to/sessions/\", \"--\", \"my-agent\", \"--acp\"] } }
+
+The process that the client starts is the agent itself: its signals, its exit code, its standard error and its directory are
+its own. What was wrong is said on standard error, where editors keep it in the log of the agent; a session without fault
+says nothing.
+
+Examples:
+  acp-conformance monitor -- my-agent --acp
+  acp-conformance monitor --live --trace session.jsonl -- my-agent --acp
+  acp-conformance monitor --fault cancelled-as-end-turn -- my-agent --acp
+  acp-conformance list --faults";
+
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = CHECK_EXAMPLES)]
 pub struct CheckArgs {
-    /// Trace files, or folders of them
-    #[arg(required = true, value_name = "TRACE")]
-    pub traces: Vec<PathBuf>,
+    /// Traces of this program, recordings of other tools, or folders of traces; `-` is standard input
+    #[arg(required_unless_present_any = ["agent", "client"], value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The format of the recordings, where their beginning does not tell it
+    #[arg(long, value_name = "NAME", value_parser = recording_format())]
+    pub input_format: Option<String>,
+    /// What the agent wrote to its standard output, when the two parties were recorded apart
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "input_format"])]
+    pub agent: Option<PathBuf>,
+    /// What the client wrote to the agent's standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "input_format"])]
+    pub client: Option<PathBuf>,
+    /// Report on this party alone [default: both, where both were recorded]
+    #[arg(long, value_name = "PARTY", value_parser = party)]
+    pub subject: Option<Party>,
     /// How the result is written to standard output
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
@@ -210,6 +267,25 @@ pub struct CheckArgs {
     /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised
     #[arg(long)]
     pub allow_incomplete: bool,
+}
+
+const CHECK_EXAMPLES: &str =
+    "Formats: trace, ndjson (a message a line, as `acpx --format json` prints them), sacp-tee, conductor (its
+--trace), zed (\"Copy All Messages\"). docs/recordings.md says what each of them can tell.
+
+Examples:
+  acp-conformance check traces/
+  acp-conformance check sacp-tee.log
+  acpx --format json codex exec 'fix the tests' | acp-conformance check -
+  acp-conformance check --agent from-agent.ndjson --client from-client.ndjson";
+
+fn recording_format() -> clap::builder::PossibleValuesParser {
+    recording::Format::ALL.map(recording::Format::name).into()
+}
+
+fn party(text: &str) -> Result<Party, String> {
+    let all = [Party::Agent, Party::Client];
+    all.into_iter().find(|party| party.name() == text).ok_or_else(|| "it is agent or client".to_owned())
 }
 
 /// Arguments of `redact`.

@@ -1,6 +1,8 @@
-//! `check`: judges recorded traces, offline and without the subject.
+//! `check`: judges recorded traffic, offline and without the subject.
 
-use std::io::{BufReader, Write};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,39 +11,178 @@ use anyhow::{Context, bail};
 use super::args::{CheckArgs, Format};
 use super::exit::Exit;
 use super::output::stdout;
-use crate::report::{Collector, SuiteEvent, TextReport};
+use crate::recording::{self, Input, Recording};
+use crate::report::model::RunReport;
+use crate::report::{Collector, Heard, Hearing, SuiteEvent, TextReport};
 use crate::requirement::Party;
-use crate::trace::Trace;
+use crate::trace::{Event, Trace};
 
 /// Runs the command.
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let started = Instant::now();
-    let mut traces = Vec::new();
-    for path in files(&args.traces)? {
-        let trace = read(&path)?;
-        traces.push((path, trace));
-    }
-    let Some((_, first)) = traces.first() else { bail!("there is no .jsonl file in what was given") };
-    let mut collector = Collector::new(first.header.subject.unwrap_or(Party::Agent), first.header.command.clone());
+    let tapes = tapes(args)?;
     let mut out = stdout();
-    let mut text = (args.format == Format::Text).then(|| TextReport::new(&mut out, String::new(), false));
-    for (path, trace) in &traces {
-        let duration = Duration::from_micros(trace.events.last().map_or(0, |event| event.us));
-        let report = collector.add(trace, duration, Some(path.display().to_string()));
-        text.as_mut().map_or(Ok(()), |text| text.event(&SuiteEvent::Case(&report)))?;
+    let mut reports = Reports::default();
+    for tape in &tapes {
+        reports.add(tape, args)?;
     }
-    let report = collector.finish(started.elapsed(), args.strict);
-    match text.as_mut() {
-        Some(text) => text.event(&SuiteEvent::Run(&report))?,
-        None => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
+    let several = reports.collectors.len() > 1;
+    if several && args.format == Format::Json {
+        bail!("both parties were recorded, and a report is of one: add --subject agent or --subject client");
     }
-    Ok(Exit::of(report.verdict, args.allow_incomplete))
+    let mut worst = Exit::Good;
+    for (party, collector) in reports.collectors {
+        let report = collector.finish(started.elapsed(), args.strict);
+        match args.format {
+            Format::Text if several => writeln!(out, "\nThe {party}:")?,
+            Format::Text => {}
+            Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
+        }
+        if args.format == Format::Text {
+            let mut text = TextReport::new(&mut out, String::new(), false).of_a_selection(reports.foreign);
+            report.cases.iter().try_for_each(|case| text.event(&SuiteEvent::Case(case)))?;
+            text.event(&SuiteEvent::Run(&report))?;
+        }
+        worst = worse(worst, &report, args.allow_incomplete);
+    }
+    Ok(worst)
 }
 
-/// Reads a trace file.
+/// What is broken counts more than what could not be told.
+fn worse(before: Exit, report: &RunReport, allow_incomplete: bool) -> Exit {
+    let rank = |exit: Exit| match exit {
+        Exit::Good => 0,
+        Exit::Incomplete => 1,
+        Exit::NotConformant => 2,
+        _ => 3,
+    };
+    let exit = Exit::of(report.verdict, allow_incomplete);
+    if rank(exit) > rank(before) { exit } else { before }
+}
+
+/// A report for each party.
+#[derive(Default)]
+struct Reports {
+    collectors: BTreeMap<Party, Collector>,
+    /// Whether anything was no run of a case, so that nobody expects all requirements to be exercised.
+    foreign: bool,
+}
+
+impl Reports {
+    /// Judges one recording: what it says of each party that was asked for.
+    fn add(&mut self, tape: &Tape, args: &CheckArgs) -> anyhow::Result<()> {
+        let recording = tape.play(args)?;
+        let header = recording.header.clone();
+        let mut hearing = Hearing::new(&header);
+        for event in recording {
+            hearing.event(&event.with_context(|| tape.name.clone())?);
+        }
+        let heard = hearing.close();
+        let evidence = tape.evidence(&heard, args)?;
+        self.foreign |= header.case.is_none();
+        let parties = header.subject.or(args.subject).map_or_else(|| tape.parties(), |party| vec![party]);
+        let took = Duration::from_micros(heard.last_us);
+        let file = header.case.is_some().then(|| tape.name.clone());
+        let id = header.case.unwrap_or_else(|| tape.name.clone());
+        for party in parties {
+            let of_party = || Collector::new(party, header.command.clone());
+            let collector = self.collectors.entry(party).or_insert_with(of_party);
+            collector.add_recording(id.clone(), &heard, &evidence, took, file.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Something recorded, which can be played more than once.
+struct Tape {
+    name: String,
+    what: Source,
+}
+
+enum Source {
+    File(PathBuf),
+    /// What came on standard input, which can be read only once by itself.
+    Copied(File),
+    Sides(Vec<(Party, PathBuf)>),
+}
+
+impl Tape {
+    fn play(&self, args: &CheckArgs) -> anyhow::Result<Recording> {
+        let format = recording::Format::ALL.into_iter().find(|f| args.input_format.as_deref() == Some(f.name()));
+        let input = match &self.what {
+            Source::File(path) => Input::Whole(open(path)?, format, args.subject),
+            Source::Copied(file) => {
+                let mut file = file.try_clone()?;
+                file.rewind()?;
+                Input::Whole(Box::new(file), format, args.subject)
+            }
+            Source::Sides(sides) => Input::Sides(
+                sides.iter().map(|(party, path)| Ok((*party, open(path)?))).collect::<anyhow::Result<_>>()?,
+            ),
+        };
+        Recording::open(input).with_context(|| self.name.clone())
+    }
+
+    /// The parties that were recorded.
+    fn parties(&self) -> Vec<Party> {
+        match &self.what {
+            Source::Sides(sides) => sides.iter().map(|(party, _)| *party).collect(),
+            Source::File(_) | Source::Copied(_) => vec![Party::Agent, Party::Client],
+        }
+    }
+
+    /// The events that prove something: the recording is played once more, so that nothing has to be kept the first time.
+    fn evidence(&self, heard: &Heard, args: &CheckArgs) -> anyhow::Result<BTreeMap<usize, Event>> {
+        let wanted: BTreeSet<usize> = heard.evidence();
+        let Some(last) = wanted.last() else { return Ok(BTreeMap::new()) };
+        let mut found = BTreeMap::new();
+        for event in self.play(args)?.take(last + 1) {
+            let event = event.with_context(|| self.name.clone())?;
+            if wanted.contains(&event.n) {
+                found.insert(event.n, event);
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
+    Ok(Box::new(File::open(path).with_context(|| format!("cannot open {}", path.display()))?))
+}
+
+/// What was named, with the traces in folders that were.
+fn tapes(args: &CheckArgs) -> anyhow::Result<Vec<Tape>> {
+    let sides = [(Party::Agent, &args.agent), (Party::Client, &args.client)];
+    let sides: Vec<(Party, PathBuf)> =
+        sides.into_iter().filter_map(|(party, path)| Some((party, path.clone()?))).collect();
+    let mut tapes = Vec::new();
+    if !sides.is_empty() {
+        let names: Vec<String> = sides.iter().map(|(_, path)| path.display().to_string()).collect();
+        tapes.push(Tape { name: names.join(" + "), what: Source::Sides(sides) });
+    }
+    for path in files(&args.files)? {
+        let what = if path == Path::new("-") { Source::Copied(copied()?) } else { Source::File(path.clone()) };
+        tapes.push(Tape { name: path.display().to_string(), what });
+    }
+    if tapes.is_empty() {
+        bail!("there is no .jsonl file in what was given");
+    }
+    Ok(tapes)
+}
+
+fn copied() -> anyhow::Result<File> {
+    let mut file = tempfile::tempfile().context("no temporary file can be made")?;
+    std::io::copy(&mut std::io::stdin().lock(), &mut file).context("cannot copy standard input")?;
+    Ok(file)
+}
+
+/// Reads a whole recording, of this program or of another tool.
 pub(super) fn read(path: &Path) -> anyhow::Result<Trace> {
-    let file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Trace::read(BufReader::new(file)).with_context(|| path.display().to_string())
+    let recording =
+        Recording::open(Input::Whole(open(path)?, None, None)).with_context(|| path.display().to_string())?;
+    let header = recording.header.clone();
+    let events = recording.collect::<Result<_, _>>().with_context(|| path.display().to_string())?;
+    Ok(Trace { header, events })
 }
 
 /// The trace files that were named, or that lie in folders that were.

@@ -7,14 +7,16 @@ use anyhow::{Context, bail};
 use super::output::{say, show};
 use crate::case::model::Case;
 use crate::fault::{self, Fault, Planted};
+use crate::report::model::RunReport;
 use crate::requirement::Party;
+use crate::verdict::Verdict;
 
-/// The fault of this name, or in this file.
+/// The fault of this name, or in this file; of this party, if one is given.
 ///
 /// # Errors
 ///
 /// When there is none, when the file has mistakes, or when the fault is nothing that can be put into a foreign program.
-pub(super) fn find(name: &str, party: Party, cases: &[Case]) -> anyhow::Result<Fault> {
+pub(super) fn find(name: &str, party: Option<Party>, cases: &[Case]) -> anyhow::Result<Fault> {
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let fault = if name.contains(['/', '.']) {
         let bytes = std::fs::read(name).with_context(|| format!("--fault {name}"))?;
@@ -22,37 +24,57 @@ pub(super) fn find(name: &str, party: Party, cases: &[Case]) -> anyhow::Result<F
         show(&problems);
         fault.with_context(|| format!("the fault {name} has mistakes"))?
     } else {
-        let (faults, _) = fault::embedded(&ids);
-        let names: Vec<String> = faults.iter().map(|fault| fault.id.clone()).collect();
-        let found = faults.into_iter().find(|fault| fault.id == name);
-        found.with_context(|| unknown(name, &names))?
+        let (mut faults, _) = fault::embedded(&ids);
+        match faults.iter().position(|fault| fault.id == name) {
+            Some(at) => faults.swap_remove(at),
+            None => bail!(unknown(name, party, &faults)),
+        }
     };
-    let Fault { id, party: whose, .. } = &fault;
-    if *whose != party {
-        bail!("the fault {id} is one of the {whose}; see `acp-conformance {whose} --help`");
+    let whose = fault.party;
+    if party.is_some_and(|party| party != whose) {
+        bail!("the fault {name} is one of the {whose}, for `acp-conformance {whose}`");
     }
     if fault.edits.is_empty() {
         let words = shell_words::join(&fault.peer_args);
         bail!(
-            "the fault {id} is behaviour of the reference {party}, and no change of what is said: run `acp-reference-{party} {words}`"
+            "the fault {name} is behaviour of the reference {whose}, and no change of what is said: run `acp-reference-{whose} {words}`"
         );
     }
     Ok(fault)
 }
 
-fn unknown(name: &str, names: &[String]) -> String {
-    let near = crate::diagnostic::nearest(name, names.iter().map(String::as_str));
-    let meant =
-        near.map_or_else(|| format!("there are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
-    let file = if Path::new(name).exists() { format!("; the file would be ./{name}") } else { String::new() };
-    format!("--fault {name}: no such fault; {meant}{file}")
+fn unknown(name: &str, party: Option<Party>, faults: &[Fault]) -> String {
+    if Path::new(name).exists() {
+        return format!("--fault {name}: no such fault; the file would be ./{name}");
+    }
+    let own = faults.iter().filter(|fault| party.is_none_or(|party| fault.party == party) && !fault.edits.is_empty());
+    match crate::diagnostic::nearest(name, own.map(|fault| fault.id.as_str())) {
+        Some(near) => format!("--fault {name}: no such fault; did you mean `{near}`?"),
+        None => format!("--fault {name}: no such fault; `acp-conformance list --faults` shows them"),
+    }
 }
 
-/// Says beside the result what was done to the subject.
-pub(super) fn announce(planted: &Planted) {
+/// Says beside the result what was done to the subject, and whether it was noticed.
+pub(super) fn announce(planted: &Planted, report: &RunReport) {
     let Fault { id, title, kills, .. } = &*planted.fault;
-    match planted.fired() {
-        0 => say(&format!("the fault {id} changed no message: nothing of the kind came")),
-        n => say(&format!("with the fault {id} ({title}), which changed {n} message(s) and should break {kills}")),
+    say(&format!("with the fault {id}: {title}"));
+    let count = planted.changed();
+    let wholly = if count == 0 { "" } else { " wholly" };
+    for reason in planted.idle() {
+        say(&format!("  it did not show{wholly}: {reason}"));
     }
+    if count == 0 {
+        return;
+    }
+    let messages = if count == 1 { "message" } else { "messages" };
+    let noticed = match verdict(report, kills) {
+        Some(Verdict::Fail) => format!("{kills} failed, as it should"),
+        Some(verdict) => format!("it was not noticed: {kills} is {verdict}"),
+        None => format!("it was not noticed: {kills} was not judged"),
+    };
+    say(&format!("  it changed {count} {messages}, and {noticed}"));
+}
+
+fn verdict(report: &RunReport, requirement: &str) -> Option<Verdict> {
+    report.requirements.iter().find(|known| known.id == requirement).map(|known| known.verdict)
 }

@@ -64,14 +64,14 @@ fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let shown = path.display().to_string();
     Ok(match path.extension().and_then(|extension| extension.to_str()) {
-        Some("yaml") if path.parent().is_some_and(is_fault) => {
+        Some("yaml") if path.parent().is_some_and(is_fault) || says_what_it_kills(&bytes) => {
             let cases = path.parent().map_or_else(Vec::new, |folder| cases_beside(folder, vocabulary));
             let (fault, problems) = fault::load_bytes(&shown, &bytes, &ids(&cases));
             (usize::from(fault.is_some()), problems)
         }
         Some("yaml" | "yml") => {
-            let (case, problems) = load_bytes(&shown, &bytes, vocabulary, &Includes::embedded());
-            (usize::from(case.is_some()), problems)
+            let (cases, problems) = load_bytes(&shown, &bytes, vocabulary, &Includes::embedded());
+            (cases.len(), problems)
         }
         Some("toml") => {
             let (profile, problems) = profile::load_bytes(&shown, &bytes);
@@ -79,6 +79,11 @@ fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<
         }
         _ => bail!("{shown}: a case ends in .yaml, and a profile in .toml"),
     })
+}
+
+/// Whether a file that lies anywhere is a fault: no case has the key `kills`.
+fn says_what_it_kills(bytes: &[u8]) -> bool {
+    bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"kills:"))
 }
 
 /// The cases that a fault in this folder can name: the built-in ones, and those of the folders beside it.

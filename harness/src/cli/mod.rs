@@ -8,6 +8,7 @@ mod fault;
 mod lint;
 mod list;
 mod manual;
+mod monitor;
 mod output;
 mod person;
 mod plan;
@@ -31,6 +32,10 @@ use crate::requirement::Catalogue;
 /// Whatever keeps it from doing its work and is not a finding about the subject: a wrong argument, a file that cannot
 /// be read. The caller reports it and exits with [`Exit::Usage`].
 pub fn run(args: Args) -> anyhow::Result<Exit> {
+    if let args::Command::Monitor(monitor) = &args.command {
+        // A session waits for nothing that only the judge needs.
+        return monitor::run(monitor);
+    }
     // What is built in is sound as long as the tests of this package pass; a changed copy says so instead of panicking.
     let broken = Edition::try_v1().err().map(ToString::to_string);
     if let Some(broken) = broken.or_else(|| Catalogue::try_v1().err().map(str::to_owned)) {
@@ -47,5 +52,6 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         args::Command::List(list) => list::run(&list),
         args::Command::Record(record) => record::run(&record),
         args::Command::Redact(redact) => redact::run(&redact),
+        args::Command::Monitor(_) => unreachable!("run above"),
     }
 }

@@ -83,7 +83,7 @@ pub(super) struct Choice {
 pub(super) fn choose(args: &RunArgs, party: Party) -> anyhow::Result<Choice> {
     let profile = args.profile.as_deref().map(|name| find_profile(name, party)).transpose()?;
     let all = load_cases(args.case_dir.as_deref())?;
-    let fault = args.fault.as_deref().map(|name| fault::find(name, party, &all)).transpose()?;
+    let fault = args.fault.as_deref().map(|name| fault::find(name, Some(party), &all)).transpose()?;
     let mut cases = select(all, party, args)?;
     if let Some(fault) = fault.as_ref().filter(|_| args.cases.is_empty() && args.requirements.is_empty()) {
         cases.retain(|case| fault.cases.contains(&case.id));

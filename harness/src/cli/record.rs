@@ -11,7 +11,7 @@ use super::output::{show, stdout};
 use crate::case::{Includes, Vocabulary, load_text};
 use crate::judge::judge;
 use crate::protocol::Edition;
-use crate::record::{Recording, record};
+use crate::record::{Aim, record};
 use crate::trace::What;
 use crate::verdict::Verdict;
 
@@ -28,14 +28,14 @@ pub(super) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
     // The name of the file alone: the case may go to others.
     let file = args.trace.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
     let origin = trace.header.case.as_ref().map_or_else(|| file.clone(), |case| format!("{file}, a run of {case}"));
-    let recording = Recording { origin: &origin, subject: args.subject, kept: &kept };
-    let text = record(&trace, &recording).with_context(|| format!("{shown} cannot become a case"))?;
+    let aim = Aim { origin: &origin, subject: args.subject, kept: &kept };
+    let text = record(&trace, &aim).with_context(|| format!("{shown} cannot become a case"))?;
     match &args.output {
         Some(path) => std::fs::write(path, &text).with_context(|| format!("cannot write {}", path.display()))?,
         None => stdout().write_all(text.as_bytes())?,
     }
     let name = args.output.as_ref().map_or_else(|| "the recorded case".to_owned(), |path| path.display().to_string());
-    let (case, problems) = load_text(&name, &text, &Vocabulary::v1(), &Includes::embedded());
+    let (cases, problems) = load_text(&name, &text, &Vocabulary::v1(), &Includes::embedded());
     show(&problems);
-    Ok(if case.is_some() { Exit::Good } else { Exit::Usage })
+    Ok(if cases.is_empty() { Exit::Usage } else { Exit::Good })
 }

@@ -77,7 +77,7 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
         None => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
     }
     if let Some(planted) = &plan.subject.fault {
-        super::fault::announce(planted);
+        super::fault::announce(planted, &report);
     }
     if let Some(obstacle) = obstacle {
         say(&format!("\n{obstacle}\nNo further case was run."));
@@ -99,9 +99,10 @@ fn run_all_by_hand(plan: &Plan, take: &mut impl FnMut(&Trace, Duration) -> anyho
     fault.map_or(Ok(()), Err)
 }
 
-/// Runs every selected case but the handshake, which was the first contact.
+/// Runs every selected case but the handshake, if that was the first contact.
 fn run_rest(plan: &Plan, take: &mut impl FnMut(&Trace, Duration) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let rest: Vec<Case> = plan.cases.iter().filter(|case| case.id != handshake(plan.subject.party)).cloned().collect();
+    let is_done = |case: &Case| case.id == handshake(plan.subject.party) && plan.subject.fault.is_none();
+    let rest: Vec<Case> = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
     let mut fault = None;
     run_all(&rest, &plan.subject, plan.jobs, |event| match event {
         Progress::Started(_) => true,
@@ -118,6 +119,7 @@ fn first_case(plan: &Plan) -> anyhow::Result<Case> {
 }
 
 /// The handshake, run alone and first. A program that does not answer it is told so once, and not once for every case.
+/// A fault is put in only later: what it does to the handshake says nothing about the program.
 struct FirstContact {
     trace: Trace,
     took: Duration,
@@ -129,13 +131,15 @@ impl FirstContact {
     fn make(plan: &Plan) -> anyhow::Result<Self> {
         let handshake = first_case(plan)?;
         let started = Instant::now();
-        let trace = run_patiently(&handshake, &plan.subject);
+        let subject = Subject { fault: None, ..plan.subject.clone() };
+        let trace = run_patiently(&handshake, &subject);
         Ok(Self { obstacle: diagnose(&trace), took: started.elapsed(), trace })
     }
 
     /// Whether the handshake belongs in the report: it was selected, or it is all that there is to report.
     fn is_wanted(&self, plan: &Plan) -> bool {
-        self.obstacle.is_some() || plan.cases.iter().any(|case| case.id == handshake(plan.subject.party))
+        let is_selected = || plan.cases.iter().any(|case| case.id == handshake(plan.subject.party));
+        self.obstacle.is_some() || plan.subject.fault.is_none() && is_selected()
     }
 }
 

@@ -75,7 +75,7 @@ impl Sources {
         parts.push(("Cases", if cases.is_empty() { without_case(ground) } else { Part::Files(cases) }));
         let faults = [
             ("Faults that it must catch", self.faults_that(|fault| fault.kills == requirement.id)),
-            ("Other faults that break it too", self.faults_that(|fault| fault.also.contains_key(&requirement.id))),
+            ("Other faults that break it too", self.faults_that(|fault| fault.breaks_besides(&requirement.id))),
         ];
         let without_fault = requirement.no_fault.clone().map(|why| ("Why no fault proves it", Part::Sentences(why)));
         parts.extend(without_fault);

@@ -53,6 +53,8 @@ pub fn kill_table(sources: &Sources) -> Page {
 
 fn row(text: &mut String, fault: &Fault, requirement: &Requirement) {
     let also = fault.also.iter().map(|(id, reason)| format!("{id}: {}", escaped(reason)));
+    let sometimes = fault.sometimes.iter().map(|(id, reason)| format!("sometimes {id}: {}", escaped(reason)));
+    let also = also.chain(sometimes);
     let also = also.collect::<Vec<_>>().join("<br>");
     let (id, title, caught) = (&fault.id, escaped(&fault.title), link(requirement));
     let _ = writeln!(text, "| [`{id}`](../cases/faults/{id}.yaml) | {title} | {caught} | {also} |");

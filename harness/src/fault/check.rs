@@ -1,6 +1,6 @@
 //! From the fault file to the fault: what is known, what fits together, and what would do nothing.
 
-use crate::case::{LimitOverrides, limits};
+use crate::case::{Case, LimitOverrides, limits};
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
 use crate::document::{Document, Spot};
 use crate::fault::file::{ChangeFile, EditFile, FaultFile, MatchFile};
@@ -14,8 +14,10 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
     let mut problems = Vec::new();
     let party = Catalogue::v1().find(&file.kills).map_or(Party::Agent, |known| known.party);
     problems.extend(unfit_requirement(&root.down("kills"), &file.kills, party, false));
-    for (requirement, reason) in &file.also {
-        let spot = root.down("also").down(requirement);
+    let also = file.also.iter().map(|listed| ("also", listed));
+    let sometimes = file.sometimes.iter().map(|listed| ("sometimes", listed));
+    for (key, (requirement, reason)) in also.chain(sometimes) {
+        let spot = root.down(key).down(requirement);
         problems.extend(unfit_requirement(&spot, requirement, party, true));
         if *requirement == file.kills {
             let problem = spot.key_error("fault::repeated-requirement", "this is what the fault kills anyway");
@@ -30,8 +32,10 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
         let spot = root.down("case").deep(at);
         if !cases.contains(&case.as_str()) {
             let problem = spot.error("fault::unknown-case", format!("there is no case `{case}`"));
-            let meant = nearest(case, cases.iter().copied()).map(|known| format!("did you mean `{known}`?"));
-            problems.push(problem.help(meant.unwrap_or_else(|| "`acp-conformance list` shows the cases".to_owned())));
+            let shape = cases.iter().copied().find(|known| Case::file_of(known) == case);
+            let meant = shape.or_else(|| nearest(case, cases.iter().copied()));
+            let help = meant.map(|known| format!("did you mean `{known}`?"));
+            problems.push(problem.help(help.unwrap_or_else(|| "`acp-conformance list` shows the cases".to_owned())));
         }
     }
     let (own, foreign) = if party == Party::Agent { (&file.agent, &file.client) } else { (&file.client, &file.agent) };
@@ -49,6 +53,7 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
         kills: file.kills,
         cases: file.case.items.into_iter().map(|(_, case)| case).collect(),
         also: file.also,
+        sometimes: file.sometimes,
         party,
         peer_args,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),

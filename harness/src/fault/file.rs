@@ -31,6 +31,9 @@ pub struct FaultFile {
     /// Further requirements that fail, each with the reason why that is a consequence.
     #[serde(default)]
     pub also: BTreeMap<String, String>,
+    /// Requirements that fail in some runs and not in others, since it is a race, each with the reason.
+    #[serde(default)]
+    pub sometimes: BTreeMap<String, String>,
     /// Arguments for the reference agent, such as `[--fault, cancel-sticky]`.
     #[serde(default)]
     pub agent: Vec<String>,
@@ -120,6 +123,7 @@ pub struct ChangeFile {
     pub before: Option<String>,
     /// A line after it.
     pub after: Option<String>,
-    /// Until which message, or the end, all of this is held back.
+    /// Until which message, or the end, all of this is held back; one that is meant by `nth` is not waited for when it has
+    /// come already.
     pub delay_until: Option<MatchFile>,
 }

@@ -20,29 +20,45 @@ use crate::wire::{Call, Content, Envelope, Frame, LineEnd, RpcId, read_line};
 pub struct Planted {
     /// The fault.
     pub fault: Arc<Fault>,
-    /// How many messages each of its edits changed.
-    fired: Arc<[AtomicUsize]>,
+    counts: Arc<[Count]>,
+}
+
+/// What one edit has met.
+#[derive(Debug, Default)]
+struct Count {
+    /// The messages that it meant.
+    meant: AtomicUsize,
+    /// Those of them that became other ones.
+    changed: AtomicUsize,
 }
 
 impl Planted {
     /// Gives a subject this fault.
     #[must_use]
     pub fn new(fault: Fault) -> Self {
-        let fired = fault.edits.iter().map(|_| AtomicUsize::new(0)).collect();
-        Self { fault: Arc::new(fault), fired }
+        let counts = fault.edits.iter().map(|_| Count::default()).collect();
+        Self { fault: Arc::new(fault), counts }
     }
 
     /// How many messages were changed so far, over all connections.
     #[must_use]
-    pub fn fired(&self) -> usize {
-        self.fired.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    pub fn changed(&self) -> usize {
+        self.counts.iter().map(|count| count.changed.load(Ordering::Relaxed)).sum()
     }
 
-    /// The edits that changed no message so far.
+    /// For each edit that changed no message so far, why not, in a sentence.
     #[must_use]
-    pub fn idle(&self) -> Vec<&Edit> {
-        let counted = self.fault.edits.iter().zip(self.fired.iter());
-        counted.filter(|(_, count)| count.load(Ordering::Relaxed) == 0).map(|(edit, _)| edit).collect()
+    pub fn idle(&self) -> Vec<String> {
+        let several = self.counts.len() > 1;
+        let tell = |(index, count): (usize, &Count)| {
+            let name = if several { format!("its edit {}", index + 1) } else { "it".to_owned() };
+            match count.meant.load(Ordering::Relaxed) {
+                0 => format!("no message came that {name} means"),
+                _ => format!("the messages that {name} means were already as it makes them"),
+            }
+        };
+        let idle = |(_, count): &(usize, &Count)| count.changed.load(Ordering::Relaxed) == 0;
+        self.counts.iter().enumerate().filter(idle).map(tell).collect()
     }
 
     /// The injector for one connection.
@@ -131,13 +147,16 @@ impl Injector {
 
     /// Changes a message, and holds it back where the edit wants that.
     fn edit(&mut self, index: usize, change: &Change, message: &Value, frame: Frame) -> Vec<Frame> {
+        self.planted.counts[index].meant.fetch_add(1, Ordering::Relaxed);
         let own = request_id(message);
         let lines = self.change(index, change, message.clone(), frame);
         self.note_foreign(own, &lines);
-        if change.delay_until.is_none() {
+        let state = &mut self.states[index];
+        let is_over = |until: &Matcher| until.nth.is_some_and(|nth| nth <= state.matched_until);
+        if change.delay_until.as_ref().is_none_or(is_over) {
             return lines;
         }
-        self.states[index].held.extend(lines);
+        state.held.extend(lines);
         Vec::new()
     }
 
@@ -178,7 +197,7 @@ impl Injector {
             edited |= take(&mut message, at).is_some();
         }
         if edited || (!change.edits_members() && change.acts_on_lines()) {
-            self.planted.fired[index].fetch_add(1, Ordering::Relaxed);
+            self.planted.counts[index].changed.fetch_add(1, Ordering::Relaxed);
         } else {
             return vec![frame];
         }
@@ -221,7 +240,7 @@ impl Injector {
         let asked = || id.and_then(|id| self.asked.get(&RpcId::new(id))?.1.clone());
         [
             ("{id}", id.unwrap_or(&Value::Null).to_string()),
-            ("{count}", self.planted.fired().to_string()),
+            ("{count}", self.planted.changed().to_string()),
             ("{session}", named.map(str::to_owned).or_else(asked).unwrap_or_default()),
             ("{message}", String::from_utf8_lossy(line).into_owned()),
             ("{pretty}", format!("{message:#}")),
@@ -261,7 +280,7 @@ mod tests {
         let mut out: Vec<Frame> =
             said.iter().flat_map(|text| injector.received(line(text.as_bytes().to_vec()))).collect();
         out.extend(injector.finish());
-        (out.into_iter().map(|frame| String::from_utf8_lossy(&frame.bytes).into_owned()).collect(), planted.fired())
+        (out.into_iter().map(|frame| String::from_utf8_lossy(&frame.bytes).into_owned()).collect(), planted.changed())
     }
 
     const ASKED: &str = r#"{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s1"}}"#;
@@ -301,6 +320,13 @@ mod tests {
     }
 
     #[test]
+    fn what_can_come_but_once_is_not_waited_for_when_it_has_come() {
+        let edit = "match: {update: plan}\ndo: {delay-until: {result-of: session/prompt, nth: 1}}";
+        let (out, _) = through(edit, ASKED, &[UPDATE, ANSWER, UPDATE, OTHER]);
+        assert_eq!(out, [ANSWER, UPDATE, UPDATE, OTHER]);
+    }
+
+    #[test]
     fn the_first_edit_that_fits_changes_a_message_and_each_counts_for_itself() {
         let edits = "edits:
   - { match: {update: plan, nth: 1}, do: {set: {/first: true}} }
@@ -324,14 +350,20 @@ mod tests {
 
     #[test]
     fn an_edit_that_changed_nothing_is_known() {
-        let text = "title: t\nkills: prompt.stop-reason\ncase: c\nedits:
+        let plant = |edits: &str| {
+            let text = format!("title: t\nkills: prompt.stop-reason\ncase: c\n{edits}");
+            Planted::new(load_bytes("x.yaml", text.as_bytes(), &["c"]).0.expect("a fault"))
+        };
+        let planted = plant("match: {any: true}\ndo: {set: {/id: 3}}");
+        planted.injector().received(line(ANSWER.as_bytes().to_vec()));
+        assert_eq!(planted.idle(), ["the messages that it means were already as it makes them"]);
+        let edits = "edits:
   - { match: {any: true}, do: {set: {/a: 1}} }
   - { match: {update: plan}, do: {drop: true} }";
-        let planted = Planted::new(load_bytes("x.yaml", text.as_bytes(), &["c"]).0.expect("a fault"));
+        let planted = plant(edits);
         assert_eq!(planted.idle().len(), 2);
         planted.injector().received(line(ANSWER.as_bytes().to_vec()));
-        let idle: Vec<_> = planted.idle().into_iter().map(|edit| edit.on.selector.clone()).collect();
-        assert_eq!(idle, [Selector::Update("plan".to_owned())]);
+        assert_eq!(planted.idle(), ["no message came that its edit 2 means"]);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Fault {
     pub cases: Vec<String>,
     /// Further requirements that fail, each with the reason why that is a consequence.
     pub also: BTreeMap<String, String>,
+    /// Requirements that fail in some runs and not in others, each with the reason.
+    pub sometimes: BTreeMap<String, String>,
     /// The party that deviates.
     pub party: Party,
     /// Arguments for the reference peer of that party, which then deviates by itself.
@@ -32,6 +34,14 @@ pub struct Fault {
     pub edits: Vec<Edit>,
     /// The file.
     pub source: Arc<SourceFile>,
+}
+
+impl Fault {
+    /// Whether this requirement is among those that fail as a consequence, always or sometimes.
+    #[must_use]
+    pub fn breaks_besides(&self, requirement: &str) -> bool {
+        self.also.contains_key(requirement) || self.sometimes.contains_key(requirement)
+    }
 }
 
 /// A change of certain messages of the subject.

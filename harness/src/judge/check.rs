@@ -4,10 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use super::checks;
+use super::login::LoginProcess;
+use super::looks::Look;
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Payload, UpdateSeen};
 use super::ruling::Ruling;
 use crate::requirement::Party;
-use crate::trace::ProcessEvent;
+use crate::trace::{McpEvent, ProcessEvent, Visit};
 use crate::wire::Envelope;
 
 /// What a check looks at, with the function that does.
@@ -31,8 +33,14 @@ pub enum On {
     Payload(fn(&Moment<'_>, &Payload<'_>, &mut Ruling<'_>)),
     /// What the party writes to its standard error.
     Stderr(fn(&Moment<'_>, &[u8], &mut Ruling<'_>)),
+    /// Each login in a terminal, when the trace has ended and all that came of it is known.
+    Login(fn(&Moment<'_>, &LoginProcess, &mut Ruling<'_>)),
     /// What happens to the party's process.
     Process(fn(&Moment<'_>, &ProcessEvent, &mut Ruling<'_>)),
+    /// What happens to the MCP servers that the other party plays.
+    Mcp(fn(&Moment<'_>, &McpEvent, &mut Ruling<'_>)),
+    /// Each request of the party to the HTTP endpoint of the case.
+    Visit(fn(&Moment<'_>, &Visit, &mut Ruling<'_>)),
     /// The end of the trace.
     End(fn(&Moment<'_>, &mut Ruling<'_>)),
 }
@@ -50,6 +58,9 @@ pub(super) enum Sight {
     Payload,
     Stderr,
     Process,
+    Mcp,
+    Visit,
+    Login,
     End,
 }
 
@@ -66,6 +77,9 @@ impl On {
             Self::Payload(_) => Sight::Payload,
             Self::Stderr(_) => Sight::Stderr,
             Self::Process(_) => Sight::Process,
+            Self::Mcp(_) => Sight::Mcp,
+            Self::Visit(_) => Sight::Visit,
+            Self::Login(_) => Sight::Login,
             Self::End(_) => Sight::End,
         }
     }
@@ -99,6 +113,7 @@ impl Check {
 /// All checks.
 pub struct Registry {
     checks: Vec<Check>,
+    looks: Vec<(Look, Party)>,
     /// The requirements that a function judges or that the shape table owns, each with its place in a list of them all.
     places: HashMap<&'static str, usize>,
 }
@@ -111,7 +126,9 @@ impl Registry {
             let checks = checks::all();
             let owned = checks.iter().map(|check| check.requirement).chain(super::shapes::requirements());
             let owned: BTreeSet<&'static str> = owned.collect();
-            Registry { checks, places: owned.into_iter().zip(0..).collect() }
+            let places: HashMap<&'static str, usize> = owned.into_iter().zip(0..).collect();
+            let looks = checks.iter().map(|check| (Look::new(check, places[check.requirement]), check.party)).collect();
+            Registry { checks, looks, places }
         });
         &ALL
     }
@@ -119,6 +136,11 @@ impl Registry {
     /// Each check, in the order of the areas.
     pub fn iter(&self) -> impl Iterator<Item = &Check> {
         self.checks.iter()
+    }
+
+    /// The same as they are shown things, each with the party that it judges.
+    pub(super) fn looks(&self) -> &[(Look, Party)] {
+        &self.looks
     }
 
     /// The requirements that a function judges or that the shape table owns; a case may decide others by its steps.

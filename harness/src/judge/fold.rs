@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::check::{On, Sight};
-use super::conversation::Conversation;
-use super::looks::Looks;
+use super::conversation::{Conversation, Memory};
+use super::login::Logins;
+use super::looks::{Look, Looks};
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
-use super::ruling::{Book, Introduction, Judgement};
+use super::ruling::{Book, Introduction, Judgement, Tally};
 use super::{checks, shapes};
 use crate::protocol::{Edition, Kind, Problem, Site};
 use crate::requirement::Party;
-use crate::trace::{Event, Header, ProcessEvent, Trace, What};
-use crate::wire::{Call, Content, Envelope, RpcId, read_line};
+use crate::trace::{Event, Header, Lack, ProcessEvent, Trace, What};
+use crate::wire::{Call, Content, Envelope, LineEnd, RpcId, read_line};
 
 /// Judges a trace: every check looks at every event that concerns the judged party.
 ///
@@ -42,21 +43,21 @@ pub struct Judge {
     parked: BTreeMap<usize, Conversation>,
     connection: usize,
     book: Book,
+    logins: Logins,
     parties: Vec<Party>,
-    /// The checks for a conversation without holes, and for one with.
-    looks: [Looks; 2],
+    looks: Looks,
     case_requirements: Vec<String>,
     /// Position and microseconds of the event at hand.
     now: (usize, u64),
+    memory: Memory,
     begins_late: bool,
+    /// The event at which something old was first forgotten.
+    forgot: Option<usize>,
     introductions: BTreeMap<Party, Introduction>,
 }
 
 /// How many conversations are remembered beside the one at hand; a recording may hold one behind the other.
 const MOST_PARKED: usize = 64;
-
-/// How many events pass before what is too old is forgotten.
-const FORGET_EVERY: usize = 1024;
 
 impl Judge {
     /// A judge for the trace with this header.
@@ -68,21 +69,42 @@ impl Judge {
             parked: BTreeMap::new(),
             connection: 0,
             book: Book::new(&header.lacks),
-            looks: [false, true].map(|holes| Looks::new(&parties, &header.lacks, holes)),
+            logins: Logins::default(),
+            looks: Looks::new(&parties, &header.lacks),
             parties,
             case_requirements: header.requirements.clone(),
             now: (0, 0),
+            memory: Memory::USUAL,
             begins_late: false,
+            forgot: None,
             introductions: BTreeMap::new(),
         }
+    }
+
+    /// A judge that remembers more or less than usual.
+    #[must_use]
+    pub const fn with_memory(mut self, memory: Memory) -> Self {
+        self.memory = memory;
+        self
     }
 
     /// Takes in the next event.
     pub fn event(&mut self, event: &Event) {
         self.now = (event.n, event.us);
+        if let What::Process(ProcessEvent::AgentStarted(start)) = &event.what {
+            let own = |number| if number == self.connection { Some(&self.talk) } else { self.parked.get(&number) };
+            self.logins.started(event, start, own);
+        }
+        if self.logins.take_in(event) {
+            return;
+        }
         self.turn_to(event.connection);
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
+                if *end == LineEnd::Eof && self.book.lacks(Lack::Processes) {
+                    // As where the output ends: it may have been killed in the middle of the line.
+                    self.talk.shut_down(event.n, event.us);
+                }
                 let content = read_line(bytes);
                 let line = LineSeen { bytes, end: *end, content: &content };
                 self.each(*from, Sight::Line, |on, moment, ruling| {
@@ -102,18 +124,43 @@ impl Judge {
             }),
             What::Stdout(_) => {}
             What::Process(process) => self.process(process),
+            What::Mcp(mcp) => self.each_party(Sight::Mcp, |on, moment, ruling| {
+                if let On::Mcp(check) = on {
+                    check(moment, mcp, ruling);
+                }
+            }),
+            What::Visit(visit) => self.each_party(Sight::Visit, |on, moment, ruling| {
+                if let On::Visit(check) = on {
+                    check(moment, visit, ruling);
+                }
+            }),
             What::Step(step) => {
                 checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.book);
                 self.talk.apply_step(event.n, step);
+                if self.talk.fence == Some(event.n) {
+                    self.logins.fenced(self.connection, event.n);
+                }
             }
         }
-        if event.n % FORGET_EVERY == 0 {
-            self.talk.forget_old();
+        // A case is short, and what it says of its own steps wants all of it.
+        if !self.talk.whole && event.n.is_multiple_of(self.memory.every) {
+            let before = self.talk.holes;
+            self.talk.forget_old(self.memory);
+            self.forgot = self.forgot.or(Some(event.n).filter(|_| self.talk.holes != before));
         }
+    }
+
+    /// How many failures were found so far, and the requirements that failed.
+    pub fn failed(&self) -> (usize, impl Iterator<Item = (&str, &Tally)>) {
+        (self.book.n_failures(), self.book.failed())
     }
 
     fn process(&mut self, process: &ProcessEvent) {
         let (n, us) = self.now;
+        if *process == ProcessEvent::StdoutEnded && self.book.lacks(Lack::Processes) {
+            // Its client may have killed it, and what it left undone then is nobody's fault.
+            self.talk.shut_down(n, us);
+        }
         self.each_party(Sight::Process, |on, moment, ruling| {
             if let On::Process(check) = on {
                 check(moment, process, ruling);
@@ -121,7 +168,9 @@ impl Judge {
         });
         match process {
             ProcessEvent::StdoutEnded => self.talk.stdout_ended = self.talk.stdout_ended.or(Some(n)),
-            ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) => self.talk.shut_down(n, us),
+            ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) | ProcessEvent::AgentKilled => {
+                self.talk.shut_down(n, us);
+            }
             ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
                 self.talk.shut_down(n, us);
                 self.parked.values_mut().for_each(|talk| talk.shut_down(n, us));
@@ -148,12 +197,18 @@ impl Judge {
         }
     }
 
-    /// What nobody is known to have said leaves a hole: it may have been an answer to either party.
+    /// An answer of which nobody knows whose it is leaves nothing certain of what was said before: from here on it is as if
+    /// the recording began in the middle.
     fn unattributed(&mut self, bytes: &[u8]) {
         let Content::One { value, .. } = read_line(bytes) else { return };
-        self.talk.has_holes = true;
-        if let Envelope::Response { id: Some(id), .. } = Envelope::of(&value) {
-            self.talk.lose_answer(&RpcId::new(id));
+        match Envelope::of(&value) {
+            Envelope::Call(Call { id: Some(id), .. }) => self.talk.note_stray_request(RpcId::new(id)),
+            Envelope::Response { id: Some(id), .. } if self.talk.may_await(&RpcId::new(id)) => {
+                self.learn_introductions();
+                self.talk = Conversation::new(self.talk.edition, false);
+                (self.talk.begun, self.talk.holes.anywhere) = (true, true);
+            }
+            _ => {}
         }
     }
 
@@ -204,8 +259,10 @@ impl Judge {
             return;
         }
         let opening = matches!(envelope, Envelope::Call(call) if call.method == "initialize" && call.id.is_some());
-        self.talk.has_holes = !(opening && from == Party::Client);
-        self.begins_late |= self.talk.has_holes;
+        let late = !(opening && from == Party::Client);
+        self.begins_late |= late && !self.book.lacks(Lack::Order);
+        // Who writes messages anew leaves out what is none, such as an answer that could not be read.
+        self.talk.holes.anywhere = late || self.book.lacks(Lack::Bytes);
     }
 
     /// Whether what was just judged is wrong. In a recording nobody marks what is wrong on purpose, so a message that was
@@ -222,6 +279,9 @@ impl Judge {
                 check(moment, &seen, ruling);
             }
         });
+        if from == Party::Client {
+            self.logins.called(self.connection, self.now.0, call.method);
+        }
         let edition = self.talk.edition;
         let stable =
             edition.methods.kind_of(from, call.method).and_then(|kind| edition.methods.find(from, kind, call.method));
@@ -331,6 +391,10 @@ impl Judge {
                 check(moment, ruling);
             }
         });
+        self.learn_introductions();
+    }
+
+    fn learn_introductions(&mut self) {
         for party in [Party::Agent, Party::Client] {
             if let Some(said) = self.talk.introduction(party) {
                 self.introductions.entry(party).or_insert(said);
@@ -346,10 +410,19 @@ impl Judge {
             self.turn_to(connection);
             self.end();
         }
+        for login in std::mem::take(&mut self.logins).iter() {
+            self.now.0 = login.n;
+            self.each(Party::Client, Sight::Login, |on, moment, ruling| {
+                if let On::Login(check) = on {
+                    check(moment, login, ruling);
+                }
+            });
+        }
         Judgement {
             tallies: self.book.close(),
             introductions: self.introductions,
             begins_late: self.begins_late,
+            forgot: self.forgot,
         }
     }
 
@@ -362,7 +435,9 @@ impl Judge {
         let (n, us) = self.now;
         let moment = Moment { talk: &self.talk, n, us, from: party };
         let foreign = self.talk.is_foreign();
-        for look in self.looks[usize::from(self.talk.has_holes)].of(party, sight).iter().filter(|look| !foreign || look.timeless) {
+        let holes = self.talk.holes;
+        let fits = |look: &&Look| (!foreign || look.timeless) && !look.needs.meet(holes);
+        for look in self.looks.of(party, sight).iter().filter(fits) {
             show(&look.on, &moment, &mut self.book.ruling_at(look.place, look.requirement, n));
         }
     }

@@ -1,24 +1,146 @@
 //! What a recording does not tell, and which requirements can therefore not be judged on it: neither failed nor passed.
 
+use super::check::Sight;
+use super::conversation::Holes;
 use crate::trace::Lack;
 
-/// Whether a recording with these lacks tells if the requirement holds; `late` says that it may have begun in the middle of
-/// the conversation, or has holes.
-pub(super) fn tells(requirement: &str, lacks: &[Lack], late: bool) -> bool {
-    let of = |area: &str| requirement.split_once('.').is_some_and(|(first, _)| first == area);
-    !(late && LATE.contains(&requirement)) && lacks.iter().all(|lack| match lack {
-        Lack::Bytes => !of("transport") && !(of("jsonrpc") && !PAIRING.contains(&requirement)),
+/// Whether a recording that lacks this tells if the requirement holds.
+pub(super) fn tells(requirement: &str, lack: Lack) -> bool {
+    let of = |area: &str| requirement.strip_prefix(area).is_some_and(|rest| rest.starts_with('.'));
+    match lack {
+        Lack::Bytes => !of("transport") && !of("jsonrpc"),
+        Lack::Ends => !of("transport.newline-terminated") && !of("transport.no-embedded-newline"),
         Lack::Times => !TIMED.contains(&requirement),
-        Lack::Order => of("transport") || of("schema") || (of("jsonrpc") && !PAIRING.contains(&requirement)),
+        Lack::Processes => !ENDED.contains(&requirement),
         Lack::Replays => !of("load"),
-    })
+        Lack::Order => true,
+    }
 }
 
-/// What is left of JSON-RPC when the envelopes were written anew: which answer belongs to which request.
-const PAIRING: &[&str] = &[];
+/// Whether a check that looks at this needs to know what was said before.
+pub(super) const fn is_about_one_message(sight: Sight) -> bool {
+    matches!(sight, Sight::Line | Sight::Message | Sight::Stderr)
+}
 
-/// What is decided by how long something took, or by how close two things came to each other.
-const TIMED: &[&str] = &[];
+/// Where no hole may be in the conversation, for the requirement to be judged.
+pub(super) fn needs(requirement: &str) -> Holes {
+    Holes {
+        anywhere: LATE.contains(&requirement),
+        requests: REQUESTS.contains(&requirement),
+        sessions: SESSIONS.contains(&requirement),
+        terminals: TERMINALS.contains(&requirement),
+        tools: TOOLS.contains(&requirement),
+    }
+}
 
-/// What is decided by something that may have been said before the recording began.
-const LATE: &[&str] = &[];
+/// Decided by how long something took, or by how close two things came to each other.
+const TIMED: &[&str] = &["cancel.prompt", "permission.other-session", "prompt.one-at-a-time"];
+
+/// Decided by whether somebody was told to end, or lost their input.
+const ENDED: &[&str] =
+    &["cancel.scope", "cancelreq.internal.client", "cancelreq.scope.client", "prompt.cancelled-only-on-cancel"];
+
+/// Decided by something that may have been said when nobody listened: before the recording began, or in a message that was
+/// left out.
+const LATE: &[&str] = &[
+    "cancel.known-session",
+    "cancelreq.internal.client",
+    "cancelreq.no-reply.agent",
+    "cancelreq.no-reply.client",
+    "cancelreq.own-requests.agent",
+    "cancelreq.own-requests.client",
+    "cancelreq.scope.agent",
+    "cancelreq.scope.client",
+    "cancelreq.unknown-id.agent",
+    "cancelreq.unknown-id.client",
+    "config.set-effective",
+    "config.set-known",
+    "config.unknown-id",
+    "config.unlisted-value",
+    "elicit.request-known",
+    "elicit.session-known",
+    "ext.unknown-notification.agent",
+    "ext.unknown-notification.client",
+    "fs.session-known",
+    "jsonrpc.full-duplex.agent",
+    "jsonrpc.full-duplex.client",
+    "jsonrpc.notification-no-response.agent",
+    "jsonrpc.notification-no-response.client",
+    "jsonrpc.response-id-known.agent",
+    "jsonrpc.response-id-known.client",
+    "list.cursor-opaque",
+    "list.load-before-use",
+    "load.replay-session-id",
+    "modes.set-only-if-offered",
+    "modes.unknown-refused",
+    "permission.session-known",
+    "prompt.one-at-a-time",
+    "schema.paths-absolute.agent",
+    "session.id-verbatim",
+    "session.known-id-only",
+    "session.unknown-id",
+    "terminal.known-id",
+    "terminal.unknown-id",
+    "tool.created-before-update",
+    "tool.location-absolute",
+    "tool.terminal-known",
+    "transport.only-lf-delimits.agent",
+    "transport.only-lf-delimits.client",
+    "update.session-known",
+];
+
+/// Decided by what is known of requests that were answered.
+const REQUESTS: &[&str] = &[
+    "cancelreq.own-requests.agent",
+    "cancelreq.own-requests.client",
+    "cancelreq.unknown-id.agent",
+    "cancelreq.unknown-id.client",
+    "jsonrpc.response-id-known.agent",
+    "jsonrpc.response-id-known.client",
+];
+
+/// Decided by which sessions there are, or were listed.
+const SESSIONS: &[&str] = &[
+    "cancel.known-session",
+    "elicit.session-known",
+    "fs.session-known",
+    "list.cursor-opaque",
+    "list.load-before-use",
+    "load.replay-session-id",
+    "permission.session-known",
+    "prompt.session-first",
+    "schema.paths-absolute.agent",
+    "session.await-new",
+    "session.id-verbatim",
+    "session.known-id-only",
+    "session.unknown-id",
+    "tool.location-absolute",
+    "update.session-known",
+];
+
+/// Decided by which terminals there are.
+const TERMINALS: &[&str] = &["terminal.known-id", "terminal.unknown-id", "tool.terminal-known"];
+
+/// Decided by which tool calls and messages there were.
+const TOOLS: &[&str] = &[
+    "elicit.session-known",
+    "load.replay-valid",
+    "permission.tool-call-linked",
+    "prompt.no-early-response",
+    "tool.created-before-update",
+    "tool.final-status",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::check::Registry;
+
+    #[test]
+    fn every_requirement_that_is_named_is_judged() {
+        let judged = Registry::all().requirements();
+        for requirement in [TIMED, ENDED, LATE, REQUESTS, SESSIONS, TERMINALS, TOOLS].into_iter().flatten() {
+            assert!(judged.contains(requirement), "nothing judges {requirement}");
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! Which checks are shown what, for one trace: looked up by party and by what they look at.
 
 use super::check::{Check, On, Registry, Sight};
-use super::lacks::tells;
+use super::conversation::Holes;
+use super::lacks::{is_about_one_message, needs, tells};
 use crate::requirement::Party;
 use crate::trace::Lack;
 
@@ -16,6 +17,16 @@ pub(super) struct Look {
     pub place: usize,
     /// Whether the requirement holds whatever version the parties agreed on.
     pub timeless: bool,
+    /// Where no hole may be.
+    pub needs: Holes,
+}
+
+impl Look {
+    /// The look of one check, whose requirement has this place in the book.
+    pub(super) fn new(check: &Check, place: usize) -> Self {
+        let Check { on, requirement, .. } = *check;
+        Self { on, requirement, place, timeless: timeless(requirement), needs: needs(requirement) }
+    }
 }
 
 /// The checks of one trace.
@@ -26,15 +37,17 @@ pub(super) struct Looks {
 const SIGHTS: usize = Sight::End as usize + 1;
 
 impl Looks {
-    /// The checks of these parties that a trace with these lacks can decide; `late` as for [`tells`].
-    pub(super) fn new(parties: &[Party], lacks: &[Lack], late: bool) -> Self {
+    /// The checks of these parties that a trace with these lacks can decide.
+    pub(super) fn new(parties: &[Party], lacks: &[Lack]) -> Self {
         let registry = Registry::all();
         let mut lists = vec![Vec::new(); 2 * SIGHTS];
-        let told = |check: &&Check| parties.contains(&check.party) && tells(check.requirement, lacks, late);
-        for check in registry.iter().filter(told) {
-            let Some(place) = registry.place(check.requirement) else { continue };
-            let look = Look { on: check.on, requirement: check.requirement, place, timeless: timeless(check.requirement) };
-            lists[index(check.party, check.on.sight())].push(look);
+        let seen = |sight| !lacks.contains(&Lack::Order) || is_about_one_message(sight);
+        let told = |requirement| lacks.iter().all(|lack| tells(requirement, *lack));
+        for &(look, party) in registry.looks().iter().filter(|(_, party)| parties.contains(party)) {
+            let sight = look.on.sight();
+            if seen(sight) && told(look.requirement) {
+                lists[index(party, sight)].push(look);
+            }
         }
         Self { lists }
     }

@@ -9,6 +9,7 @@ mod checks;
 mod conversation;
 mod fold;
 mod lacks;
+mod login;
 mod looks;
 mod moment;
 mod ruling;
@@ -17,9 +18,10 @@ mod shapes;
 pub use case::{CaseVerdict, judge_case};
 pub use check::{Check, On, Registry};
 pub use conversation::{
-    After, AtCancel, CancelRequest, Conversation, Course, Decision, Deed, Ended, Exchange, Listing, Login, Opening,
-    Permission, Refusal, Session, SessionCourse, Terminal, ToolCall, Turn, TurnCourse, Write,
+    After, AtCancel, CancelRequest, Conversation, Course, Decision, Deed, Ended, Exchange, Holes, Listing, Login,
+    Memory, Opening, Permission, Refusal, Session, SessionCourse, Terminal, ToolCall, Turn, TurnCourse, Write,
 };
 pub use fold::{Judge, judge};
+pub use login::LoginProcess;
 pub use moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
 pub use ruling::{Finding, Introduction, Judgement, Ruling, Tally};

@@ -84,6 +84,8 @@ pub struct Judgement {
     pub introductions: BTreeMap<Party, Introduction>,
     /// Whether the first thing that was seen was something else than the beginning of a conversation.
     pub begins_late: bool,
+    /// The event at which it became too much to remember, so that what is old no longer counts.
+    pub forgot: Option<usize>,
 }
 
 /// What a party said about itself in `initialize`.
@@ -148,6 +150,18 @@ impl Book {
         Ruling { tally: &mut self.tallies[place], failures: &mut self.failures, requirement, event }
     }
 
+    /// Whether the trace does not tell this.
+    pub(super) fn lacks(&self, lack: Lack) -> bool {
+        self.lacks.contains(&lack)
+    }
+
+    /// What was said so far about each requirement that failed.
+    pub(super) fn failed(&self) -> impl Iterator<Item = (&str, &Tally)> {
+        let owned = Registry::all().places().map(|(requirement, at)| (requirement, &self.tallies[at]));
+        let others = self.others.iter().map(|(requirement, tally)| (requirement.as_str(), tally));
+        owned.chain(others).filter(|(_, tally)| tally.verdict() == Verdict::Fail)
+    }
+
     /// How many failures were written down so far.
     pub(super) const fn n_failures(&self) -> usize {
         self.failures
@@ -159,7 +173,8 @@ impl Book {
         let mut said: BTreeMap<String, Tally> =
             places.map(|(requirement, at)| (requirement.to_owned(), std::mem::take(&mut self.tallies[at]))).collect();
         said.append(&mut self.others);
-        said.retain(|requirement, tally| *tally != Tally::default() && tells(requirement, &self.lacks, false));
+        let tells = |requirement: &str| self.lacks.iter().all(|lack| tells(requirement, *lack));
+        said.retain(|requirement, tally| *tally != Tally::default() && tells(requirement));
         said
     }
 }

@@ -2,6 +2,7 @@
 //! it starts for its agent.
 
 use std::io;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -139,9 +140,10 @@ impl Link {
         Ok(link)
     }
 
-    /// Waits for a client that a person has started, or will start; needs a Tokio runtime.
+    /// Waits for whoever starts the relays, which nobody here does: a client that a person starts, or an agent that starts an
+    /// MCP server; needs a Tokio runtime.
     #[must_use]
-    pub fn to_client_of_a_person(relays: Relays) -> Self {
+    pub fn to_relays(relays: Relays) -> Self {
         let (sender, events) = mpsc::channel(BACKLOG);
         tokio::spawn(serve(relays, sender));
         Self { pid: None, group: None, inputs: Vec::new(), keyboard: None, events }
@@ -211,6 +213,13 @@ impl Link {
         }
     }
 
+    /// Has SIGKILL end the process that a client takes for its agent, after everything that is queued.
+    pub fn kill_agent(&self, connection: usize) {
+        if let Some(Input::Relay(orders)) = self.inputs.get(connection) {
+            orders.give(Order::Kill);
+        }
+    }
+
     /// Queues bytes for the standard input of a client.
     pub fn type_in(&self, bytes: Vec<u8>) {
         if let Some(keyboard) = &self.keyboard {
@@ -226,6 +235,11 @@ impl Link {
     /// The next event, or nothing when the deadline comes first or nothing can come any more.
     pub async fn next(&mut self, deadline: Instant) -> Option<LinkEvent> {
         timeout_at(deadline, self.events.recv()).await.ok().flatten()
+    }
+
+    /// As [`next`](Self::next) without a deadline, for one who waits for several links at once.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<LinkEvent>> {
+        self.events.poll_recv(context)
     }
 
     /// Takes a new connection into use.

@@ -11,7 +11,7 @@ mod stream;
 mod tests;
 
 pub(crate) use crate::peer::unix::read_available;
-pub use crate::peer::unix::{is_running, reap_marked};
+pub use crate::peer::unix::{give_way, is_running, reap_marked};
 pub use group::{Exit, Leader, ProcessGroup};
 pub(in crate::peer) use launch::exclusively;
 pub use launch::{Environment, Launch, MergedProcess, Process, SpawnError, TerminalProcess};

@@ -1,6 +1,7 @@
 //! Requests to stop that reach this program itself.
 
 use std::future::pending;
+use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -18,4 +19,18 @@ pub async fn asked_to_stop() {
         () = arrival(SignalKind::interrupt()) => {}
         () = arrival(SignalKind::terminate()) => {}
     }
+}
+
+/// Has the signals by which a terminal or a person ends a program end this one no more.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn outlive_signals() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _context = runtime.enter();
+    // Once somebody listens to a signal it never again ends the program, also when nobody listens any more.
+    [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()]
+        .into_iter()
+        .try_for_each(|kind| signal(kind).map(drop))
 }

@@ -144,6 +144,12 @@ fn pid(id: u32) -> Option<Pid> {
     i32::try_from(id).ok().filter(|id| *id > 1).and_then(Pid::from_raw)
 }
 
+/// Has this thread run when no other one wants to; where only a whole process can, nothing happens.
+pub fn give_way() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(None, 10);
+}
+
 /// Whether there is a process with this id that has not ended.
 #[must_use]
 pub fn is_running(id: u32) -> bool {

@@ -14,7 +14,7 @@ pub const MCP_SERVERS: &str = "For this case only, configure these MCP servers f
 pub const DIRECTORIES: &str = "For this case only, add these folders to the project first:  {directories}";
 
 /// How each act is done.
-const ACTS: [(&str, &str); 18] = [
+const ACTS: [(&str, &str); 19] = [
     ("prompt", "Send:  {text}"),
     ("cancel", "Stop the running turn."),
     ("new-session", r#"Open a further thread with the agent "acp-conformance", and stay in it."#),
@@ -31,6 +31,7 @@ const ACTS: [(&str, &str); 18] = [
     ("logout", "Log out from the agent."),
     ("cancel-request", "Give up the running prompt by `$/cancel_request`, if your editor can; else skip the case."),
     ("decide", r#"Choose the option "{optionId_name}"."#),
+    ("answer", "Answer what the agent asks of you:  {action}"),
     ("custom-request", "Have your editor make its own request {method}, if it can; else skip the case."),
     ("quit", "Quit the editor. Start it again for the next case."),
 ];
@@ -53,13 +54,17 @@ pub fn sentence(act: &Act) -> &'static str {
     with.map(|(_, _, sentence)| sentence).or_else(usual).unwrap_or_default()
 }
 
-/// What tells a person how to answer requests for permission; allowing needs no words, since it is said once for all cases.
+/// What tells a person how to answer what the agent asks; allowing needs no words, since it is said once for all cases.
 #[must_use]
 pub const fn permission(permission: UserPermission) -> Option<&'static str> {
     match permission {
         UserPermission::Allow => None,
-        UserPermission::Reject => Some("When you are asked for permission, choose the first option that rejects."),
-        UserPermission::Hold => Some("When you are asked for permission, do not answer until you are told to."),
+        UserPermission::Reject => {
+            Some("When you are asked for permission, choose the first option that rejects; decline all else.")
+        }
+        UserPermission::Hold => {
+            Some("When you are asked for permission, or for anything else, do not answer until you are told to.")
+        }
     }
 }
 

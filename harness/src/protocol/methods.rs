@@ -30,7 +30,7 @@ pub struct Method {
 /// The methods of one schema, by sender, kind and name.
 #[derive(Debug, Default)]
 pub struct MethodTable {
-    entries: BTreeMap<(Party, Kind, String), Method>,
+    entries: BTreeMap<(Party, Kind), BTreeMap<String, Method>>,
 }
 
 impl MethodTable {
@@ -57,13 +57,13 @@ impl MethodTable {
     }
 
     fn insert(&mut self, sender: Party, kind: Kind, method: Method) {
-        self.entries.insert((sender, kind, method.name.clone()), method);
+        self.entries.entry((sender, kind)).or_default().insert(method.name.clone(), method);
     }
 
     /// The method of this name that `sender` may send in this form.
     #[must_use]
     pub fn find(&self, sender: Party, kind: Kind, name: &str) -> Option<&Method> {
-        self.entries.get(&(sender, kind, name.to_owned()))
+        self.entries.get(&(sender, kind))?.get(name)
     }
 
     /// Whether `sender` may send the method, as a request or as a notification.
@@ -80,12 +80,13 @@ impl MethodTable {
 
     /// All names that `sender` may use, sorted, each once.
     pub fn names(&self, sender: Party) -> impl Iterator<Item = &str> {
-        self.entries.keys().filter(move |(party, ..)| *party == sender).map(|(.., name)| name.as_str())
+        let of_sender = self.entries.iter().filter(move |((party, _), _)| *party == sender);
+        of_sender.flat_map(|(_, methods)| methods.keys()).map(String::as_str)
     }
 
     /// Every entry: sender, kind and method.
     pub fn iter(&self) -> impl Iterator<Item = (Party, Kind, &Method)> {
-        self.entries.iter().map(|((party, kind, _), method)| (*party, *kind, method))
+        self.entries.iter().flat_map(|((party, kind), methods)| methods.values().map(move |m| (*party, *kind, m)))
     }
 }
 

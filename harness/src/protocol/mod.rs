@@ -5,12 +5,15 @@
 
 mod adapter;
 mod edition;
+mod login;
 mod methods;
+mod nodes;
 mod schema;
 mod walk;
 
 pub use adapter::{Adapter, Update};
 pub use edition::{Edition, SchemaError};
+pub use login::{CONFIGURED, TerminalLogin};
 pub use methods::{Kind, Method, MethodTable};
 pub use schema::{Problem, ProblemKind, Schema};
 pub use walk::{Member, Object, Parts, Site};

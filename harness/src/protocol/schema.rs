@@ -7,9 +7,12 @@ use jsonschema::error::{ValidationError, ValidationErrorKind};
 use jsonschema::{Registry, Validator};
 use serde_json::{Value, json};
 
+use super::nodes::Nodes;
+
 /// A loaded schema file.
 pub struct Schema {
     root: &'static Value,
+    nodes: Nodes,
     registry: OnceLock<Registry<'static>>,
     compiled: BTreeMap<String, OnceLock<Validator>>,
 }
@@ -57,13 +60,17 @@ impl Schema {
         let root: &'static Value = Box::leak(Box::new(root));
         let names = root.get("$defs").and_then(Value::as_object).into_iter().flat_map(|defs| defs.keys());
         let compiled = names.map(|name| (name.clone(), OnceLock::new())).collect();
-        Self { root, registry: OnceLock::new(), compiled }
+        Self { root, nodes: Nodes::of(root), registry: OnceLock::new(), compiled }
     }
 
     /// The file as it is.
     #[must_use]
     pub fn root(&self) -> &'static Value {
         self.root
+    }
+
+    pub(super) const fn nodes(&self) -> &Nodes {
+        &self.nodes
     }
 
     /// One definition.

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::nodes::{Branch, NOTHING, Tag};
 use super::schema::Schema;
 
 /// One member of an object of the protocol.
@@ -60,7 +61,7 @@ impl Schema {
     #[must_use]
     pub fn parts<'v>(&self, definition: &str, value: &'v Value) -> Parts<'v> {
         let mut parts = Parts::default();
-        if let Some((owner, node)) = self.named(definition) {
+        if let Some((owner, node)) = self.nodes().definition(definition) {
             self.visit(Described { node, owner }, value, "", &mut parts);
             if let Some(root) = parts.objects.first_mut().filter(|root| root.at.is_empty()) {
                 root.definitions.insert(0, owner);
@@ -71,11 +72,6 @@ impl Schema {
         parts
     }
 
-    fn named(&self, definition: &str) -> Option<(&'static str, &'static Value)> {
-        let definitions = self.root().get("$defs")?.as_object()?;
-        definitions.get_key_value(definition).map(|(name, node)| (name.as_str(), node))
-    }
-
     fn visit<'v>(&self, described: Described, value: &'v Value, at: &str, into: &mut Parts<'v>) {
         match value {
             Value::Object(object) => self.visit_object(described, (value, object), at, into),
@@ -84,7 +80,7 @@ impl Schema {
                 self.collect(described, None, &mut shape);
                 for (index, item) in items.iter().enumerate() {
                     if let Some(described) = self.meant(&shape.items, item) {
-                        self.visit(described, item, &format!("{at}/{index}"), into);
+                        self.visit(described, item, &below(at, &index.to_string()), into);
                     }
                 }
             }
@@ -113,10 +109,12 @@ impl Schema {
                 None => shape.misspelt(name).map_or(Site::Custom, Site::Misspelt),
             };
             let owner = defined.map_or(described.owner, |(_, described)| described.owner);
-            let at = format!("{at}/{}", escaped(name));
-            into.members.push(Member { at: at.clone(), owner, name, value, known });
-            if let Some((_, member)) = defined {
-                self.visit(*member, value, &at, into);
+            let at = below(at, &escaped(name));
+            // Few members have anything inside, and only those need the pointer once more.
+            let inside = defined.filter(|_| value.is_object() || value.is_array()).map(|(_, it)| (*it, at.clone()));
+            into.members.push(Member { at, owner, name, value, known });
+            if let Some((member, at)) = inside {
+                self.visit(member, value, &at, into);
             }
         }
     }
@@ -138,68 +136,56 @@ impl Schema {
     /// Gathers what the node says about an object with these members, or about a list, through references and unions.
     fn collect(&self, described: Described, object: Option<&Map<String, Value>>, shape: &mut Shape) {
         let Described { node, owner } = described;
-        if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
-            if let Some((owner, node)) = reference.strip_prefix("#/$defs/").and_then(|name| self.named(name)) {
-                shape.definitions.push(owner);
-                self.collect(Described { node, owner }, object, shape);
-            }
-            return;
+        let node = self.nodes().node(node);
+        if let Some((owner, node)) = node.reference {
+            shape.definitions.push(owner);
+            return self.collect(Described { node, owner }, object, shape);
         }
-        for (name, node) in node.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            if !shape.members.iter().any(|(known, _)| known == name) {
+        for &(name, node) in &node.properties {
+            if !shape.members.iter().any(|(known, _)| *known == name) {
                 shape.members.push((name, Described { node, owner }));
             }
         }
-        if let Some(node) = node.get("items") {
-            shape.items.push(Described { node, owner });
+        shape.items.extend(node.items.map(|node| Described { node, owner }));
+        shape.open |= node.open;
+        for &node in &node.all {
+            self.collect(Described { node, owner }, object, shape);
         }
-        shape.open |= node.get("additionalProperties").is_some_and(|more| more != &Value::Bool(false));
-        for all in node.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            self.collect(Described { node: all, owner }, object, shape);
-        }
-        for union in ["oneOf", "anyOf"] {
-            let branches = node.get(union).and_then(Value::as_array);
-            self.collect_union(branches.map_or(&[][..], Vec::as_slice), owner, object, shape);
+        for union in &node.unions {
+            self.collect_union(union, owner, object, shape);
         }
     }
 
     fn collect_union(
         &self,
-        branches: &'static [Value],
+        branches: &[Branch],
         owner: &'static str,
         object: Option<&Map<String, Value>>,
         shape: &mut Shape,
     ) {
-        if branches.is_empty() {
-            return;
-        }
-        let tagged = |branch: &&Value| tag_of(branch).is_some();
-        let chosen = |(tag, name): (&str, &Value)| object.and_then(|object| object.get(tag)) == Some(name);
-        if let Some(branch) = branches.iter().find(|branch| tag_of(branch).is_some_and(chosen)) {
-            self.collect(Described { node: branch, owner }, object, shape);
-        } else if branches.iter().any(|branch| !tagged(&branch)) {
+        let chosen = |tag: Tag| object.and_then(|object| object.get(tag.name)) == Some(tag.value);
+        let untagged = || branches.iter().filter(|branch| branch.tag.is_none());
+        if let Some(branch) = branches.iter().find(|branch| branch.tag.is_some_and(chosen)) {
+            self.collect(Described { node: branch.node, owner }, object, shape);
+        } else if untagged().next().is_some() {
             // A tag may be spelt out where its absence means the same, or name a variant of the sender's.
-            shape.members.extend(
-                branches
-                    .iter()
-                    .filter_map(|b| tag_of(b))
-                    .map(|(tag, _)| (tag, Described { node: &Value::Null, owner })),
-            );
-            for branch in branches.iter().filter(|branch| !tagged(branch)) {
-                self.collect(Described { node: branch, owner }, object, shape);
+            let tags = || branches.iter().filter_map(|branch| branch.tag);
+            shape.members.extend(tags().map(|tag| (tag.name, Described { node: NOTHING, owner })));
+            for branch in untagged() {
+                self.collect(Described { node: branch.node, owner }, object, shape);
             }
             // The tag itself is a member of the union, also where it names none of the tagged branches.
-            for (tag, node) in branches
-                .iter()
-                .filter_map(|branch| branch.get("properties")?.as_object()?.get_key_value(tag_of(branch)?.0))
-            {
-                shape.members.push((tag, Described { node, owner }));
-            }
+            shape.members.extend(tags().map(|tag| (tag.name, Described { node: tag.node, owner })));
         } else if object.is_some() {
             // An unknown variant: another rule speaks about its tag, and nothing is known about its members.
             shape.open = true;
         }
     }
+}
+
+/// The pointer to a member of what is at another one.
+fn below(at: &str, token: &str) -> String {
+    [at, "/", token].concat()
 }
 
 /// A name as a token of a JSON pointer.
@@ -209,7 +195,7 @@ fn escaped(name: &str) -> Cow<'_, str> {
 
 #[derive(Clone, Copy)]
 struct Described {
-    node: &'static Value,
+    node: usize,
     owner: &'static str,
 }
 
@@ -229,12 +215,6 @@ impl Shape {
         let wanted = (!name.starts_with('_')).then(|| plain(name))?;
         self.members.iter().map(|(known, _)| *known).find(|known| !known.starts_with('_') && plain(known) == wanted)
     }
-}
-
-/// The constant member by which a branch of a union is recognised.
-fn tag_of(branch: &Value) -> Option<(&str, &Value)> {
-    let properties = branch.get("properties")?.as_object()?;
-    properties.iter().find_map(|(name, node)| Some((name.as_str(), node.get("const")?)))
 }
 
 #[cfg(test)]

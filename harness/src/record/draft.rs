@@ -14,7 +14,7 @@ use crate::trace::Trace;
 
 /// What is known about a trace beside what stands in it.
 #[derive(Debug, Clone, Copy)]
-pub struct Recording<'r> {
+pub struct Aim<'r> {
     /// Where it came from, for the comment.
     pub origin: &'r str,
     /// Whose behaviour is to be kept, where the trace does not say.
@@ -28,8 +28,8 @@ pub struct Recording<'r> {
 /// # Errors
 ///
 /// Each way in which a trace is no exchange that a case could play.
-pub fn record(trace: &Trace, recording: &Recording<'_>) -> Result<String, RecordError> {
-    let exchange = Exchange::read(trace, recording.subject)?;
+pub fn record(trace: &Trace, aim: &Aim<'_>) -> Result<String, RecordError> {
+    let exchange = Exchange::read(trace, aim.subject)?;
     let new = exchange.turns.iter().find_map(|turn| match &turn.said {
         Said::Request { method, params, .. } if method == "session/new" => params.as_ref()?.get("cwd")?.as_str(),
         _ => None,
@@ -39,12 +39,12 @@ pub fn record(trace: &Trace, recording: &Recording<'_>) -> Result<String, Record
     let mut writer = Writer { exchange: &exchange, own: &own, names, lines: Vec::new(), remarks: Vec::new() };
     writer.transcript();
     let above = setup::keys(&exchange, &writer.names, &own);
-    let mut text = format!("# Recorded from {}. Edit it until it says what matters.\n", recording.origin);
+    let mut text = format!("# Recorded from {}. Edit it until it says what matters.\n", aim.origin);
     writer.remarks.dedup();
     writer.remarks.iter().for_each(|remark| text.push_str(&format!("# {remark}\n")));
     text.push_str(&format!("title: {}\n", title(&exchange)));
     text.push_str(&format!("subject: {}\n", exchange.subject));
-    let requirements = requirements(&exchange, &trace.header.requirements, recording.kept);
+    let requirements = requirements(&exchange, &trace.header.requirements, aim.kept);
     text.push_str(&format!("requirements: [{}]\n", requirements.join(", ")));
     above.iter().for_each(|(key, value)| text.push_str(&format!("{key}: {}\n", flow(value))));
     text.push_str("transcript:\n");

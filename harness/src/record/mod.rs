@@ -12,5 +12,5 @@ mod purpose;
 mod setup;
 mod yaml;
 
-pub use draft::{Recording, record};
+pub use draft::{Aim, record};
 pub use exchange::RecordError;

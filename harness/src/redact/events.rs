@@ -13,8 +13,11 @@ use super::place::{self, Fate, Setting};
 use super::speech::{PIECE, Speech};
 use super::words;
 use crate::requirement::Party;
-use crate::trace::{Event, ProcessEvent, Trace, What};
+use crate::trace::{Event, McpEvent, McpWhat, ProcessEvent, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
+
+/// Messages of MCP are none of ACP: nothing is known of what they carry.
+const OF_MCP: Setting = Setting { is_own: true, is_introduction: false };
 
 /// A trace without what somebody said, and what could not even be replaced.
 #[derive(Debug)]
@@ -57,8 +60,11 @@ impl Reader {
             What::Stderr(bytes) | What::Stdout(bytes) => {
                 return self.lexicon.learn(&String::from_utf8_lossy(bytes));
             }
-            What::Process(ProcessEvent::AgentStarted { cwd, .. }) => return self.lexicon.learn(cwd),
-            What::Process(_) | What::Step(_) => return,
+            What::Process(ProcessEvent::AgentStarted(start)) => return self.lexicon.learn(&start.cwd),
+            What::Mcp(McpEvent { what: McpWhat::FromAgent(text) | McpWhat::ToAgent(text), .. }) => {
+                return self.message(text.as_bytes(), false, OF_MCP);
+            }
+            What::Process(_) | What::Step(_) | What::Mcp(_) | What::Visit(_) => return,
         };
         let message = message(bytes);
         if let Some(Envelope::Call(call)) = message.as_ref().map(Envelope::of)
@@ -71,6 +77,10 @@ impl Reader {
         if !is_json(bytes) {
             return self.lexicon.learn(&String::from_utf8_lossy(bytes));
         }
+        self.message(bytes, is_piece, setting);
+    }
+
+    fn message(&mut self, bytes: &[u8], is_piece: bool, setting: Setting) {
         walk(bytes, |range, part| {
             let Part::Value(members) = part else { return };
             let text = Literal::read(&bytes[range], true).text();
@@ -115,6 +125,13 @@ impl Writer {
             }
             What::Stderr(bytes) | What::Stdout(bytes) => *bytes = self.print(bytes),
             What::Process(process) => self.process(process),
+            What::Mcp(mcp) => self.mcp(n, &mut mcp.what),
+            What::Visit(visit) => {
+                visit.url = self.cipher.text(&visit.url, &place::shown_of_url(&visit.url));
+                for (name, value) in &mut visit.headers {
+                    (*name, *value) = (self.plain(name), self.plain(value));
+                }
+            }
             What::Step(step) => {
                 for text in [&mut step.expected, &mut step.seen] {
                     let kept = before_quotes(text);
@@ -222,16 +239,42 @@ impl Writer {
 
     fn process(&mut self, process: &mut ProcessEvent) {
         match process {
-            ProcessEvent::AgentStarted { args, cwd, environment, .. } => {
-                for (position, word) in args.iter_mut().enumerate() {
-                    *word = self.argument(position + 1, word);
-                }
-                *cwd = self.cipher.text(cwd, &[]);
-                environment.iter_mut().for_each(|name| *name = self.cipher.text(name, &[]));
+            ProcessEvent::AgentStarted(start) => {
+                self.words(&mut start.args);
+                self.words(&mut start.environment);
+                start.cwd = self.plain(&start.cwd);
+                // The names are those of the login methods, which stay.
+                start.values.values_mut().for_each(|value| *value = self.plain(value));
             }
             ProcessEvent::NotSpawned(why) => *why = self.cipher.text(why, &words::in_an_error(why)),
             _ => {}
         }
+    }
+
+    /// The life of an MCP server. Its arguments and variables are compared with those that the client named.
+    fn mcp(&mut self, n: usize, what: &mut McpWhat) {
+        match what {
+            McpWhat::Started { command, args, cwd, env, environment, .. } => {
+                *command = self.plain(command);
+                *cwd = self.plain(cwd);
+                self.words(args);
+                self.words(environment);
+                let named = std::mem::take(env).into_iter();
+                *env = named.map(|(name, value)| (self.plain(&name), self.plain(&value))).collect();
+            }
+            McpWhat::FromAgent(text) | McpWhat::ToAgent(text) => {
+                *text = String::from_utf8_lossy(&self.line(n, text.as_bytes(), OF_MCP)).into_owned();
+            }
+            McpWhat::Ended => {}
+        }
+    }
+
+    fn plain(&mut self, text: &str) -> String {
+        self.cipher.text(text, &[])
+    }
+
+    fn words(&mut self, words: &mut [String]) {
+        words.iter_mut().for_each(|word| *word = self.plain(word));
     }
 
     /// A word of a command line: the name of the program stays, and so does the name of an option.
@@ -294,7 +337,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::trace::{Header, Outcome, StepEvent, StepKind};
+    use crate::trace::{AgentStart, Header, McpTransport, Outcome, StepEvent, StepKind, Visit};
     use crate::wire::LineEnd;
 
     fn line(from: Party, text: &str) -> What {
@@ -313,16 +356,35 @@ mod tests {
             expected: "the file /x/alice/secret".to_owned(),
             seen: "the reply was \"hunter2 secret\"".to_owned(),
         };
-        let started = ProcessEvent::AgentStarted {
-            pid: 1,
-            parent: 2,
+        let started = ProcessEvent::AgentStarted(AgentStart {
             args: vec!["--token=hunter2".to_owned(), "secret".to_owned()],
             cwd: "/x/alice/secret".to_owned(),
             environment: vec!["ALICE_TOKEN".to_owned()],
+            values: [("KEY".to_owned(), "hunter2".to_owned())].into(),
+            ..AgentStart::default()
+        });
+        let server = McpWhat::Started {
+            command: "/x/alice/secret".to_owned(),
+            pid: 1,
+            args: vec!["--token=hunter2".to_owned()],
+            cwd: "/x/alice".to_owned(),
+            env: [("ALICE".to_owned(), "hunter2".to_owned())].into(),
+            environment: vec!["ALICE_TOKEN".to_owned()],
+        };
+        let mcp =
+            |what| What::Mcp(McpEvent { server: "tools".to_owned(), over: McpTransport::Stdio, instance: 0, what });
+        let call = json!({ "id": 1, "method": "tools/call", "params": { "secret": "hunter2", "name": "alice" } });
+        let visit = Visit {
+            method: "GET".to_owned(),
+            url: "http://localhost:1/secret?token=hunter2".to_owned(),
+            headers: vec![("x-alice".to_owned(), "hunter2".to_owned())],
         };
         let own = json!({ "id": 9, "method": "_acme/do", "params": { "secret": "hunter2" } });
         let whats = vec![
             What::Process(started),
+            mcp(server),
+            mcp(McpWhat::FromAgent(call.to_string())),
+            What::Visit(visit),
             line(Party::Client, &json!({ "id": 1, "method": "session/new", "params": { "cwd": "/x/alice/secret", "mcpServers": [{ "name": "secret", "command": "secret", "args": ["hunter2"], "env": [{ "name": "ALICE_TOKEN", "value": "hunter2" }] }] } }).to_string()),
             line(Party::Agent, &json!({ "id": 1, "result": { "sessionId": "sess-0001" } }).to_string()),
             line(Party::Client, &json!({ "id": 2, "method": "session/prompt", "params": { "sessionId": "sess-0001", "prompt": [{ "type": "text", "text": "my secret is hunter2" }] } }).to_string()),
@@ -371,8 +433,8 @@ mod tests {
             _ => String::new(),
         };
         let piece = "/params/update/content/text";
-        let whole = text(4, piece) + &text(5, piece);
-        assert_eq!(whole, text(1, "/params/mcpServers/0/env/0/value"));
-        assert!(text(3, "/params/prompt/0/text").ends_with(&whole));
+        let whole = text(7, piece) + &text(8, piece);
+        assert_eq!(whole, text(4, "/params/mcpServers/0/env/0/value"));
+        assert!(text(6, "/params/prompt/0/text").ends_with(&whole));
     }
 }

@@ -11,7 +11,7 @@ use super::model::{
 use crate::judge::{Finding, Tally};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
-use crate::trace::{Event, Trace, What};
+use crate::trace::{Event, McpEvent, McpWhat, Trace, What};
 use crate::verdict::Verdict;
 
 /// What renderers are told while a run goes on.
@@ -87,9 +87,10 @@ impl Collector {
         heard: &Heard,
         evidence: &BTreeMap<usize, Event>,
         took: Duration,
+        file: Option<String>,
     ) -> CaseReport {
         self.keep(&id, heard, &|n| evidence.get(&n));
-        self.report(id, heard, took, None)
+        self.report(id, heard, took, file)
     }
 
     fn report(&mut self, id: String, heard: &Heard, took: Duration, file: Option<String>) -> CaseReport {
@@ -103,6 +104,7 @@ impl Collector {
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             trace: file,
             reason: verdict.reason,
+            notes: heard.notes(),
         };
         self.cases.push(report.clone());
         report
@@ -157,6 +159,20 @@ impl Collector {
             timings: None,
         }
     }
+}
+
+/// One finding of a recording as a report on its requirement, for who does not wait for the end.
+#[must_use]
+pub fn alone<'t>(
+    requirement: &str,
+    finding: Finding,
+    recording: &str,
+    event: &dyn Fn(usize) -> Option<&'t Event>,
+) -> Option<RequirementReport> {
+    let requirement = Catalogue::v1().find(requirement)?;
+    let lines = vec![quote(event, &finding.events, focus(&finding.message))];
+    let tally = Tally { findings: vec![finding], ..Tally::default() };
+    Some(join(requirement, vec![SeenIn { case: recording.to_owned(), tally, lines }]))
 }
 
 /// What all cases together say about one requirement.
@@ -253,6 +269,12 @@ fn describe(what: &What, focus: &str) -> String {
         What::Stderr(bytes) => format!("standard error  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Stdout(bytes) => format!("standard output  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Process(process) => format!("process  {}", serde_json::to_string(process).unwrap_or_default()),
+        What::Mcp(McpEvent { server, what, .. }) => match what {
+            McpWhat::FromAgent(text) => format!("agent → MCP server {server}  {}", cut(text, focus)),
+            McpWhat::ToAgent(text) => format!("MCP server {server} → agent  {}", cut(text, focus)),
+            other => format!("MCP server {server}  {}", cut(&serde_json::to_string(other).unwrap_or_default(), focus)),
+        },
+        What::Visit(visit) => format!("HTTP  {}", cut(&serde_json::to_string(visit).unwrap_or_default(), focus)),
         What::Step(step) => format!(
             "case line {}  {} ({})",
             step.line,

@@ -39,8 +39,7 @@ fn of_client(trace: &Trace) -> Option<String> {
     if let Some(missed) = missed {
         return Some(format!("The client cannot be driven: {missed}."));
     }
-    let starts =
-        trace.events.iter().filter(|event| matches!(event.what, What::Process(ProcessEvent::AgentStarted { .. })));
+    let starts = trace.events.iter().filter(|event| matches!(event.what, What::Process(ProcessEvent::AgentStarted(_))));
     let ended = ended(trace).filter(|_| !was_stopped(trace));
     let how = ended.map_or("The client runs".to_owned(), |how| format!("The client ended ({how})"));
     let mut text = match starts.count() {

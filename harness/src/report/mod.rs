@@ -8,7 +8,7 @@ mod text;
 mod timings;
 mod timings_text;
 
-pub use collect::{Collector, SuiteEvent};
+pub use collect::{Collector, SuiteEvent, alone};
 pub use diagnosis::diagnose;
 pub use hearing::{Heard, Hearing};
 pub use text::TextReport;

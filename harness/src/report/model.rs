@@ -179,6 +179,9 @@ pub struct CaseReport {
     /// Why it is no pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What a recording does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// The counts of a run. Every verdict is listed, also those with none.

@@ -62,7 +62,8 @@ impl<'w> TextReport<'w> {
         match &case.reason {
             Some(reason) => writeln!(self.out, "  {DIM}{}{DIM:#}", first_line(reason)),
             None => writeln!(self.out),
-        }
+        }?;
+        case.notes.iter().try_for_each(|note| writeln!(self.out, "{:>16}{DIM}{note}{DIM:#}", ""))
     }
 
     fn run(&mut self, report: &RunReport) -> io::Result<()> {

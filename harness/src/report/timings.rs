@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::model::{Floor, Spent, Timings};
-use crate::trace::{Event, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::trace::{Event, McpEvent, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 
 impl Spent {
     /// Where the time of a case went. It took so long to run, and so long to judge.
@@ -42,11 +42,14 @@ impl Spent {
                 _ if event.n <= begun => self.start_us += gap,
                 _ if event.n > last_step => self.exit_us += gap,
                 What::Line { from, .. } if Some(*from) != subject => {}
+                What::Mcp(McpEvent { what: McpWhat::ToAgent(_), .. }) => {}
                 What::Line { .. }
                 | What::Unattributed(_)
                 | What::Stderr(_)
                 | What::Stdout(_)
-                | What::Process(_) => unnamed += gap,
+                | What::Process(_)
+                | What::Mcp(_)
+                | What::Visit(_) => unnamed += gap,
                 What::Step(step) => {
                     let waited = std::mem::take(&mut unnamed) + if is_awaited(step) { gap } else { 0 };
                     match step.kind {

@@ -96,7 +96,10 @@ const fn awaited(kind: StepKind) -> &'static str {
         StepKind::Reply => "texts of turns",
         StepKind::File => "files",
         StepKind::Process => "processes",
+        StepKind::Page => "pages",
+        StepKind::Mcp => "messages to MCP servers",
         StepKind::Act => "acts of the user",
+        StepKind::Login => "logins in a terminal",
         StepKind::Needs | StepKind::Send | StepKind::Never | StepKind::Exit | StepKind::End => "other steps",
     }
 }

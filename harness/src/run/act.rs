@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value, json};
 
-use super::manual;
 use super::script::{Report, Script};
 use super::subject::Places;
+use super::{login, manual};
 use crate::case::ACTS;
 use crate::case::model::{Act, AgentProcess};
 use crate::peer::process::{Launch, MergedProcess, ProcessGroup};
@@ -169,6 +169,9 @@ fn name_in(value: &Value, id: &str) -> Option<String> {
 
 /// Gives an order to the process that the client takes for its agent.
 pub(super) fn order(script: &mut Script<'_>, order: &AgentProcess) -> Report {
+    if let Some(running) = script.login {
+        return login::order(script, running, order);
+    }
     let connection = script.connection;
     match order {
         AgentProcess::Stderr(text) => {
@@ -178,6 +181,11 @@ pub(super) fn order(script: &mut Script<'_>, order: &AgentProcess) -> Report {
         AgentProcess::CloseStdout => script.driver.close_input(connection),
         AgentProcess::Exit(code) => script.driver.exit_agent(connection, *code),
         AgentProcess::Linger => script.driver.agent_lingers(connection),
+        AgentProcess::Kill => script.driver.kill_agent(connection),
+        AgentProcess::Stdout(_) => {
+            let seen = "no login runs that could print something".to_owned();
+            return Report { seen, ..Report::new(StepKind::Act, Outcome::Missed) };
+        }
     }
     Report::new(StepKind::Act, Outcome::Done)
 }

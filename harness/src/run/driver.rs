@@ -1,25 +1,30 @@
 //! The conversation of a case while it lives: sends, receives and records on every connection.
 //!
-//! What the subject asks for is answered in [`serve`]; how the subject is ended is in [`end`].
+//! What the subject asks for is answered in [`serve`]; how the subject is ended is in [`end`], and how its logins in a
+//! terminal are told from connections is in [`login`].
 
 mod end;
+mod login;
 mod serve;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc;
-use tokio::time::{Duration, Instant};
+use tokio::time::{Duration, Instant, timeout};
 
 use self::serve::{Answered, Open, Role};
+use super::mcp::McpServers;
 use super::record::Recorder;
 use super::tester::{Agent, Services};
+use super::writing::Writing;
 use crate::case::model::TesterSetup;
 use crate::fault::{Injector, Planted};
 use crate::peer::link::{Link, LinkEvent};
 use crate::peer::process::Exit;
+use crate::peer::web::{Web, WebRequest};
 use crate::requirement::Party;
-use crate::trace::{ProcessEvent, What};
+use crate::trace::{AgentStart, ProcessEvent, Visit, What};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
 
 /// The longest piece of what a subject prints beside the protocol.
@@ -28,6 +33,9 @@ const LONGEST_PRINT: usize = 64 << 10;
 /// How long what a client wrote is waited for after its end. All of it is on its way, and comes with the end of the stream,
 /// unless a process that the client left behind holds the stream open.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// What a page shows that a client is asked to visit.
+const PAGE: &str = "<!doctype html><title>acp-conformance</title><p>You can close this page.";
 
 /// A message of the subject that was read.
 pub struct Seen {
@@ -78,8 +86,21 @@ struct Connection {
     lingers: bool,
     /// That process has ended.
     gone: bool,
+    /// It is no agent, but a login in a terminal: nothing is said to it by itself, and it stays when its input ends.
+    is_login: bool,
     /// The fault that the subject was given, which changes what it says.
     injector: Option<Injector>,
+}
+
+/// A start of the agent's program for a login in a terminal.
+#[derive(Debug, Clone, Copy)]
+pub struct LoginStart {
+    /// Its event.
+    pub n: usize,
+    /// The number under which its process is known, as a connection is.
+    pub connection: usize,
+    /// Whether it runs on a terminal.
+    pub on_terminal: bool,
 }
 
 /// A line that is written to the subject.
@@ -95,6 +116,10 @@ pub struct Driver {
     link: Link,
     subject: Party,
     connections: Vec<Connection>,
+    /// How the client started its agent first.
+    base: Option<AgentStart>,
+    /// The logins in a terminal, in order.
+    pub logins: Vec<LoginStart>,
     stdout: Framer,
     stderr: Framer,
     /// The trace.
@@ -112,12 +137,19 @@ pub struct Driver {
     /// The transcript is over, so that nothing is answered by hand any more.
     unscripted: bool,
     answers: (mpsc::UnboundedSender<Answered>, mpsc::UnboundedReceiver<Answered>),
-    next_id: u64,
+    /// How the tester writes its messages.
+    pub writing: Writing,
     /// Something that the tester did wrong by itself.
     pub own_fault: Option<String>,
     /// Until when output is waited for after the subject's end.
     last_output: Option<Instant>,
     fault: Option<Planted>,
+    /// The MCP servers that the tester plays.
+    pub mcp: McpServers,
+    /// The HTTP endpoint of the case.
+    web: Option<Web>,
+    /// The events of the requests to the page of the case.
+    pub visits: Vec<usize>,
 }
 
 impl Driver {
@@ -138,10 +170,13 @@ impl Driver {
         if let Some(pid) = link.pid {
             recorder.record(What::Process(ProcessEvent::Spawned { pid }));
         }
+        let writing = Writing::new(subject.other(), setup.wire);
         Self {
             link,
             subject,
             connections: Vec::new(),
+            base: None,
+            logins: Vec::new(),
             stdout: Framer::with_longest(LONGEST_PRINT),
             stderr: Framer::with_longest(LONGEST_PRINT),
             recorder,
@@ -153,10 +188,13 @@ impl Driver {
             open: Vec::new(),
             unscripted: false,
             answers: mpsc::unbounded_channel(),
-            next_id: 0,
+            writing,
             own_fault: None,
             last_output: None,
             fault: None,
+            mcp: McpServers::default(),
+            web: None,
+            visits: Vec::new(),
         }
     }
 
@@ -164,13 +202,6 @@ impl Driver {
     pub fn plant(&mut self, fault: &Planted) {
         self.fault = Some(fault.clone());
         self.connections.iter_mut().for_each(|connection| connection.injector = Some(fault.injector()));
-    }
-
-    /// A fresh request id. Integers from 0 are what every subject copes with.
-    pub fn fresh_id(&mut self) -> Value {
-        let id = self.next_id;
-        self.next_id += 1;
-        json!(id)
     }
 
     /// How many connections there were so far.
@@ -185,7 +216,7 @@ impl Driver {
 
     /// Whether nothing more will come at all: a client that runs may still start its agent again.
     pub fn over(&self) -> bool {
-        let silent = self.connections.iter().all(|connection| connection.ended);
+        let silent = self.connections.iter().all(|connection| connection.ended || connection.is_login);
         silent && (self.subject == Party::Agent || self.life.exit.is_some() || self.life.flooded)
     }
 
@@ -219,6 +250,7 @@ impl Driver {
                 self.answer(connection, &id, &method, answer);
                 true
             }
+            // Stands before what no limit ends.
             event = self.link.next(deadline) => match event {
                 Some(event) => { self.take_in(event); true }
                 None if last.is_some_and(|last| Instant::now() >= last) => {
@@ -226,7 +258,35 @@ impl Driver {
                     true
                 }
                 None => false,
+            },
+            (server, event) = self.mcp.next() => {
+                self.mcp.take_in(server, event, &mut self.recorder);
+                true
             }
+            Some(request) = next_visit(&mut self.web) => { self.visited(request); true }
+        }
+    }
+
+    /// Gives the case its MCP servers and its HTTP endpoint.
+    pub fn host(&mut self, mcp: McpServers, web: Option<Web>) {
+        (self.mcp, self.web) = (mcp, web);
+    }
+
+    fn visited(&mut self, request: WebRequest) {
+        let origin = self.web.as_ref().map(Web::origin).unwrap_or_default();
+        let (method, url, headers) = (request.method.clone(), origin + &request.path, request.headers.clone());
+        let size = headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() + url.len();
+        self.visits.extend(self.recorder.record_aside(size, What::Visit(Visit { method, url, headers })));
+        match self.subject {
+            Party::Agent => self.mcp.visited(request, &mut self.recorder),
+            Party::Client => request.reply.send(200, &[("content-type", "text/html")], PAGE),
+        }
+    }
+
+    /// Takes in the requests to the endpoint that have come.
+    pub async fn take_in_visits(&mut self) {
+        while let Ok(Some(request)) = timeout(Duration::ZERO, next_visit(&mut self.web)).await {
+            self.visited(request);
         }
     }
 
@@ -244,12 +304,7 @@ impl Driver {
         match event {
             LinkEvent::Connected { connection, caller, orders } => {
                 self.link.accept(orders);
-                let injector = self.fault.as_ref().map(Planted::injector);
-                self.connections.push(Connection { injector, ..Connection::default() });
-                let environment = caller.environment.into_keys().collect();
-                let (pid, parent, args, cwd) = (caller.pid, caller.parent, caller.args, caller.cwd);
-                let started = ProcessEvent::AgentStarted { pid, parent, args, cwd, environment };
-                self.recorder.record_on(connection, What::Process(started));
+                self.agent_started(connection, *caller);
             }
             LinkEvent::Output { connection, bytes } => self.output(connection, &bytes),
             LinkEvent::OutputEnded { connection } => self.output_ended(connection),
@@ -288,6 +343,9 @@ impl Driver {
     }
 
     fn output_ended(&mut self, connection: usize) {
+        if self.connections[connection].is_login {
+            return self.login_input_ended(connection);
+        }
         if let Some(frame) = self.connections[connection].framer.finish() {
             self.arrived(connection, frame);
         }
@@ -301,7 +359,8 @@ impl Driver {
 
     fn printed(&mut self, what: What) {
         if !self.life.flooded {
-            self.recorder.record_print(what);
+            let size = if let What::Stderr(bytes) | What::Stdout(bytes) = &what { bytes.len() } else { 0 };
+            self.recorder.record_aside(size, what);
         }
     }
 
@@ -316,6 +375,9 @@ impl Driver {
     fn line(&mut self, connection: usize, frame: Frame) {
         if self.life.flooded {
             return;
+        }
+        if self.connections[connection].is_login {
+            return self.typed(connection, frame);
         }
         let content = read_line(&frame.bytes);
         let line = What::Line { from: self.subject, bytes: frame.bytes, end: frame.end, deliberate: false };
@@ -337,5 +399,13 @@ impl Driver {
         }
         self.learn_session(&value);
         self.inbox.push(Seen { n, connection, value, taken: None });
+    }
+}
+
+/// The next request to an endpoint. Without one there is none for ever.
+async fn next_visit(web: &mut Option<Web>) -> Option<WebRequest> {
+    match web {
+        Some(web) => web.next().await,
+        None => std::future::pending().await,
     }
 }

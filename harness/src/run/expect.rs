@@ -170,8 +170,13 @@ pub(super) fn describe(script: &Script<'_>, line: &Incoming) -> String {
 
 /// What an answer should look like, unless anything will do.
 fn wanted(kind: &str, pattern: &crate::case::Pattern) -> String {
+    /// A pattern may hold the text of a large file.
+    const MOST: usize = 2000;
     match pattern.to_string().as_str() {
         "\"<any>\"" => kind.to_owned(),
+        text if text.len() > MOST => {
+            format!("{kind} like {} …", text.chars().take(MOST).collect::<String>())
+        }
         text => format!("{kind} like {text}"),
     }
 }

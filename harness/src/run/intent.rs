@@ -23,7 +23,14 @@ fn default_wording(intent: &str) -> &'static str {
         "keep-busy" => "Count slowly from one to a thousand, one number a line, without stopping.",
         "ask-and-wait" => "Ask me for permission to continue and wait for my answer.",
         "search" => "Search the files of this project for the text {text} and list where it occurs.",
+        "call-mcp-tool" => {
+            "Call the tool {tool} of the MCP server {server} with the arguments {arguments}, and quote its answer."
+        }
         "set-mode" => "Switch yourself to the mode {modeId}.",
+        "elicit" => {
+            "Ask me for my name by the dialog that you have for questions to me, in a field called `name`. Then reply \
+             `accepted ` and the name that I gave, or `nothing accepted`."
+        }
         "notice" => "Show me a notice with exactly this title: {title}",
         "compact" => "/compact",
         _ => "Please do what the next line asks for.",

@@ -115,6 +115,23 @@ fn process_now(script: &Script<'_>, look: &ProcessLook) -> Report {
     }
 }
 
+/// Looks whether any request for the page of the case has come so far.
+pub(super) async fn page(script: &mut Script<'_>, visited: bool) -> Report {
+    script.driver.take_in_visits().await;
+    let events = script.driver.visits.clone();
+    if events.is_empty() != visited {
+        return Report::new(StepKind::Page, Outcome::Done);
+    }
+    let (expected, seen) =
+        if visited { ("a visit to the page", "none came") } else { ("no visit to the page", "one came") };
+    Report {
+        events,
+        expected: format!("{expected} up to here"),
+        seen: seen.to_owned(),
+        ..Report::new(StepKind::Page, Outcome::Contradicted)
+    }
+}
+
 fn file_now(script: &Script<'_>, look: &FileLook) -> Report {
     let path = look.path.render(&script.bindings);
     let found = std::fs::read(Path::new(&path));

@@ -8,8 +8,10 @@ mod floor;
 mod intent;
 mod interrupt;
 mod limits;
+mod login;
 mod look;
 mod manual;
+mod mcp;
 mod needs;
 mod person;
 mod play;
@@ -21,6 +23,7 @@ mod subject;
 mod suite;
 pub mod tester;
 mod wait;
+mod writing;
 
 pub use desk::{Desk, DeskError};
 pub use floor::bare_starts;

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::driver::Driver;
 use super::interrupt::interruption;
+use super::mcp::McpServers;
 use super::person::Key;
 use super::record::Recorder;
 use super::sandbox::Sandbox;
@@ -18,6 +19,7 @@ use crate::case::template::Bindings;
 use crate::peer::link::Link;
 use crate::peer::process::{Launch, reap_marked};
 use crate::peer::relay::Relays;
+use crate::peer::web::Web;
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::{Event, FORMAT, Header, ProcessEvent, Trace, What};
@@ -50,6 +52,7 @@ pub fn run_case(case: &Case, subject: &Subject) -> Trace {
         command: subject.command.clone(),
         requirements: case.requirements.clone(),
         lacks: Vec::new(),
+        fault: subject.fault.as_ref().map(|planted| planted.fault.id.clone()),
     };
     Trace { header, events }
 }
@@ -79,7 +82,14 @@ async fn play(case: &Case, subject: &Subject) -> Played {
             return Played::Whole(recorder.finish());
         }
     };
-    let bindings = bindings(case, subject, &sandbox);
+    let mut bindings = bindings(case, subject, &sandbox);
+    let (mcp, web) = match hosted(case, &sandbox, &mut bindings).await {
+        Ok(hosted) => hosted,
+        Err(error) => {
+            recorder.record(What::Step(own_fault(format!("what the subject may visit could not be made: {error}"))));
+            return Played::Whole(recorder.finish());
+        }
+    };
     let launch = match subject.launch(case, &sandbox, &places, &bindings) {
         Ok(launch) => launch,
         Err(why) => {
@@ -92,6 +102,7 @@ async fn play(case: &Case, subject: &Subject) -> Played {
         Ok(driver) => driver,
         Err(recorder) => return Played::Whole(recorder.finish()),
     };
+    driver.host(mcp, web);
     let mut limits = subject.limits.with(&case.limits);
     if let Some(planted) = &subject.fault {
         driver.plant(planted);
@@ -107,6 +118,8 @@ async fn play(case: &Case, subject: &Subject) -> Played {
         driver,
         bindings,
         connection: 0,
+        login: None,
+        logins: 0,
         callers: BTreeMap::new(),
         at: 0,
         cursor: 0,
@@ -166,6 +179,22 @@ pub(super) fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bin
     bindings
 }
 
+/// Opens what the subject may visit besides the tester, and binds the names for it.
+async fn hosted(case: &Case, sandbox: &Sandbox, bindings: &mut Bindings) -> io::Result<(McpServers, Option<Web>)> {
+    let names = &case.tester.mcp;
+    if case.tester.page {
+        let web = Web::open().await?;
+        bindings.set("page", Value::from(format!("{}/page", web.origin())));
+        return Ok((McpServers::default(), Some(web)));
+    }
+    if names.is_empty() {
+        return Ok((McpServers::default(), None));
+    }
+    let (mcp, web) = (McpServers::open(names, &sandbox.root().join("mcp"))?, Web::open().await?);
+    mcp.bind(&web.origin(), bindings);
+    Ok((mcp, Some(web)))
+}
+
 /// Starts the subject; gives the recorder back, with the reason in it, when that is not possible.
 fn open(
     setup: &TesterSetup,
@@ -177,7 +206,7 @@ fn open(
     let link = match subject.party {
         Party::Agent => Link::to_agent(launch),
         Party::Client => match relays(subject, sandbox) {
-            Ok(relays) if subject.desk.is_some() => Ok(Link::to_client_of_a_person(relays)),
+            Ok(relays) if subject.desk.is_some() => Ok(Link::to_relays(relays)),
             Ok(relays) if subject.controls.terminal => Link::to_client_on_terminal(launch, relays),
             Ok(relays) => Link::to_client(launch, relays),
             Err(error) => {

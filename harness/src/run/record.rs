@@ -10,8 +10,8 @@ use crate::trace::{Event, What};
 /// The most that one trace holds, so that a flood ends in bounded time and memory; a line of 64 MiB still fits.
 pub const MOST_BYTES: usize = 160 << 20;
 
-/// The most of it that is not said but printed; what comes later is left out, and ends nobody.
-const MOST_PRINTED: usize = 32 << 20;
+/// The most of it that stands beside the protocol, such as what is printed; what comes later is left out, and ends nobody.
+const MOST_ASIDE: usize = 32 << 20;
 
 /// What an event counts for beside its bytes: short lines cost memory and judging as well.
 const EVENT_COST: usize = 1 << 10;
@@ -21,7 +21,7 @@ pub struct Recorder {
     started: Instant,
     events: Vec<Event>,
     bytes: usize,
-    printed: usize,
+    aside: usize,
     /// The connection that is spoken of; see [`Event::connection`].
     pub connection: usize,
 }
@@ -30,13 +30,22 @@ impl Recorder {
     /// Starts the clock of the trace.
     #[must_use]
     pub fn start() -> Self {
-        Self { started: Instant::now(), events: Vec::new(), bytes: 0, printed: 0, connection: 0 }
+        Self { started: Instant::now(), events: Vec::new(), bytes: 0, aside: 0, connection: 0 }
     }
 
     /// Appends what has just been observed on a connection, and says at which position.
     pub fn record_on(&mut self, connection: usize, what: What) -> usize {
         self.connection = connection;
         self.record(what)
+    }
+
+    /// Appends what has just been observed beside the conversation, and says at which position; what follows without a
+    /// connection of its own is about the one before.
+    pub fn record_at_login(&mut self, connection: usize, what: What) -> usize {
+        let before = self.connection;
+        let n = self.record_on(connection, what);
+        self.connection = before;
+        n
     }
 
     /// Appends what has just been observed, and says at which position.
@@ -50,14 +59,11 @@ impl Recorder {
         n
     }
 
-    /// Appends something that the subject printed beside the protocol, as long as there is room for it.
-    pub fn record_print(&mut self, what: What) {
-        if let What::Stderr(bytes) | What::Stdout(bytes) = &what
-            && self.printed <= MOST_PRINTED
-        {
-            self.printed += bytes.len() + EVENT_COST;
-            self.record(what);
-        }
+    /// Appends something of `size` bytes that the subject did beside the protocol, as long as there is room for it.
+    pub fn record_aside(&mut self, size: usize, what: What) -> Option<usize> {
+        let room = self.aside <= MOST_ASIDE;
+        self.aside += size + EVENT_COST;
+        room.then(|| self.record(what))
     }
 
     /// Whether the trace holds as much as it may.

@@ -73,9 +73,8 @@ impl Script<'_> {
         match &line.body {
             Body::Request { label, method, params, wire_id } => {
                 let own = wire_id.as_ref().map(|id| self.bindings.interpolate(id));
-                let id = own.unwrap_or_else(|| self.driver.fresh_id());
-                let params = self.params(method, params.as_ref());
-                self.sound(line, Kind::Request, method, params.as_ref())?;
+                let id = own.unwrap_or_else(|| self.driver.writing.fresh_id());
+                let params = self.params(line, Kind::Request, method, params.as_ref())?;
                 let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
                 asked.push((index, label.clone(), id, method.clone(), params.clone().unwrap_or_default()));
                 if let Some(params) = params {
@@ -84,8 +83,7 @@ impl Script<'_> {
                 Ok(message)
             }
             Body::Notification { method, params } => {
-                let params = self.params(method, params.as_ref());
-                self.sound(line, Kind::Notification, method, params.as_ref())?;
+                let params = self.params(line, Kind::Notification, method, params.as_ref())?;
                 let mut message = json!({ "jsonrpc": "2.0", "method": method });
                 if let Some(params) = params {
                     if method == "session/cancel" {
@@ -95,18 +93,42 @@ impl Script<'_> {
                 }
                 Ok(message)
             }
-            Body::Result { label, result } => Ok(
-                json!({ "jsonrpc": "2.0", "id": self.received_id(label), "result": self.bindings.interpolate(result) }),
-            ),
+            Body::Result { label, result } => {
+                let id = self.received_id(label);
+                let result = self.result(line, &id, self.bindings.interpolate(result));
+                Ok(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
+            }
             Body::Error { label, error } => Ok(
                 json!({ "jsonrpc": "2.0", "id": self.received_id(label), "error": self.bindings.interpolate(error) }),
             ),
         }
     }
 
-    fn params(&self, method: &str, params: Option<&Value>) -> Option<Value> {
-        let params = self.bindings.interpolate(params?);
-        Some(if method == "session/prompt" { intent::expand(&params, &self.subject.prompts) } else { params })
+    /// The params of a call as they go on the wire.
+    fn params(
+        &self,
+        line: &Outgoing,
+        kind: Kind,
+        method: &str,
+        params: Option<&Value>,
+    ) -> Result<Option<Value>, String> {
+        let params = params.map(|params| self.bindings.interpolate(params));
+        let params = params.map(|params| match method {
+            "session/prompt" => intent::expand(&params, &self.subject.prompts),
+            _ => params,
+        });
+        self.sound(line, kind, method, params.as_ref())?;
+        let written = |params| if line.illegal { params } else { self.driver.writing.params(kind, method, params) };
+        Ok(params.map(written))
+    }
+
+    /// The result for a request of the subject as it goes on the wire.
+    fn result(&self, line: &Outgoing, id: &Value, result: Value) -> Value {
+        let method = self.caller(line).and_then(|connection| self.driver.open_method(connection, id));
+        match method {
+            Some(method) if !line.illegal => self.driver.writing.result(method, result),
+            _ => result,
+        }
     }
 
     fn sound(&self, line: &Outgoing, kind: Kind, method: &str, params: Option<&Value>) -> Result<(), String> {

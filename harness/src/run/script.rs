@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::act::{self, Hook};
-use super::driver::Driver;
+use super::driver::{Driver, LoginStart};
 use super::expect;
 use super::limits::Limits;
+use super::login;
 use super::look;
+use super::mcp;
 use super::subject::{Places, Subject};
 use super::wait;
 use crate::case::model::{Action, Case, Presence, Step};
@@ -36,6 +38,10 @@ pub(super) struct Script<'c> {
     pub(super) bindings: Bindings,
     /// The connection that the transcript speaks on: that of the last line of the subject which it expected.
     pub(super) connection: usize,
+    /// The login in a terminal that runs, and to which the orders go.
+    pub(super) login: Option<LoginStart>,
+    /// How many logins the transcript has awaited.
+    pub(super) logins: usize,
     /// The connections of the subject's requests, by label.
     pub(super) callers: BTreeMap<String, usize>,
     /// The step that is being played, by its index.
@@ -137,8 +143,11 @@ impl Script<'_> {
             Action::Reply(reply) => look::reply(self, reply),
             Action::File(file) => look::file(self, file, step.within).await,
             Action::Process(process) => look::process(self, process, step.within).await,
+            Action::Mcp(look) => mcp::message(self, look, step.within).await,
+            Action::Page(visited) => look::page(self, *visited).await,
             Action::Act(act) => act::perform(self, act),
             Action::AgentProcess(order) => act::order(self, order),
+            Action::Login => login::wait_for(self, step.within).await,
             Action::CloseStdin => {
                 self.driver.close_input(self.connection);
                 self.input_closed = true;
@@ -156,10 +165,8 @@ impl Script<'_> {
         let stop = match report.outcome {
             Outcome::Missed if matches!(report.kind, StepKind::Send | StepKind::Act) => Next::Stop,
             Outcome::Done | Outcome::Missed => Next::GoOn,
-            // A wrong text or file decides its requirement; the conversation itself goes on as written.
-            Outcome::Contradicted if matches!(report.kind, StepKind::Reply | StepKind::File | StepKind::Process) => {
-                Next::GoOn
-            }
+            // What a look finds decides its requirement; the conversation itself goes on as written.
+            Outcome::Contradicted if is_look(report.kind) => Next::GoOn,
             _ => Next::Stop,
         };
         let matched = matches!(report.kind, StepKind::Must | StepKind::Hope) && !report.events.is_empty();
@@ -206,6 +213,11 @@ impl Script<'_> {
             self.record(step, Report { kind: StepKind::Never, outcome, events: came, expected, seen }, decides);
         }
     }
+}
+
+/// Whether a step of this kind looks beside the conversation.
+const fn is_look(kind: StepKind) -> bool {
+    matches!(kind, StepKind::Reply | StepKind::File | StepKind::Process | StepKind::Page | StepKind::Mcp)
 }
 
 /// Something that the harness could not do, for a reason of its own.

@@ -22,7 +22,7 @@ pub enum Progress<'c> {
         /// Its position in the list that was to be run.
         index: usize,
         /// What was observed.
-        trace: Trace,
+        trace: Box<Trace>,
         /// How long it took.
         took: Duration,
     },
@@ -45,7 +45,7 @@ pub fn run_all(cases: &[Case], subject: &Subject, jobs: usize, mut report: impl 
                     let Some(case) = cases.get(index) else { return };
                     let _ = sender.send(Progress::Started(case));
                     let started = Instant::now();
-                    let trace = run_case(case, subject);
+                    let trace = Box::new(run_case(case, subject));
                     let _ = sender.send(Progress::Ended { case, index, trace, took: started.elapsed() });
                 }
             });

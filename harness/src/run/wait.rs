@@ -160,7 +160,7 @@ impl Script<'_> {
     }
 
     pub(super) async fn fence(&mut self, limit: Duration) -> Report {
-        let id = self.driver.fresh_id();
+        let id = self.driver.writing.fresh_id();
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": FENCE, "params": {} });
         let from = self.driver.inbox.len();
         let written = Written { bytes: message.to_string().into_bytes(), deliberate: false };

@@ -1,5 +1,7 @@
 //! The events of a trace.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::requirement::Party;
@@ -41,6 +43,10 @@ pub enum What {
     Stdout(Vec<u8>),
     /// Something that happened to the subject's process.
     Process(ProcessEvent),
+    /// Something that happened to an MCP server that the tester plays.
+    Mcp(McpEvent),
+    /// A request to the HTTP endpoint of the case.
+    Visit(Visit),
     /// How a step of the case went.
     Step(StepEvent),
 }
@@ -63,23 +69,14 @@ pub enum ProcessEvent {
     StdoutEnded,
     /// Nothing could be written to the subject any more.
     StdinBroken,
-    /// A client started its agent, which opens a connection.
-    AgentStarted {
-        /// The process id of what the client takes for its agent.
-        pid: u32,
-        /// The process id of its parent.
-        parent: u32,
-        /// The arguments that it was given.
-        args: Vec<String>,
-        /// The directory that it was started in.
-        cwd: String,
-        /// The names of its environment variables; their values are nobody's business.
-        environment: Vec<String>,
-    },
+    /// A client started its agent, which opens a connection; or it started the agent's program for a login in a terminal.
+    AgentStarted(AgentStart),
     /// A client sent its agent a signal.
     AgentSignalled(String),
     /// The tester ended the agent's process with this exit code.
     AgentExited(i32),
+    /// The tester had SIGKILL end the agent's process.
+    AgentKilled,
     /// A signal was sent to its process group, because it had not ended by itself.
     Signalled(String),
     /// It ended by itself or by a signal.
@@ -91,6 +88,123 @@ pub enum ProcessEvent {
     },
     /// It sent more than the trace may hold, and was stopped.
     Flooded,
+}
+
+/// What happened to an MCP server that the tester plays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct McpEvent {
+    /// The name of the server in the case.
+    pub server: String,
+    /// The transport of MCP.
+    pub over: McpTransport,
+    /// Which of the server's processes, or of its streams of events, it is about, from 0; absent for the first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub instance: usize,
+    /// What happened.
+    pub what: McpWhat,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum McpTransport {
+    /// By its standard streams.
+    Stdio,
+    /// By streamable HTTP.
+    Http,
+    /// By HTTP, with the answers in a stream of events.
+    Sse,
+}
+
+impl McpTransport {
+    /// As in the trace.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "http",
+            Self::Sse => "sse",
+        }
+    }
+}
+
+/// The life of an MCP server that the tester plays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum McpWhat {
+    /// Its process was started.
+    Started {
+        /// The path by which it was started.
+        command: String,
+        /// Its process id.
+        pid: u32,
+        /// The arguments that it was given.
+        args: Vec<String>,
+        /// The directory that it was started in.
+        cwd: String,
+        /// Those environment variables that the client asked for.
+        env: BTreeMap<String, String>,
+        /// The names of its other environment variables; their values are nobody's business.
+        environment: Vec<String>,
+    },
+    /// It was told this.
+    FromAgent(String),
+    /// It said this.
+    ToAgent(String),
+    /// Its input ended, or it got a signal to stop.
+    Ended,
+}
+
+/// A request to the HTTP endpoint of the case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Visit {
+    /// The method, such as `GET`.
+    pub method: String,
+    /// The whole URL.
+    pub url: String,
+    /// The headers in the order of sending, each with its name in small letters and its value.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Serde asks for a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+pub(super) const fn is_first(number: &usize) -> bool {
+    *number == 0
+}
+
+/// How a client started its agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentStart {
+    /// The process id of what the client takes for its agent.
+    pub pid: u32,
+    /// The process id of its parent.
+    pub parent: u32,
+    /// The arguments that it was given.
+    pub args: Vec<String>,
+    /// The directory that it was started in.
+    pub cwd: String,
+    /// The names of its environment variables; their values are nobody's business.
+    pub environment: Vec<String>,
+    /// The values of those variables that the login methods of the case name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, String>,
+    /// Whether its standard input and output are a terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<bool>,
+}
+
+impl AgentStart {
+    /// Whether this is a login which adds these arguments and variables to `base`, the start of a connection. By the arguments
+    /// it is known wherever it runs; by the variables only in a terminal, since a later connection may have kept them.
+    #[must_use]
+    pub fn is_login(&self, base: &Self, args: &[String], env: &BTreeMap<String, String>) -> bool {
+        let added = |start: &Self| !args.is_empty() && start.args.windows(args.len()).any(|window| window == args);
+        let set = |start: &Self| env.iter().any(|(name, value)| start.values.get(name) == Some(value));
+        added(self) && !added(base) || self.terminal == Some(true) && set(self) && !set(base)
+    }
 }
 
 /// How one step of a transcript went.
@@ -141,8 +255,14 @@ pub enum StepKind {
     File,
     /// A look at a process.
     Process,
+    /// A look at whether the page of the case was visited.
+    Page,
+    /// A message to an MCP server that the tester plays.
+    Mcp,
     /// Something that the user of a client does.
     Act,
+    /// A start of the agent's program for a login in a terminal.
+    Login,
     /// The end of the subject's process.
     Exit,
     /// The end of the transcript.

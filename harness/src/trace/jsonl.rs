@@ -1,12 +1,13 @@
 //! The trace file: a header line, then one event a line. Format `acp-conformance-trace/1`.
 
 use std::io::{BufRead, Write};
+use std::mem::take;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, ProcessEvent, StepEvent, What};
+use super::event::{Event, McpEvent, ProcessEvent, StepEvent, Visit, What, is_first};
 use crate::requirement::Party;
 use crate::wire::LineEnd;
 
@@ -38,6 +39,9 @@ pub struct Header {
     /// What a recording of other traffic does not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<Lack>,
+    /// The fault that was put into what one of the parties says, by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// Something that a recording does not tell, so that nothing that depends on it can be judged.
@@ -46,9 +50,13 @@ pub struct Header {
 pub enum Lack {
     /// The bytes on the wire: what was recorded was parsed and written anew.
     Bytes,
+    /// How lines ended, and whether at all.
+    Ends,
     /// When things happened.
     Times,
-    /// In which order the two parties spoke; only the order of each by itself is known.
+    /// What happened to the processes, such as who was told to end.
+    Processes,
+    /// In which order things were said; only that an answer came behind its request is known.
     Order,
     /// All updates: those of a replay may have been left out.
     Replays,
@@ -67,6 +75,7 @@ impl Header {
             command: Vec::new(),
             requirements: Vec::new(),
             lacks,
+            fault: None,
         }
     }
 }
@@ -80,8 +89,8 @@ pub struct Trace {
     pub events: Vec<Event>,
 }
 
-/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process` and `step`, one is
-/// there; a line without any of them is one whose sender is not known.
+/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit` and
+/// `step`, one is there; a line without any of them is one whose sender is not known.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct EventLine {
@@ -116,6 +125,12 @@ struct EventLine {
     /// What happened to the subject's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process: Option<ProcessEvent>,
+    /// What happened to an MCP server that the tester plays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mcp: Option<McpEvent>,
+    /// A request to the HTTP endpoint of the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    visit: Option<Visit>,
     /// How a step of the case went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step: Option<StepEvent>,
@@ -154,11 +169,8 @@ impl Trace {
     ///
     /// Only those of the writer.
     pub fn write(&self, to: &mut dyn Write) -> std::io::Result<()> {
-        writeln!(to, "{}", serde_json::to_string(&self.header)?)?;
-        for event in &self.events {
-            writeln!(to, "{}", serde_json::to_string(&EventLine::from(event))?)?;
-        }
-        Ok(())
+        let mut writer = TraceWriter::new(to, &self.header)?;
+        self.events.iter().try_for_each(|event| writer.event(event))
     }
 
     /// Reads a trace file.
@@ -170,6 +182,51 @@ impl Trace {
         let reader = TraceReader::new(from)?;
         let header = reader.header.clone();
         Ok(Self { header, events: reader.collect::<Result<_, _>>()? })
+    }
+}
+
+/// Writes a trace file event by event.
+pub struct TraceWriter<W> {
+    to: W,
+    /// How many bytes were written so far.
+    pub written: u64,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Writes the header.
+    ///
+    /// # Errors
+    ///
+    /// Only those of the writer.
+    pub fn new(to: W, header: &Header) -> std::io::Result<Self> {
+        let mut writer = Self { to, written: 0 };
+        writer.line(header)?;
+        Ok(writer)
+    }
+
+    /// Writes the next event.
+    ///
+    /// # Errors
+    ///
+    /// Only those of the writer.
+    pub fn event(&mut self, event: &Event) -> std::io::Result<()> {
+        self.line(&EventLine::from(event))
+    }
+
+    /// Sees to it that everything arrives where it is written to.
+    ///
+    /// # Errors
+    ///
+    /// Only those of the writer.
+    pub fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
+    }
+
+    fn line(&mut self, what: &impl Serialize) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(what)?;
+        line.push(b'\n');
+        self.written += line.len() as u64;
+        self.to.write_all(&line)
     }
 }
 
@@ -225,24 +282,34 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
     if line.n != position {
         return Err(format!("`n` is {}, and the event stands at position {position}", line.n));
     }
-    let EventLine { line: text, base64, stderr, stdout, .. } = line;
+    let EventLine { line: text, base64, from, end, deliberate, stderr, stdout, process, mcp, visit, step, .. } = line;
     let has_text = text.is_some() || base64.is_some();
-    let of = (line.from, stderr.is_some(), stdout.is_some(), line.process, line.step);
-    let bytes = match base64 {
+    if from.is_some() && !has_text {
+        return Err("`from` wants `line` or `base64` beside it".to_owned());
+    }
+    let (is_stderr, is_stdout) = (stderr.is_some(), stdout.is_some());
+    let mut bytes = match base64 {
         Some(code) => STANDARD.decode(code).map_err(|e| format!("`base64`: {e}"))?,
         None => text.or(stderr).or(stdout).unwrap_or_default().into_bytes(),
     };
-    let what = match of {
-        (Some(from), false, false, None, None) if has_text => {
-            What::Line { from, bytes, end: line.end.unwrap_or_default(), deliberate: line.deliberate }
+    let given = [
+        from.map(|from| What::Line { from, bytes: take(&mut bytes), end: end.unwrap_or_default(), deliberate }),
+        is_stderr.then(|| What::Stderr(take(&mut bytes))),
+        is_stdout.then(|| What::Stdout(take(&mut bytes))),
+        process.map(What::Process),
+        mcp.map(What::Mcp),
+        visit.map(What::Visit),
+        step.map(What::Step),
+    ];
+    let mut given = given.into_iter().flatten();
+    let what = match (given.next(), given.next()) {
+        (Some(what), None) => what,
+        (None, _) if has_text => What::Unattributed(bytes),
+        _ => {
+            return Err(
+                "exactly one of `from`, `stderr`, `stdout`, `process`, `mcp`, `visit` and `step` is wanted".to_owned()
+            );
         }
-        (Some(_), false, false, None, None) => return Err("`from` wants `line` or `base64` beside it".to_owned()),
-        (None, true, false, None, None) => What::Stderr(bytes),
-        (None, false, true, None, None) => What::Stdout(bytes),
-        (None, false, false, Some(process), None) => What::Process(process),
-        (None, false, false, None, Some(step)) => What::Step(step),
-        (None, false, false, None, None) if has_text => What::Unattributed(bytes),
-        _ => return Err("exactly one of `from`, `stderr`, `stdout`, `process` and `step` is wanted".to_owned()),
     };
     Ok(Event { n: line.n, us: line.us, connection: line.connection, what })
 }
@@ -269,16 +336,12 @@ impl From<&Event> for EventLine {
                 line.base64 = code;
             }
             What::Process(process) => line.process = Some(process.clone()),
+            What::Mcp(mcp) => line.mcp = Some(mcp.clone()),
+            What::Visit(visit) => line.visit = Some(visit.clone()),
             What::Step(step) => line.step = Some(step.clone()),
         }
         line
     }
-}
-
-/// Serde asks for a reference.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
-const fn is_first(connection: &usize) -> bool {
-    *connection == 0
 }
 
 fn text_or_code(bytes: &[u8]) -> (Option<String>, Option<String>) {
@@ -305,7 +368,7 @@ pub fn file_schema() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Outcome, StepKind};
+    use crate::trace::{McpTransport, McpWhat, Outcome, StepKind};
 
     fn sample() -> Trace {
         let line = |bytes: &[u8], end| What::Line { from: Party::Agent, bytes: bytes.to_vec(), end, deliberate: false };
@@ -329,6 +392,17 @@ mod tests {
             What::Unattributed(b"{}".to_vec()),
             What::Process(ProcessEvent::NotSpawned("no".to_owned())),
             What::Process(ProcessEvent::Exited { code: None, signal: Some("SIGKILL".to_owned()) }),
+            What::Mcp(McpEvent {
+                server: "files".to_owned(),
+                over: McpTransport::Stdio,
+                instance: 1,
+                what: McpWhat::FromAgent("{}".to_owned()),
+            }),
+            What::Visit(Visit {
+                method: "GET".to_owned(),
+                url: "http://127.0.0.1:1/".to_owned(),
+                headers: vec![("host".to_owned(), "127.0.0.1:1".to_owned())],
+            }),
             What::Step(step),
         ];
         let events = what

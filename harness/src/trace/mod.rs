@@ -5,7 +5,9 @@ mod jsonl;
 mod normal;
 mod renamer;
 
-pub use event::{Event, FENCE, Outcome, ProcessEvent, StepEvent, StepKind, What};
-pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, file_schema};
+pub use event::{
+    AgentStart, Event, FENCE, McpEvent, McpTransport, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Visit, What,
+};
+pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};
 pub use normal::normalised;
 pub use renamer::Renamer;

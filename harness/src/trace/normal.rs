@@ -4,8 +4,10 @@
 //! it did not wait for is an accident. So lines are put into one order that the accident cannot change. The lines of
 //! each party stay in their own order, and a line of the tester stands as early as what it waited for allows: the lines
 //! that steps before it matched, and the request that it answers. What is printed beside the messages has no order to
-//! them and is left out, and so has what is said on two connections: one follows the other. What remains open is only the
+//! them and is left out, and so has what is said on two connections, or to two MCP servers: one follows the other. What remains open is only the
 //! order in which *one* party says independent things, such as the answers to two requests that run at once.
+
+mod aside;
 
 use std::collections::BTreeMap;
 
@@ -40,6 +42,7 @@ pub fn normalised(subject: Party, events: &[Event]) -> String {
         let lines = side.in_order(events).into_iter().filter_map(|event| line(subject, &event.what, &mut renamer));
         lines.for_each(|line| text.push_str(&(line + "\n")));
     }
+    aside::write(events, &mut renamer, &mut text);
     let exits = events.iter().filter_map(|event| exit(subject, &event.what));
     exits.fold(text, |text, line| text + &line + "\n")
 }
@@ -60,6 +63,7 @@ fn line(subject: Party, what: &What, renamer: &mut Renamer) -> Option<String> {
             (Party::Client, ProcessEvent::StdinClosed) => Some(format!("{to_client} end of output")),
             (_, ProcessEvent::AgentSignalled(name)) => Some(format!("{to_agent} {name}")),
             (_, ProcessEvent::AgentExited(code)) => Some(format!("{to_client} exit with {code}")),
+            (_, ProcessEvent::AgentKilled) => Some(format!("{to_client} SIGKILL")),
             _ => None,
         },
         _ => None,
@@ -149,7 +153,7 @@ impl Side {
         match what {
             What::Line { from, .. } => Some(*from),
             What::Process(ProcessEvent::StdinClosed) => Some(self.subject.other()),
-            What::Process(ProcessEvent::AgentExited(_)) => Some(Party::Agent),
+            What::Process(ProcessEvent::AgentExited(_) | ProcessEvent::AgentKilled) => Some(Party::Agent),
             What::Process(ProcessEvent::AgentSignalled(_)) => Some(Party::Client),
             What::Process(ProcessEvent::StdoutEnded) if self.subject == Party::Client => Some(Party::Client),
             _ => None,

@@ -27,7 +27,7 @@ const REQUEST_ID: &str = "requestId";
 const PIDS: [&str; 2] = ["pid", "processId"];
 
 /// Members that introduce a program; the version in them changes with every release.
-const PROGRAMS: [&str; 2] = ["agentInfo", "clientInfo"];
+const PROGRAMS: [&str; 3] = ["agentInfo", "clientInfo", "serverInfo"];
 
 /// The shortest id that is also looked for inside of longer texts; a short one stands there by accident.
 const SHORTEST: usize = 8;
@@ -95,8 +95,13 @@ impl Renamer {
         self.texts.iter().fold(text.to_owned(), |text, (known, name)| text.replace(known, name))
     }
 
-    /// The sandbox shows itself in the first session that is opened: the folder `work` beside the folder `home`.
+    /// The sandbox shows itself in the first session that is opened: the folder `work` beside the folder `home`. The endpoint of
+    /// the case shows itself in the URLs of MCP servers.
     fn learn_paths(&mut self, message: &Value) {
+        let servers = message.pointer("/params/mcpServers").and_then(Value::as_array).into_iter().flatten();
+        for address in servers.filter_map(|server| server.get("url")?.as_str()?.split('/').nth(2)) {
+            self.path(address, "<address>");
+        }
         if message.get("method").and_then(Value::as_str) != Some("session/new") {
             return;
         }

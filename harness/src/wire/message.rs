@@ -127,9 +127,18 @@ pub fn read_line(bytes: &[u8]) -> Content {
     if text.trim().is_empty() {
         return Content::Blank;
     }
+    match parse(text, None) {
+        // Doubled keys are rare, so only a line that has some pays for knowing where they stand.
+        Content::One { doubled, .. } if !doubled.is_empty() => parse(text, Some(String::new())),
+        content => content,
+    }
+}
+
+/// Reads a text; `at` is the pointer to its root, if places matter.
+fn parse(text: &str, at: Option<String>) -> Content {
     let mut doubled = Vec::new();
     let mut parser = serde_json::Deserializer::from_str(text);
-    let value = match (Node { at: String::new(), doubled: &mut doubled }).deserialize(&mut parser) {
+    let value = match (Node { at, doubled: &mut doubled }).deserialize(&mut parser) {
         Ok(value) => value,
         Err(error) if error.to_string().starts_with("recursion limit") => return Content::TooDeep,
         Err(error) => return Content::NotJson(error.to_string()),
@@ -147,8 +156,15 @@ fn several(text: &str) -> Option<Content> {
 
 /// Builds a value and notes doubled keys on the way, which `serde_json` alone would swallow.
 struct Node<'d> {
-    at: String,
+    /// Where it stands, if that matters.
+    at: Option<String>,
     doubled: &'d mut Vec<String>,
+}
+
+impl Node<'_> {
+    fn below(&self, token: &dyn std::fmt::Display) -> Option<String> {
+        self.at.as_ref().map(|at| format!("{at}/{token}"))
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Node<'_> {
@@ -196,9 +212,7 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(value) =
-            list.next_element_seed(Node { at: format!("{}/{}", self.at, values.len()), doubled: self.doubled })?
-        {
+        while let Some(value) = list.next_element_seed(Node { at: self.below(&values.len()), doubled: self.doubled })? {
             values.push(value);
         }
         Ok(values.into())
@@ -207,12 +221,11 @@ impl<'de> Visitor<'de> for Node<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
         let mut members = Map::new();
         while let Some(key) = object.next_key::<String>()? {
-            let at = format!("{}/{key}", self.at);
-            if members.contains_key(&key) {
-                self.doubled.push(at.clone());
+            let at = self.below(&key);
+            let value = object.next_value_seed(Node { at: at.clone(), doubled: self.doubled })?;
+            if members.insert(key, value).is_some() {
+                self.doubled.push(at.unwrap_or_default());
             }
-            let value = object.next_value_seed(Node { at, doubled: self.doubled })?;
-            members.insert(key, value);
         }
         Ok(members.into())
     }

@@ -3,7 +3,7 @@
 use super::{files, none_of, read};
 
 /// The modules; each uses only those before it.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 22] = [
     "source",
     "diagnostic",
     "document",
@@ -13,6 +13,7 @@ const ORDER: [&str; 20] = [
     "trace",
     "protocol",
     "redact",
+    "recording",
     "case",
     "record",
     "profile",
@@ -21,6 +22,7 @@ const ORDER: [&str; 20] = [
     "peer",
     "run",
     "report",
+    "monitor",
     "explain",
     "cargo_test",
     "cli",
@@ -28,19 +30,20 @@ const ORDER: [&str; 20] = [
 
 /// What a module does without although it stands before it: reports look at what was recorded, not at what is done, and
 /// the judge knows traces alone.
-const APART: [(&str, &str); 8] = [
+const APART: [(&str, &str); 9] = [
     ("report", "peer"),
     ("report", "run"),
     ("report", "fault"),
     ("judge", "case"),
     ("judge", "profile"),
     ("judge", "fault"),
+    ("judge", "recording"),
     ("peer", "judge"),
     ("run", "judge"),
 ];
 
 /// Modules without input, output, clock or threads, apart from the files that read folders.
-const PURE: [&str; 11] = [
+const PURE: [&str; 12] = [
     "source",
     "diagnostic",
     "document",
@@ -50,6 +53,7 @@ const PURE: [&str; 11] = [
     "trace",
     "protocol",
     "redact",
+    "recording",
     "record",
     "judge",
 ];

@@ -53,7 +53,7 @@ pub(super) enum Intent {
     MaxTokens,
     MaxTurnRequests,
     Ext,
-    Elicit,
+    Elicit(Elicit),
     CallMcpTool {
         server: String,
         tool: String,
@@ -94,6 +94,33 @@ pub(super) struct RunCommand {
     pub kill: bool,
     #[serde(default = "yes")]
     pub ask: bool,
+}
+
+/// What to ask the user for: a name, or the user's visit to a page.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub(super) struct Elicit {
+    /// How to ask; what the client can do if not said.
+    pub mode: Option<ElicitMode>,
+    /// The names to choose from; any name if empty.
+    #[serde(default)]
+    pub choices: Vec<String>,
+    /// What is needed in place of a name, and nobody else may learn.
+    pub secret: Option<String>,
+    /// How many pages are to be visited, all asked for at once.
+    #[serde(default = "once")]
+    pub visits: usize,
+}
+
+/// The two ways to ask a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ElicitMode {
+    Form,
+    Url,
+}
+
+fn once() -> usize {
+    1
 }
 
 fn yes() -> bool {

@@ -16,18 +16,18 @@ use agent_client_protocol::{
             AuthenticateResponse, ClientCapabilities, CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest,
             DeleteSessionResponse, Error as SchemaError, Implementation, InitializeRequest, InitializeResponse,
             ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, LogoutCapabilities,
-            LogoutResponse, McpServer, Meta, NewSessionRequest, NewSessionResponse, PromptCapabilities,
-            ResumeSessionRequest, ResumeSessionResponse, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
-            SessionCloseCapabilities, SessionDeleteCapabilities, SessionId, SessionListCapabilities,
-            SessionResumeCapabilities,
+            LogoutResponse, McpCapabilities, McpServer, Meta, NewSessionRequest, NewSessionResponse,
+            PromptCapabilities, ResumeSessionRequest, ResumeSessionResponse, SessionAdditionalDirectoriesCapabilities,
+            SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionId,
+            SessionListCapabilities, SessionResumeCapabilities,
         },
     },
 };
 use serde_json::json;
 
 use super::{
-    Fault, Feature, clock,
-    mcp::McpClient,
+    Fault, Feature, Options, clock,
+    mcp::{McpClient, Servers},
     server::{Agent, ClientSide, answer, invalid, log},
     session::Session,
     settings::{FIRST_MODE, FIRST_MODEL},
@@ -72,6 +72,7 @@ impl Agent {
         let logout = with(Feature::Auth).then(LogoutCapabilities::new);
         AgentCapabilities::new()
             .load_session(with(Feature::Load))
+            .mcp_capabilities(McpCapabilities::new().http(true).sse(true))
             .prompt_capabilities(prompt)
             .session_capabilities(session)
             .auth(AgentAuthCapabilities::new().logout(logout))
@@ -194,6 +195,8 @@ impl Agent {
         if let Some(session) = open {
             self.end_session(&session).await;
         }
+        let setup =
+            if self.options.commits(Fault::McpOnlyNew) { Setup { servers: Vec::new(), ..setup } } else { setup };
         self.open(record, setup).await
     }
 
@@ -205,11 +208,23 @@ impl Agent {
         if !setup.roots.is_empty() && self.options.commits(Fault::RootsReplaceCwd) {
             setup.cwd = setup.roots.remove(0);
         }
-        let starts = setup.servers.iter().map(|server| start_server(server, &setup.cwd));
-        let servers = futures::future::join_all(starts).await.into_iter().flatten().collect();
+        let servers = self.start_servers(&setup).await;
         let session = Arc::new(Session::open(record, setup.cwd, setup.roots, servers));
         self.add_session(Arc::clone(&session));
         Ok(session)
+    }
+
+    async fn start_servers(&self, setup: &Setup) -> Servers {
+        let commits = |fault| self.options.commits(fault);
+        let most = match () {
+            () if commits(Fault::McpIgnored) => 0,
+            () if commits(Fault::McpFirstOnly) => 1,
+            () => usize::MAX,
+        };
+        let dropped = |server: &&McpServer| matches!(server, McpServer::Http(_)) && commits(Fault::McpHttpDropped);
+        let wanted = setup.servers.iter().take(most).filter(|server| !dropped(server));
+        let starts = wanted.map(|server| start_server(server, &setup.cwd, &self.options));
+        futures::future::join_all(starts).await.into_iter().flatten().collect()
     }
 
     pub(super) async fn close(&self, request: CloseSessionRequest, responder: Responder) -> Result<(), Error> {
@@ -287,22 +302,13 @@ impl Setup {
         if !self.roots.iter().all(|root| root.is_absolute()) {
             return Err(invalid("an additional directory is not an absolute path"));
         }
-        if !self.servers.iter().all(|server| matches!(server, McpServer::Stdio(_))) {
-            return Err(invalid("MCP servers are supported on stdio only"));
-        }
         Ok(())
     }
 }
 
-async fn start_server(server: &McpServer, cwd: &Path) -> Option<McpClient> {
-    let McpServer::Stdio(server) = server else { return None };
-    match McpClient::start(server, cwd).await {
-        Ok(client) => Some(client),
-        Err(problem) => {
-            log(&format!("MCP server {}: {problem}", server.name));
-            None
-        }
-    }
+async fn start_server(server: &McpServer, cwd: &Path, options: &Options) -> Option<McpClient> {
+    let started = McpClient::start(server, cwd, options).await;
+    started.map_err(|problem| log(&format!("an MCP server cannot be used: {problem}"))).ok()
 }
 
 fn client_side(capabilities: &ClientCapabilities) -> ClientSide {

@@ -7,6 +7,7 @@
 
 mod clock;
 mod content;
+mod elicitation;
 mod fault;
 mod files;
 mod gated;

@@ -16,7 +16,8 @@ Intents (the last line of this form in a prompt's text blocks is obeyed):
   search {text}  set-mode {modeId}  commands  info {title?}  usage
   notice {title?}  compact        if the client takes them
   tool-kinds  fail-tool  refuse  max-tokens  max-turn-requests
-  ext  elicit  call-mcp-tool {server,tool,arguments?}
+  elicit {mode?,choices?,secret?,visits?}
+  ext  call-mcp-tool {server,tool,arguments?}
 
 A prompt that starts with an announced slash command (/say, /plan, /usage) runs it.
 Sessions are kept in $HOME/.acp-reference-agent/sessions.";

@@ -5,15 +5,14 @@ use std::time::Duration;
 use agent_client_protocol::{
     UntypedMessage,
     v1::schema::{
-        CompleteElicitationNotification, ContentBlock, Cost, CreateElicitationRequest, ElicitationAction,
-        ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode, Plan, PlanEntry,
-        PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate, StopReason, ToolKind, UsageUpdate,
+        ContentBlock, Cost, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate,
+        StopReason, ToolKind, UsageUpdate,
     },
 };
 use serde_json::{Value, json};
 
 use super::{
-    clock, content, files, gated,
+    clock, content, elicitation, files, gated,
     intent::{Intent, prompt_text},
     permission::{self, Answer},
     search, terminal,
@@ -91,7 +90,7 @@ pub(super) async fn play(turn: &Turn, intent: Intent, prompt: &[ContentBlock]) -
             return Ok(StopReason::MaxTurnRequests);
         }
         Intent::Ext => extension(turn).await?,
-        Intent::Elicit => elicit(turn).await?,
+        Intent::Elicit(wish) => elicitation::elicit(turn, wish).await?,
         Intent::CallMcpTool { server, tool, arguments } => call_mcp_tool(turn, &server, &tool, arguments).await?,
     }
     Ok(StopReason::EndTurn)
@@ -203,52 +202,6 @@ async fn extension(turn: &Turn) -> Result<(), Cancelled> {
     match turn.request(echo).await? {
         Ok(answer) => turn.say(&format!("The client echoed {answer}")),
         Err(error) => turn.say(&format!("The client refused the echo with {}", error.code.value())),
-    }
-    Ok(())
-}
-
-async fn elicit(turn: &Turn) -> Result<(), Cancelled> {
-    let client = turn.agent.client();
-    let scope = ElicitationSessionScope::new(turn.session.id.clone());
-    if !client.elicits_forms {
-        if client.opens_urls {
-            return elicit_visit(turn, scope).await;
-        }
-        turn.say("The client has no forms.");
-        return Ok(());
-    }
-    let form = ElicitationFormMode::new(scope, ElicitationSchema::new().string("name", true));
-    let request = CreateElicitationRequest::new(form, "Which name shall I use?");
-    let text = match turn.request(request).await? {
-        Ok(response) => match response.action {
-            ElicitationAction::Accept(accept) => {
-                let name = accept.content.unwrap_or_default().remove("name");
-                match name.and_then(|name| serde_json::to_value(name).ok()) {
-                    Some(Value::String(name)) => format!("accepted {name}"),
-                    _ => "accepted without a name".to_owned(),
-                }
-            }
-            ElicitationAction::Decline => "declined".to_owned(),
-            ElicitationAction::Cancel => "cancelled".to_owned(),
-            _ => "not understood".to_owned(),
-        },
-        Err(error) => format!("failed with {}", error.code.value()),
-    };
-    turn.say(&text);
-    Ok(())
-}
-
-/// Sends the user to a page, and takes the visit for completed as soon as the user agrees to it.
-async fn elicit_visit(turn: &Turn, scope: ElicitationSessionScope) -> Result<(), Cancelled> {
-    let id = format!("visit-{}", turn.session.record().turns);
-    let visit = ElicitationUrlMode::new(scope, id.clone(), "https://example.org/reference");
-    let answer = turn.request(CreateElicitationRequest::new(visit, "Please have a look at this page.")).await?;
-    if answer.is_ok_and(|response| matches!(response.action, ElicitationAction::Accept(_))) {
-        // Fails only when the connection has ended.
-        let _ = turn.connection.send_notification(CompleteElicitationNotification::new(id));
-        turn.say("The page was visited.");
-    } else {
-        turn.say("The page was not visited.");
     }
     Ok(())
 }

@@ -22,8 +22,15 @@ use agent_client_protocol::{
 };
 use serde::Serialize;
 use serde_json::json;
+use tokio::sync::Notify;
 
-use super::{Fault, Feature, Options, session::Session, store::Store, wire};
+use super::{
+    Fault, Feature, Options,
+    elicitation::{VISITED, Visits},
+    session::Session,
+    store::Store,
+    wire,
+};
 
 /// Time that running turns get to end after the client went away.
 const SHUTDOWN_LIMIT: Duration = Duration::from_millis(500);
@@ -61,6 +68,7 @@ async fn serve(options: Arc<Options>) -> Result<(), Error> {
     let (transport, wire) = wire::open(Arc::clone(&options));
     let agent = Arc::new(Agent::new(options));
     let (requests, notifications, end) = (Arc::clone(&agent), Arc::clone(&agent), Arc::clone(&agent));
+    let broken = Arc::clone(&agent);
     let connection = AgentRole
         .v1()
         .name("acp-reference-agent")
@@ -83,6 +91,7 @@ async fn serve(options: Arc<Options>) -> Result<(), Error> {
     let served = tokio::select! {
         served = connection => served,
         () = told_to_stop() => Ok(()),
+        () = broken.broken.notified() => Ok(()),
     };
     agent.shut_down().await;
     wire.drain();
@@ -124,6 +133,9 @@ pub(super) struct Agent {
     client: Mutex<ClientSide>,
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
     last_session: AtomicU64,
+    /// The visits that users were asked for and have not made.
+    pub visits: Visits,
+    broken: Notify,
 }
 
 impl Agent {
@@ -136,6 +148,8 @@ impl Agent {
             client: Mutex::default(),
             sessions: Mutex::default(),
             last_session: AtomicU64::new(0),
+            visits: Visits::default(),
+            broken: Notify::new(),
         }
     }
 
@@ -196,7 +210,13 @@ impl Agent {
     }
 
     fn note(&self, notification: &ClientNotification) {
-        let ClientNotification::CancelNotification(cancel) = notification else { return };
+        let cancel = match notification {
+            ClientNotification::CancelNotification(cancel) => cancel,
+            ClientNotification::ExtNotification(told) if &*told.method == VISITED => {
+                return self.complete_visit(told.params.get());
+            }
+            _ => return,
+        };
         if self.options.commits(Fault::CancelIgnored) {
             return;
         }
@@ -206,6 +226,12 @@ impl Agent {
         } else if let Ok(session) = self.session(&cancel.session_id) {
             session.cancel(sticky);
         }
+    }
+
+    /// Ends at once, as a program does that crashes; only a fault does that.
+    pub(super) async fn crash(&self) -> ! {
+        self.broken.notify_one();
+        std::future::pending().await
     }
 
     /// Returns the connection; only messages that follow an initialize lead here.

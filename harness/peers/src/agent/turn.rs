@@ -152,9 +152,10 @@ impl Turn {
         } else {
             Ok(PromptResponse::new(stop))
         };
+        let withdrawn = responder.cancellation().is_cancelled();
         // Fails only when the connection has ended.
         let _ = answer(responder, result);
-        if commits(Fault::CancelFlushesLate) {
+        if commits(Fault::CancelFlushesLate) && !withdrawn {
             self.say("This came too late.");
         }
     }

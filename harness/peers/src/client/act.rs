@@ -62,8 +62,21 @@ pub(super) enum Act {
     Decide {
         option_id: String,
     },
+    /// Answers the oldest open elicitation.
+    Answer {
+        action: Action,
+    },
     /// Ends the client.
     Quit,
+}
+
+/// What the user says to an elicitation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Action {
+    Accept,
+    Decline,
+    Cancel,
 }
 
 /// What can come with the text of a prompt.

@@ -16,9 +16,14 @@ use serde_json::{Value, json};
 
 use super::{
     Fault, Feature, Options,
+    login::{self, Additions},
     state::{AgentSide, Client, LoginMethod, describe},
     user::Trouble,
 };
+
+/// The capabilities that the schema knows.
+const CAPABILITIES: [&str; 6] =
+    ["loadSession", "promptCapabilities", "mcpCapabilities", "sessionCapabilities", "auth", "_meta"];
 
 /// Agrees on the version and the capabilities.
 pub(super) async fn initialize(client: &Arc<Client>) -> Result<(), String> {
@@ -39,9 +44,6 @@ pub(super) async fn initialize(client: &Arc<Client>) -> Result<(), String> {
     if answer["protocolVersion"] != 1 {
         return Err(format!("the agent wants protocol version {}", answer["protocolVersion"]));
     }
-    if client.commits(Fault::DieOnMinimalInitialize) && !answer["agentCapabilities"]["promptCapabilities"].is_object() {
-        return Err("the agent sent no promptCapabilities".to_owned());
-    }
     if client.commits(Fault::DieWithoutExtension) {
         let ping = client.call::<Value>("_acp-reference/ping", json!({}), |_| ()).await;
         ping.map_err(|error| format!("_acp-reference/ping failed: {}", describe(&error)))?;
@@ -55,10 +57,18 @@ pub(super) async fn initialize_again(client: &Arc<Client>) {
     let _ = client.call::<Value>("initialize", request(&client.options), |_| ()).await;
 }
 
-/// Logs in with the first method that the agent handles by itself.
+/// Returns initialize as it stands on the wire.
+pub(super) fn first_message(options: &Options) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": request(options) })
+}
+
+/// Logs in with the first method that the agent handles by itself, or else with the first one for a terminal.
 pub(super) async fn log_in(client: &Arc<Client>) -> Result<(), Trouble> {
-    let method = client.agent().methods.iter().find(|method| is_usable(client, method));
-    let method = method.ok_or_else(|| Trouble::Failed("the agent wants a login and offers none of its own".into()))?;
+    let methods = &client.agent().methods;
+    let own = methods.iter().find(|method| is_usable(client, method));
+    let method = own.or_else(|| methods.iter().find(|method| runs_in_terminal(client, method)));
+    let method =
+        method.ok_or_else(|| Trouble::Failed("the agent wants a login and offers none that can be done".into()))?;
     authenticate(client, &method.id).await
 }
 
@@ -66,8 +76,11 @@ pub(super) async fn log_in(client: &Arc<Client>) -> Result<(), Trouble> {
 pub(super) async fn authenticate(client: &Arc<Client>, id: &str) -> Result<(), Trouble> {
     match client.agent().methods.iter().find(|method| method.id == id) {
         Some(method) if is_usable(client, method) => {}
+        Some(method) if runs_in_terminal(client, method) => return login::run(client, method).await,
         None if client.commits(Fault::AuthenticateUnlisted) => {}
-        Some(_) => return Err(Trouble::refused(format!("the login method `{id}` is not the agent's to handle"))),
+        Some(_) => {
+            return Err(Trouble::refused(format!("the login method `{id}` is neither the agent's nor for a terminal")));
+        }
         None => return Err(Trouble::refused(format!("the agent has no login method `{id}`"))),
     }
     let request = AuthenticateRequest::new(id.to_owned());
@@ -94,6 +107,10 @@ fn is_usable(client: &Client, method: &LoginMethod) -> bool {
     }
 }
 
+fn runs_in_terminal(client: &Client, method: &LoginMethod) -> bool {
+    method.kind.as_deref() == Some("terminal") && client.options.with(Feature::AuthTerminal)
+}
+
 fn agent_side(answer: &Value) -> AgentSide {
     // A member of the wrong type counts as not advertised.
     let capabilities = AgentCapabilities::deserialize(&answer["agentCapabilities"]).unwrap_or_default();
@@ -103,9 +120,16 @@ fn agent_side(answer: &Value) -> AgentSide {
             Value::Null => None,
             kind => Some(kind.as_str().unwrap_or("unknown").to_owned()),
         };
-        Some(LoginMethod { id, kind })
+        Some(LoginMethod { id, kind, additions: Additions::read(method) })
     });
-    AgentSide { capabilities, methods: methods.collect() }
+    let known = answer["agentCapabilities"].as_object();
+    let is_strange = |name: &String| !CAPABILITIES.contains(&name.as_str());
+    AgentSide {
+        capabilities,
+        methods: methods.collect(),
+        is_minimal: known.is_none_or(|known| !known.contains_key("promptCapabilities")),
+        is_strange: known.is_some_and(|known| known.keys().any(is_strange)),
+    }
 }
 
 fn request(options: &Options) -> InitializeRequest {
@@ -124,7 +148,7 @@ fn capabilities(options: &Options) -> ClientCapabilities {
     let url = with(Feature::ElicitationUrl).then(ElicitationUrlCapabilities::new);
     let elicits = form.is_some() || url.is_some();
     let elicitation = ElicitationCapabilities::new().form(form).url(url);
-    let auth = AuthCapabilities::new().terminal(options.commits(Fault::AuthenticateTerminal));
+    let auth = AuthCapabilities::new().terminal(with(Feature::AuthTerminal));
     let meta: Meta = [("acp-reference".to_owned(), json!(true))].into_iter().collect();
     ClientCapabilities::new()
         .fs(fs)

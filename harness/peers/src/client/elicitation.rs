@@ -17,6 +17,7 @@ use agent_client_protocol::{
 
 use super::{
     Fault, Feature, Permission,
+    act::Action,
     question::{self, Matter, Question},
     serve::answer,
     state::{Client, invalid},
@@ -46,8 +47,11 @@ pub(super) fn ask(client: &Arc<Client>, request: CreateElicitationRequest, respo
         Ok(session) => session,
         Err(error) => return responder.respond_with_error(error),
     };
+    if client.commits(Fault::UrlFetched) {
+        fetch_page(&request.mode);
+    }
     let id = session.as_ref().map(|session| session.id.clone());
-    let question = Question { session: id, matter: Matter::Elicitation, responder };
+    let question = Question { session: id, matter: Matter::Elicitation(Box::new(request.mode.clone())), responder };
     if session.is_some_and(|session| session.is_given_up()) {
         question::turn_down(client, question);
         return Ok(());
@@ -57,17 +61,34 @@ pub(super) fn ask(client: &Arc<Client>, request: CreateElicitationRequest, respo
             question::hold(client, question);
             return Ok(());
         }
-        Permission::Reject => ElicitationAction::Decline,
+        Permission::Reject => decline(client, &request.mode),
         Permission::Allow => accept(client, &request.mode),
     };
     answer(question.responder, Ok(CreateElicitationResponse::new(action)))
 }
 
+/// Answers the oldest open elicitation, as the user wants it.
+pub(super) async fn answer_oldest(client: &Client, action: Action) -> Result<(), String> {
+    let (mode, responder) = question::take_elicitation(client).await.ok_or("no elicitation is open")?;
+    let action = match action {
+        Action::Accept => accept(client, &mode),
+        Action::Decline => decline(client, &mode),
+        Action::Cancel => ElicitationAction::Cancel,
+    };
+    // Fails only when the connection has ended.
+    let _ = answer(responder, Ok(CreateElicitationResponse::new(action)));
+    Ok(())
+}
+
+fn decline(client: &Client, mode: &ElicitationMode) -> ElicitationAction {
+    if client.commits(Fault::UrlOpenedAnyway) {
+        fetch_page(mode);
+    }
+    ElicitationAction::Decline
+}
+
 fn accept(client: &Client, mode: &ElicitationMode) -> ElicitationAction {
     if let ElicitationMode::Url(visit) = mode {
-        if client.commits(Fault::UrlFetched) {
-            fetch(&visit.url);
-        }
         if client.commits(Fault::ElicitationIdParsed) && !is_uuid(&visit.elicitation_id.0) {
             return ElicitationAction::Cancel;
         }
@@ -185,15 +206,19 @@ fn choices_for(property: &MultiSelectPropertySchema) -> Option<Vec<String>> {
     default.or_else(|| Some(offered.iter().take(least).cloned().collect()).filter(fits))
 }
 
-/// Looks at a URL without asking anybody, on behalf of a fault.
-fn fetch(url: &str) {
-    use std::io::Write as _;
-    let Some(rest) = url.strip_prefix("http://") else { return };
+/// Looks at a page to its end, on behalf of a fault.
+fn fetch_page(mode: &ElicitationMode) {
+    use std::io::{Read as _, Write as _};
+    let ElicitationMode::Url(visit) = mode else { return };
+    let Some(rest) = visit.url.strip_prefix("http://") else { return };
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let address = if host.contains(':') { host.to_owned() } else { format!("{host}:80") };
     let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    // Whoever serves the URL has seen it by then, or nobody serves it.
-    let _ = std::net::TcpStream::connect(address).and_then(|mut stream| stream.write_all(request.as_bytes()));
+    // Whoever serves the page has seen the request by then, or nobody serves it.
+    let _ = std::net::TcpStream::connect(address).and_then(|mut stream| {
+        stream.write_all(request.as_bytes())?;
+        stream.read_to_end(&mut Vec::new())
+    });
 }
 
 fn is_uuid(text: &str) -> bool {

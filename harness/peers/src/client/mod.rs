@@ -15,6 +15,7 @@ mod fault;
 mod files;
 mod lifecycle;
 mod listing;
+mod login;
 mod options;
 mod output;
 mod pattern;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use agent_client_protocol::v1::schema::McpServer;
 use serde_json::{Value, json};
+use tokio::process::Command;
 
 use super::fault::Fault;
 
@@ -14,10 +15,11 @@ Acts, one JSON object a line on standard input with --acts:
   {\"act\":\"load\",\"sessionId\":\"s\"}, and so resume, close, delete and switch
   {\"act\":\"set-mode\",\"modeId\":\"ask\"}  {\"act\":\"set-option\",\"configId\":\"model\",\"value\":\"fast\"}
   {\"act\":\"command\",\"name\":\"plan\",\"input\":\"tests\"}  {\"act\":\"decide\",\"optionId\":\"allow\"}
+  {\"act\":\"answer\",\"action\":\"accept\"}
   {\"act\":\"authenticate\",\"methodId\":\"login\"}  {\"act\":\"logout\"}  {\"act\":\"quit\"}";
 
 /// Raw arguments of `acp-reference-client`.
-#[derive(Debug, clap::Parser)]
+#[derive(Debug, Clone, clap::Parser)]
 #[command(
     name = "acp-reference-client",
     version,
@@ -52,6 +54,9 @@ pub struct Options {
     /// Print the names of the faults, each with one line, and exit
     #[arg(long)]
     pub list_faults: bool,
+    /// Environment variables of the agent, beside the client's own
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    pub env: Vec<(String, String)>,
     /// Command that starts the agent
     #[arg(last = true, required_unless_present = "list_faults", value_name = "AGENT")]
     pub agent: Vec<String>,
@@ -65,7 +70,7 @@ pub enum Permission {
     Allow,
     /// The first option that rejects.
     Reject,
-    /// Nothing: the request stays open until the act `decide`.
+    /// Nothing: the request stays open until the acts `decide` and `answer`.
     Hold,
 }
 
@@ -78,6 +83,8 @@ pub enum Feature {
     FsWrite,
     /// All `terminal/*` methods.
     Terminal,
+    /// Logins in a terminal.
+    AuthTerminal,
     /// `elicitation/create` in every mode.
     Elicitation,
     /// `elicitation/create` with a form.
@@ -111,6 +118,15 @@ impl Options {
         self.faults.contains(&fault)
     }
 
+    /// Returns the command that starts the agent.
+    pub(super) fn agent_command(&self) -> Command {
+        let (program, args) =
+            self.agent.split_first().map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
+        let mut command = Command::new(program);
+        command.args(args).envs(self.env.iter().cloned());
+        command
+    }
+
     /// Makes the paths absolute.
     pub(super) fn with_absolute_paths(mut self) -> std::io::Result<Self> {
         let here = std::env::current_dir()?;
@@ -119,6 +135,11 @@ impl Options {
         self.directories.0 = self.directories.0.iter().map(|path| absolute(path)).collect();
         Ok(self)
     }
+}
+
+fn variable(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("there is no `=` in it")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn directories(text: &str) -> Result<Directories, serde_json::Error> {

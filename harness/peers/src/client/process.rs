@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{process::Command, time::timeout};
+use tokio::time::timeout;
 
 use super::{Fault, Options};
 use crate::group::Group;
@@ -32,10 +32,9 @@ pub(super) struct Pipes {
 impl AgentProcess {
     /// Starts the agent; its stderr is the client's.
     pub(super) fn start(options: &Options) -> io::Result<(Self, Pipes)> {
-        let (program, args) = options.agent.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let (from_agent, stdout) = io::pipe()?;
-        let mut command = Command::new(program);
-        command.args(args).stdin(Stdio::piped());
+        let mut command = options.agent_command();
+        command.stdin(Stdio::piped());
         if options.commits(Fault::StderrMerged) {
             command.stderr(stdout.try_clone()?);
         }

@@ -10,7 +10,7 @@ use agent_client_protocol::{
     v1::{
         Responder,
         schema::{
-            CreateElicitationResponse, ElicitationAction, PermissionOption, RequestPermissionOutcome,
+            CreateElicitationResponse, ElicitationAction, ElicitationMode, PermissionOption, RequestPermissionOutcome,
             RequestPermissionResponse, SelectedPermissionOutcome, SessionId,
         },
     },
@@ -32,7 +32,7 @@ pub(super) enum Matter {
     /// May a tool be used?
     Permission(Vec<PermissionOption>),
     /// A form or a URL.
-    Elicitation,
+    Elicitation(Box<ElicitationMode>),
 }
 
 /// An open request that waits for the user.
@@ -133,10 +133,7 @@ pub(super) fn turn_down(client: &Client, question: Question) {
 
 /// Answers the oldest open permission request with an option, as the user wants it.
 pub(super) async fn decide(client: &Client, option: &str) -> Result<(), String> {
-    // The act and the request come on two ways, so the request may be a moment late.
-    let _ = tokio::time::timeout(ON_ITS_WAY, permission_asked(client)).await;
-    let oldest = |open: &Open| open.questions.iter().find_map(|(key, question)| offers(question).map(|_| *key));
-    let oldest = oldest(&lock(&client.questions.open)).ok_or("no permission request is open")?;
+    let oldest = oldest(client, |question| offers(question).is_some()).await.ok_or("no permission request is open")?;
     let is_offered = |question: &Question| {
         offers(question).is_some_and(|options| options.iter().any(|offered| *offered.option_id.0 == *option))
     };
@@ -152,20 +149,40 @@ pub(super) fn select(option: String) -> RequestPermissionResponse {
     RequestPermissionResponse::new(RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option)))
 }
 
-async fn permission_asked(client: &Client) {
-    loop {
-        let asked = client.questions.asked.notified();
-        let is_open = lock(&client.questions.open).questions.iter().any(|(_, question)| offers(question).is_some());
-        if is_open || !client.is_busy() {
-            return;
-        }
-        asked.await;
+/// Takes the oldest open elicitation.
+pub(super) async fn take_elicitation(client: &Client) -> Option<(ElicitationMode, Responder)> {
+    let oldest = oldest(client, |question| matches!(question.matter, Matter::Elicitation(_))).await?;
+    let question = client.questions.take(|key, _| key == oldest).pop()?;
+    match question.matter {
+        Matter::Elicitation(mode) => Some((*mode, question.responder)),
+        Matter::Permission(_) => None,
     }
+}
+
+/// Finds the oldest open question of a kind.
+///
+/// An act and a request come on two ways, so the request may be a moment late.
+async fn oldest(client: &Client, wanted: impl Fn(&Question) -> bool) -> Option<u64> {
+    let find = || {
+        let open = lock(&client.questions.open);
+        open.questions.iter().find(|(_, question)| wanted(question)).map(|(key, _)| *key)
+    };
+    let asked = async {
+        loop {
+            let asked = client.questions.asked.notified();
+            if find().is_some() || !client.is_busy() {
+                return;
+            }
+            asked.await;
+        }
+    };
+    let _ = tokio::time::timeout(ON_ITS_WAY, asked).await;
+    find()
 }
 
 fn offers(question: &Question) -> Option<&[PermissionOption]> {
     match &question.matter {
         Matter::Permission(options) => Some(options),
-        Matter::Elicitation => None,
+        Matter::Elicitation(_) => None,
     }
 }

@@ -17,7 +17,7 @@ use super::{
     serve,
     state::{Client, describe},
     update,
-    user::{self, Acts},
+    user::{self, Acts, End},
     wire,
 };
 
@@ -49,17 +49,30 @@ fn run_to_end(options: Options) -> Result<bool, String> {
     let options = options.with_absolute_paths().map_err(|error| format!("no working directory: {error}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    let ended = runtime.block_on(connect(options));
+    let ended = runtime.block_on(serve_user(options));
     // Does not wait for threads that still read from a pipe.
     runtime.shutdown_background();
     ended
 }
 
-async fn connect(options: Options) -> Result<bool, String> {
+/// Does all that the user wants; after a login in a terminal on a new connection.
+async fn serve_user(options: Options) -> Result<bool, String> {
+    let mut acts = Acts::open(&options);
+    let mut well = true;
+    loop {
+        let (end, went_well) = connect(options.clone(), &mut acts).await?;
+        well &= went_well;
+        if end == End::Done {
+            return Ok(well);
+        }
+    }
+}
+
+/// Serves the user on one connection; the result tells why that ended, and whether all went well.
+async fn connect(options: Options, acts: &mut Acts) -> Result<(End, bool), String> {
     let (mut process, pipes) =
         AgentProcess::start(&options).map_err(|error| format!("the agent cannot be started: {error}"))?;
     let (transport, wire) = wire::open(&options, pipes);
-    let acts = Acts::open(&options);
     let client = Arc::new(Client::new(options));
     let (requests, notifications, foreground) = (Arc::clone(&client), Arc::clone(&client), Arc::clone(&client));
     let served = ClientRole
@@ -99,16 +112,16 @@ async fn connect(options: Options) -> Result<bool, String> {
     wire.close();
     process.end().await;
     client.printer.end_line();
-    end.map(|()| !client.has_failed())
+    end.map(|end| (end, !client.has_failed()))
 }
 
 /// Does what the user wants until that is done, or cannot be done any more.
 async fn live(
     client: &Arc<Client>,
-    acts: Acts,
+    acts: &mut Acts,
     connection: &ConnectionTo<Agent>,
     process: &mut AgentProcess,
-) -> Result<(), String> {
+) -> Result<End, String> {
     let mut user = pin!(user::run(client, acts));
     let end = tokio::select! {
         biased;
@@ -123,7 +136,7 @@ async fn live(
         None => tokio::time::timeout(LAST_WORDS, user).await.ok(),
     };
     match end {
-        Some(Ok(())) if !(client.has_failed() && connection.is_incoming_closed()) => return Ok(()),
+        Some(Ok(end)) if !(client.has_failed() && connection.is_incoming_closed()) => return Ok(end),
         Some(Err(reason)) if !connection.is_incoming_closed() => return Err(reason),
         _ => {}
     }

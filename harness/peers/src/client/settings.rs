@@ -89,9 +89,6 @@ pub(super) async fn after_opening(client: &Arc<Client>) -> Result<(), Trouble> {
         // The answer makes no difference.
         let _ = client.call::<Value>("session/set_mode", request, |_| ()).await;
     }
-    if client.commits(Fault::WaitsForOptions) && choices.options.is_none() {
-        std::future::pending::<()>().await;
-    }
     Ok(())
 }
 

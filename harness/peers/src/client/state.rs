@@ -20,13 +20,20 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot, watch};
 
-use super::{Fault, Feature, Options, output::Printer, question::Questions, session::Session, terminals::Terminals};
+use super::{
+    Fault, Feature, Options, login::Additions, output::Printer, question::Questions, session::Session,
+    terminals::Terminals,
+};
 
 /// What the agent said of itself.
 #[derive(Debug, Default)]
 pub(super) struct AgentSide {
     pub capabilities: AgentCapabilities,
     pub methods: Vec<LoginMethod>,
+    /// It did not say what prompts it takes.
+    pub is_minimal: bool,
+    /// It has a capability that no schema knows.
+    pub is_strange: bool,
 }
 
 /// A way to log in.
@@ -35,6 +42,8 @@ pub(super) struct LoginMethod {
     pub id: String,
     /// The member `type` as sent, if it is a string.
     pub kind: Option<String>,
+    /// What it adds to the way in which the agent is started, if it runs in a terminal.
+    pub additions: Additions,
 }
 
 /// What a list of sessions told of one of them.

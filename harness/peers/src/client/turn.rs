@@ -26,7 +26,22 @@ pub(super) async fn prompt(client: &Arc<Client>, text: String, attach: &[Attachm
         session.idle().await;
     }
     let prompt = content::prompt(client, &session, text, attach);
-    begin(client, &session, prompt).map_err(|error| Trouble::failed("session/prompt", &error))
+    begin(client, &session, prompt).map_err(|error| Trouble::failed("session/prompt", &error))?;
+    if let Some(reason) = last_straw(client, &session) {
+        client.die(reason);
+    }
+    Ok(())
+}
+
+/// Tells why a fault ends the client in the middle of its turn.
+fn last_straw(client: &Client, session: &Session) -> Option<&'static str> {
+    let agent = client.agent();
+    let straws = [
+        (Fault::DieOnMinimalInitialize, agent.is_minimal, "the agent sent no promptCapabilities"),
+        (Fault::DieOnUnknownCapability, agent.is_strange, "a capability is unknown"),
+        (Fault::DieWithoutOptions, session.choices().options.is_none(), "the session has no options"),
+    ];
+    straws.into_iter().find(|(fault, is_met, _)| *is_met && client.commits(*fault)).map(|(_, _, reason)| reason)
 }
 
 /// Runs a slash command, which is a prompt that begins with its name.

@@ -1,14 +1,14 @@
 //! The user: prompts from the command line, then acts from standard input.
 
-use std::{io::BufRead as _, sync::Arc, thread};
+use std::{collections::VecDeque, io::BufRead as _, sync::Arc, thread};
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{
-    Options,
+    Fault, Options,
     act::Act,
-    auth, lifecycle, listing,
+    auth, elicitation, lifecycle, listing,
     output::log,
     question, settings,
     state::{Client, describe},
@@ -22,6 +22,17 @@ pub(super) enum Trouble {
     Refused(String),
     /// The agent failed or refused.
     Failed(String),
+    /// Nothing: a login in a terminal is done, and the connection has to be made anew.
+    LoggedIn,
+}
+
+/// Why the user is done with a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// There is nothing more to do.
+    Done,
+    /// There is more to do on a new connection.
+    LoggedIn,
 }
 
 impl Trouble {
@@ -36,17 +47,19 @@ impl Trouble {
     }
 }
 
-/// The acts as they come from standard input.
+/// What there is to do: the prompts of the command line, then the acts as they come from standard input.
 #[derive(Debug)]
 pub(super) struct Acts {
+    prompts: VecDeque<String>,
     lines: Option<mpsc::UnboundedReceiver<String>>,
 }
 
 impl Acts {
     /// Begins to read standard input, if the options say so.
     pub(super) fn open(options: &Options) -> Self {
+        let prompts = options.prompts.clone().into();
         if !options.acts {
-            return Self { lines: None };
+            return Self { prompts, lines: None };
         }
         let (sender, lines) = mpsc::unbounded_channel();
         thread::spawn(move || {
@@ -56,47 +69,59 @@ impl Acts {
                 }
             }
         });
-        Self { lines: Some(lines) }
+        Self { prompts, lines: Some(lines) }
     }
 
-    async fn next(&mut self) -> Option<String> {
-        self.lines.as_mut()?.recv().await
+    async fn next(&mut self) -> Option<Act> {
+        if let Some(text) = self.prompts.pop_front() {
+            return Some(Act::Prompt { text, attach: Vec::new() });
+        }
+        loop {
+            let line = self.lines.as_mut()?.recv().await?;
+            match serde_json::from_str(&line) {
+                Ok(act) => return Some(act),
+                Err(_) if line.trim().is_empty() => {}
+                Err(error) => log(&format!("not an act: {error}: {line}")),
+            }
+        }
     }
 }
 
-/// Does all that the user wants; fails if there is no point in going on.
-pub(super) async fn run(client: &Arc<Client>, mut acts: Acts) -> Result<(), String> {
+/// Does what the user wants, as long as one connection can serve it; fails if there is no point in going on.
+pub(super) async fn run(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
     auth::initialize(client).await?;
     // A fault may have opened one already.
-    if client.current().is_none()
-        && let Err(Trouble::Refused(reason) | Trouble::Failed(reason)) = lifecycle::new_session(client).await
-    {
-        return Err(reason);
-    }
-    for text in client.options.prompts.clone() {
-        tell(client, perform(client, Act::Prompt { text, attach: Vec::new() }).await);
-    }
-    while let Some(line) = acts.next().await {
-        if line.trim().is_empty() {
-            continue;
+    if client.current().is_none() {
+        match lifecycle::new_session(client).await {
+            Ok(()) => {}
+            Err(Trouble::LoggedIn) => return Ok(End::LoggedIn),
+            Err(Trouble::Refused(reason) | Trouble::Failed(reason)) => return Err(reason),
         }
-        match serde_json::from_str(&line) {
-            Ok(Act::Quit) => {
-                lifecycle::quit(client).await;
-                return Ok(());
+    }
+    while let Some(act) = acts.next().await {
+        if act == Act::Quit {
+            lifecycle::quit(client).await;
+            return Ok(End::Done);
+        }
+        match perform(client, act).await {
+            Err(Trouble::LoggedIn) => {
+                client.turns_ended().await;
+                return Ok(End::LoggedIn);
             }
-            Ok(act) => tell(client, perform(client, act).await),
-            Err(error) => log(&format!("not an act: {error}: {line}")),
+            done => tell(client, done),
         }
     }
     client.turns_ended().await;
     lifecycle::leave(client).await;
-    Ok(())
+    if client.commits(Fault::Lingers) {
+        std::future::pending::<()>().await;
+    }
+    Ok(End::Done)
 }
 
 fn tell(client: &Client, done: Result<(), Trouble>) {
     match done {
-        Ok(()) => {}
+        Ok(()) | Err(Trouble::LoggedIn) => {}
         Err(Trouble::Refused(reason)) => log(&format!("not done: {reason}")),
         Err(Trouble::Failed(reason)) => {
             client.fail();
@@ -134,6 +159,7 @@ async fn perform(client: &Arc<Client>, act: Act) -> Result<(), Trouble> {
         Act::Logout => auth::logout(client).await,
         Act::CustomRequest { method } => custom_request(client, &method).await,
         Act::Decide { option_id } => question::decide(client, &option_id).await.map_err(Trouble::Refused),
+        Act::Answer { action } => elicitation::answer_oldest(client, action).await.map_err(Trouble::Refused),
         Act::Quit => Ok(()),
     }
 }

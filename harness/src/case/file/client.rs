@@ -23,7 +23,7 @@ pub struct UserFile {
     pub directories: Vec<String>,
 }
 
-/// How the user of a client answers requests for permission.
+/// How the user of a client answers requests for permission; elicitations are accepted, declined or left open alike.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserPermissionFile {
@@ -31,7 +31,7 @@ pub enum UserPermissionFile {
     Allow,
     /// With the first option that rejects.
     Reject,
-    /// Not, unless by the act `decide`.
+    /// Not, unless by the acts `decide` and `answer`.
     Hold,
 }
 
@@ -63,6 +63,8 @@ pub struct ActFile {
     pub method_id: Option<String>,
     /// `decide`: the option that is chosen.
     pub option_id: Option<String>,
+    /// `answer`: what the user says to an elicitation.
+    pub action: Option<AnswerFile>,
     /// `list`: the directory whose sessions are looked at; all of them if not given.
     pub dir: Option<String>,
     /// `custom-request`: the method.
@@ -71,6 +73,18 @@ pub struct ActFile {
 
 fn string_or_boolean(_: &mut schemars::SchemaGenerator) -> Schema {
     json_schema!({ "type": ["string", "boolean"] })
+}
+
+/// What the user says to an elicitation.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnswerFile {
+    /// Yes.
+    Accept,
+    /// No.
+    Decline,
+    /// Nothing: the question is put away.
+    Cancel,
 }
 
 /// What is sent along with a prompt.
@@ -117,6 +131,11 @@ pub struct AgentProcessFile {
     /// `true`: it ends neither with its input nor by SIGTERM.
     #[schemars(extend("const" = true))]
     pub linger: Option<bool>,
+    /// `true`: it is ended by SIGKILL.
+    #[schemars(extend("const" = true))]
+    pub kill: Option<bool>,
+    /// A login in a terminal prints this text there.
+    pub stdout: Option<String>,
 }
 
 /// What the agent's process closes.

@@ -81,3 +81,23 @@ impl JsonSchema for Label {
         })
     }
 }
+
+/// The name of an MCP server of a case. It becomes a part of paths, of which some must be short.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct ServerName(pub String);
+
+impl JsonSchema for ServerName {
+    fn schema_name() -> Cow<'static, str> {
+        "ServerName".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "title": "name of a server",
+            "description": "the name of an MCP server has small letters, digits and hyphens, sixteen at most",
+            "type": "string",
+            "pattern": "^[a-z][a-z0-9-]{0,15}$",
+        })
+    }
+}

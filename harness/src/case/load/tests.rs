@@ -1,16 +1,27 @@
 //! What good and broken files are read to.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::*;
-use crate::case::model::{Action, AgentProcess, Body, IncomingBody, NeedRoot, Presence, UserPermission};
+use crate::case::model::{
+    Action, AgentProcess, Body, Ids, IncomingBody, McpLook, NeedRoot, Presence, UserPermission, WireSetup,
+};
 use crate::requirement::Party;
 
 const CLIENT: &str = include_str!("../../../tests/good-client-case.yaml");
 const EVERYTHING: &str = include_str!("../../../tests/good-case.yaml");
 
 fn read(text: &str) -> (Option<Case>, Vec<Diagnostic>) {
-    load_text("cases/v1/agent/good.yaml", text, &Vocabulary::v1(), &Includes::embedded())
+    one("cases/v1/agent/good.yaml", text)
+}
+
+/// The only case of a file.
+fn one(path: &str, text: &str) -> (Option<Case>, Vec<Diagnostic>) {
+    let (mut cases, problems) = load_text(path, text, &Vocabulary::v1(), &Includes::embedded());
+    assert!(cases.len() <= 1);
+    (cases.pop(), problems)
 }
 
 #[test]
@@ -21,7 +32,13 @@ fn a_case_with_everything_is_lowered() {
     assert_eq!(case.id, "v1/agent/good");
     assert_eq!(case.needs.iter().map(|need| need.root).collect::<Vec<_>>(), [NeedRoot::Agent, NeedRoot::Session]);
     assert_eq!(case.tester.by_hand.iter().collect::<Vec<_>>(), ["fs/read_text_file"]);
-    assert_eq!(case.limits.turn, Some(std::time::Duration::from_secs(20)));
+    assert_eq!(case.limits.turn, Some(Duration::from_secs(20)));
+    assert_eq!(case.tester.mcp, ["files"]);
+    let look = case.steps.iter().find(|step| step.text.starts_with("mcp")).expect("a look at an MCP server");
+    let Action::Mcp(McpLook { server, method, presence: Presence::Must, .. }) = &look.action else {
+        panic!("{look:?}")
+    };
+    assert_eq!((server.as_str(), method.as_str(), look.within), ("files", "tools/call", Some(Duration::from_secs(2))));
     let Action::Send(first) = &case.steps[0].action else { panic!("{:?}", case.steps[0]) };
     assert!(matches!(&first[0].body, Body::Request { label, .. } if label == "initialize"));
     assert_eq!(case.steps[0].source.path(), "cases/v1/agent/include/initialize.yaml");
@@ -46,7 +63,7 @@ fn an_answer_of_any_kind_is_a_line_of_the_subject_alone() {
         let head = "title: Any answer\nsubject: client\nrequirements: [init.first]\ntranscript:\n  - include: turn\n";
         let asks = "  - agent: { id: ask, method: _acp-conformance/ask, params: {} }\n";
         let text = format!("{head}{asks}  - {line}\n");
-        load_text("cases/v1/client/any.yaml", &text, &Vocabulary::v1(), &Includes::embedded())
+        one("cases/v1/client/any.yaml", &text)
     };
     for line in ["client: { id: ask }", "client?: { id: ask }", "never: { id: ask }"] {
         let (case, problems) = case(line);
@@ -69,7 +86,7 @@ fn an_answer_of_any_kind_is_a_line_of_the_subject_alone() {
 
 #[test]
 fn a_case_of_a_client_is_lowered() {
-    let (case, problems) = load_text("cases/v1/client/good.yaml", CLIENT, &Vocabulary::v1(), &Includes::embedded());
+    let (case, problems) = one("cases/v1/client/good.yaml", CLIENT);
     assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
     let case = case.expect("a sound case");
     assert_eq!(case.needs[0].root, NeedRoot::Client);
@@ -105,7 +122,94 @@ fn a_case_of_a_client_is_lowered() {
     assert!(
         matches!(&look.action, Action::Process(look) if !look.running && look.pid_file.render(&bindings) == "/w/pid")
     );
-    assert_eq!(look.within, Some(std::time::Duration::from_secs(5)));
+    assert_eq!(look.within, Some(Duration::from_secs(5)));
+}
+
+const MATRIX: &str = r#"title: Ids come back
+subject: agent
+requirements: [jsonrpc.response-id.agent, <matrix.id.rule>]
+matrix:
+  id: { zero: { value: 0, rule: <absent> }, text: { value: a b, rule: jsonrpc.response-id-known.agent } }
+  fs: { none: <absent>, "null": null, read: { readTextFile: true } }
+client: { capabilities: { fs: <matrix.fs>, terminal: true }, wire: { ids: negative, meta: true } }
+workspace: { notes.txt: "id <matrix.id.value><repeat 3 !>" }
+transcript:
+  - include: initialize
+  - client: { id: echo, method: _acp-conformance/echo, params: { fs: <matrix.fs>, all: [1, <matrix.fs>] }, wire-id: <matrix.id.value> }
+  - agent: { id: echo, error: { data: <matrix.fs> }, decides: [<matrix.id.rule>] }
+"#;
+
+#[test]
+fn each_shape_of_a_matrix_is_a_case_of_its_own() {
+    let path = "cases/v1/agent/jsonrpc/echo.yaml";
+    let (cases, problems) = load_text(path, MATRIX, &Vocabulary::v1(), &Includes::embedded());
+    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+    let shapes = ["zero,none", "zero,null", "zero,read", "text,none", "text,null", "text,read"];
+    let ids: Vec<_> = cases.iter().map(|case| case.id.as_str()).collect();
+    assert_eq!(ids, shapes.map(|shape| format!("v1/agent/jsonrpc/echo@{shape}")));
+    assert!(ids.iter().all(|id| Case::file_of(id) == "v1/agent/jsonrpc/echo"));
+    let [zero_none, .., text_read] = cases.as_slice() else { panic!("{ids:?}") };
+
+    assert_eq!(zero_none.title, "Ids come back (zero, none)");
+    assert_eq!(zero_none.requirements, ["jsonrpc.response-id.agent"]);
+    assert_eq!(zero_none.tester.capabilities, json!({ "terminal": true }));
+    assert_eq!(zero_none.workspace, [("notes.txt".to_owned(), "id 0!!!".to_owned())]);
+    assert_eq!(cases[1].tester.capabilities, json!({ "fs": null, "terminal": true }));
+    assert_eq!(text_read.requirements, ["jsonrpc.response-id.agent", "jsonrpc.response-id-known.agent"]);
+    assert_eq!(text_read.tester.wire, WireSetup { ids: Ids::Negative, meta: true });
+    assert_eq!(text_read.workspace, [("notes.txt".to_owned(), "id a b!!!".to_owned())]);
+
+    let said = |case: &Case| {
+        let step = case.steps.iter().find(|step| step.text.contains("echo")).expect("a sound case").clone();
+        let Action::Send(lines) = step.action else { panic!("{step:?}") };
+        let Body::Request { params, wire_id, .. } = lines[0].body.clone() else { panic!("{lines:?}") };
+        (step.place.line, params.unwrap_or_default(), wire_id.unwrap_or_default())
+    };
+    assert_eq!(said(zero_none), (11, json!({ "all": [1] }), json!(0)));
+    let read = json!({ "readTextFile": true });
+    assert_eq!(said(text_read), (11, json!({ "fs": read, "all": [1, read] }), json!("a b")));
+
+    // In a pattern `<absent>` says that there is no such member.
+    let asks = |case: &Case, data: Value| {
+        let Some(Action::Expect { line, .. }) = case.steps.last().map(|step| &step.action) else { panic!("{case:?}") };
+        let IncomingBody::Error { error, .. } = &line.body else { panic!("{line:?}") };
+        error.matches(&data, &mut crate::case::Bindings::new(), false).is_ok()
+    };
+    assert!(asks(zero_none, json!({})) && !asks(zero_none, json!({ "data": 1 })));
+    assert!(asks(&cases[1], json!({ "data": null })) && !asks(&cases[1], json!({})));
+}
+
+#[test]
+fn a_shape_is_found_by_its_id_and_its_file_is_replaced_as_a_whole() {
+    let vocabulary = Vocabulary::v1();
+    let id = "v1/agent/jsonrpc/ids@zero";
+    assert_eq!(embedded_case(id, &vocabulary).map(|case| case.id).as_deref(), Some(id));
+    assert!(embedded_case("v1/agent/jsonrpc/ids", &vocabulary).is_none());
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let folder = dir.path().join("v1/agent/jsonrpc");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("ids.yaml"), MATRIX).expect("a file");
+    let (cases, _) = embedded_and(Some(dir.path()), &vocabulary);
+    let shapes = cases.iter().filter(|case| Case::file_of(&case.id) == "v1/agent/jsonrpc/ids");
+    assert_eq!(
+        shapes.map(|case| case.title.as_str()).collect::<Vec<_>>()[..2],
+        ["Ids come back (zero, none)", "Ids come back (zero, null)"]
+    );
+    assert!(cases.iter().all(|case| case.id != id));
+}
+
+#[test]
+fn an_editor_takes_every_case() {
+    let editor = jsonschema::validator_for(&crate::case::file::schema()).expect("a sound schema");
+    let files = embedded_files().into_iter().filter(|(path, _)| !includes::is_include(path));
+    for (path, bytes) in files.chain([("echo".to_owned(), MATRIX.as_bytes())]) {
+        let (document, _) = document(&path, bytes).expect("a sound file");
+        let problems: Vec<_> = editor.iter_errors(&document.value).map(|problem| problem.to_string()).collect();
+        assert!(problems.is_empty(), "{path}: {problems:?}");
+    }
+    let wrong = json!({ "title": "t", "subject": "nobody", "requirements": ["a"], "matrix": { "a": { "b": "<matrix.c>" } }, "transcript": [] });
+    assert_eq!(editor.iter_errors(&wrong).count(), 2, "an unknown side, and nothing in the transcript");
 }
 
 #[test]
@@ -113,7 +217,7 @@ fn no_broken_file_makes_it_panic() {
     let junk = [b'{', b'-', b'\n', b'"', 0xC3, 0, b':', b'<'];
     let (vocabulary, includes) = (Vocabulary::v1(), Includes::embedded());
     let places = |text: &'static str| (0..text.len()).step_by(5).map(move |at| (text.as_bytes(), at));
-    for (text, at) in places(EVERYTHING).chain(places(CLIENT)) {
+    for (text, at) in places(EVERYTHING).chain(places(CLIENT)).chain(places(MATRIX)) {
         let mut changed = text.to_vec();
         changed[at] = junk[at % junk.len()];
         for bytes in [&text[..at], &changed] {
@@ -129,7 +233,7 @@ fn the_samples_of_the_manual_are_yaml_and_its_cases_are_sound() {
     let samples: Vec<_> = manual.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     let cases = samples.iter().filter(|sample| sample.contains("\nsubject: "));
     let sides = cases.map(|sample| {
-        let (case, problems) = load_text("x.yaml", sample, &Vocabulary::v1(), &Includes::embedded());
+        let (case, problems) = one("x.yaml", sample);
         assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
         case.expect("a sound case").subject
     });

@@ -33,7 +33,7 @@ const SET: &str = "session/set_config_option";
 
 /// The list of options in a result or in an update.
 fn list(value: &Value) -> Option<&Vec<Value>> {
-    value.get("configOptions").or_else(|| value.pointer("/update/configOptions"))?.as_array()
+    value.get("configOptions").or_else(|| value.get("update")?.get("configOptions"))?.as_array()
 }
 
 fn ids(options: &[Value]) -> impl Iterator<Item = &str> {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::judge::check::{Check, On};
+use crate::judge::conversation::VisitState;
 use crate::judge::moment::{CallSeen, Moment};
 use crate::judge::ruling::Ruling;
 use crate::protocol::Kind;
@@ -16,12 +17,16 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("elicit.request-known", On::Call(request_known)),
     Check::agent("elicit.form.schema-flat", On::Call(form_flat)),
     Check::agent("elicit.url.fields", On::Call(url_absolute)),
+    Check::agent("elicit.url.id-unique", On::Call(url_id_unique)),
+    Check::agent("elicit.form.no-links", On::Call(form_without_links)),
     Check::agent("elicit.url.no-credentials", On::Call(url_without_credentials)),
     Check::agent("elicit.url.https", On::Call(url_https)),
+    Check::agent("elicit.complete.id", On::Call(complete_id)),
     Check::agent("elicit.complete.notification", On::Call(complete_notification)),
 ];
 
 const CREATE: &str = "elicitation/create";
+const COMPLETE: &str = "elicitation/complete";
 
 /// A form is asked for only where `elicitation.form` was advertised; an empty `elicitation` object is no such support.
 fn form_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -82,9 +87,9 @@ fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 
 /// A form has flat fields; the schema leaves room for types of later versions, and an object is none of them.
 fn form_flat(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let fields =
-        call.params.and_then(|params| params.pointer("/requestedSchema/properties")).and_then(Value::as_object);
-    for (name, field) in fields.into_iter().flatten().filter(|_| call.method == CREATE) {
+    let form = call.params.filter(|_| call.method == CREATE).and_then(|params| params.get("requestedSchema"));
+    let fields = form.and_then(|form| form.get("properties")).and_then(Value::as_object);
+    for (name, field) in fields.into_iter().flatten() {
         if field.get("type").and_then(Value::as_str) == Some("object") || field.get("properties").is_some() {
             ruling.fail(format!("the field `{name}` of the form is an object"), &[]);
         }
@@ -140,9 +145,80 @@ fn url_https(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
+/// "The Agent MUST keep each elicitationId unique among outstanding URL elicitations." Whether a visit is still outstanding
+/// that the user agreed to, nobody has to say.
+fn url_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(id) = url(call).and_then(|_| call.text("elicitationId")) else { return };
+    let twin = moment.talk.open_of(moment.from).find(|open| {
+        open.method == CREATE && open.text("mode") == Some("url") && open.text("elicitationId") == Some(id)
+    });
+    match (twin, moment.talk.visits.state(id)) {
+        (Some(twin), _) if twin.cancel_requested.is_none() => {
+            ruling.fail(format!("another visit that is asked for has the elicitationId `{id}` too"), &[twin.n]);
+        }
+        (Some(twin), _) => {
+            ruling.inconclusive(format!("a visit that the agent gives up has the elicitationId `{id}`"), &[twin.n]);
+        }
+        (None, Some(VisitState::Agreed)) => {
+            let why = format!("a visit that the user agreed to has the elicitationId `{id}`, and may be over");
+            ruling.inconclusive(why, &[]);
+        }
+        // Where nothing is outstanding any id is unique.
+        (None, _) if moment.talk.visits.any_outstanding() => ruling.pass(),
+        (None, _) => {}
+    }
+}
+
+/// "Agents SHOULD NOT include URLs intended to be clickable in any field of a form-mode request." A URL in plain text may be
+/// an example; a link of Markdown or HTML is meant to be clicked.
+fn form_without_links(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(params) = call.params.filter(|_| call.method == CREATE && call.text("mode") == Some("form")) else {
+        return;
+    };
+    let mut texts = Vec::new();
+    params.get("message").into_iter().chain(params.get("requestedSchema")).for_each(|part| shown(part, &mut texts));
+    let has = |marks: &[&str]| {
+        texts.iter().find(|text| marks.iter().any(|mark| text.to_ascii_lowercase().contains(mark))).copied()
+    };
+    if let Some(text) = has(&["](http://", "](https://", "<a href"]) {
+        ruling.fail(format!("the form shows a link: {text}"), &[]);
+    } else if let Some(text) = has(&["http://", "https://"]) {
+        ruling.inconclusive(format!("the form shows a URL, which may be an example: {text}"), &[]);
+    } else {
+        ruling.pass();
+    }
+}
+
+/// Collects the texts that a form shows: all but the values that it is about.
+fn shown<'v>(part: &'v Value, texts: &mut Vec<&'v str>) {
+    match part {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| shown(item, texts)),
+        Value::Object(members) => {
+            let values = ["default", "const", "enum", "pattern", "_meta"];
+            let said = members.iter().filter(|(name, _)| !values.contains(&name.as_str()));
+            said.for_each(|(_, value)| shown(value, texts));
+        }
+        _ => {}
+    }
+}
+
+/// `elicitation/complete` names a visit that this client was asked for.
+fn complete_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(id) = call.text("elicitationId").filter(|_| call.method == COMPLETE) else { return };
+    let visits = &moment.talk.visits;
+    match visits.state(id) {
+        Some(_) => ruling.pass(),
+        None if moment.talk.initialize.is_some() && !visits.overflown => {
+            ruling.fail(format!("no url elicitation of this connection has the elicitationId `{id}`"), &[]);
+        }
+        None => ruling.inconclusive(format!("the elicitation `{id}` may have come before the recording"), &[]),
+    }
+}
+
 /// `elicitation/complete` is a notification.
 fn complete_notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if call.method == "elicitation/complete" {
+    if call.method == COMPLETE {
         let id = call.id.unwrap_or(&Value::Null);
         ruling
             .decide(call.kind == Kind::Notification, || format!("elicitation/complete has the id {id}, as a request"));

@@ -119,8 +119,12 @@ fn method_string(_: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut 
 
 /// A method in another spelling than the protocol's is none of its methods.
 fn method_spelling(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let methods = &moment.talk.edition.methods;
+    if methods.knows(moment.from, call.method) {
+        return ruling.pass();
+    }
     let plain = |name: &str| name.replace(['_', '-', '/', '.'], "").to_lowercase();
-    let mut names = moment.talk.edition.methods.names(moment.from);
+    let mut names = methods.names(moment.from);
     let meant = names.find(|known| *known != call.method && plain(known) == plain(call.method));
     match meant {
         Some(known) if !call.method.starts_with('_') => {

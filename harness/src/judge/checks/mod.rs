@@ -26,6 +26,8 @@ mod init;
 mod jsonrpc;
 mod list;
 mod load;
+mod login;
+mod mcp;
 mod modes;
 mod notice;
 mod opening;
@@ -58,8 +60,10 @@ pub(super) fn all() -> Vec<Check> {
         gates::CHECKS,
         handshake::CHECKS,
         auth::CHECKS,
+        login::CHECKS,
         session::CHECKS,
         opening::CHECKS,
+        mcp::CHECKS,
         addressed::CHECKS,
         announced::CHECKS,
         prompt::CHECKS,

@@ -172,7 +172,7 @@ fn permission_session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &m
 
 /// "currency is an ISO 4217 currency code like \"USD\""; the schema allows other units as well, so those are noted.
 fn usage_currency(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let currency = update.body.pointer("/cost/currency").and_then(Value::as_str);
+    let currency = update.body.get("cost").and_then(|cost| cost.get("currency")).and_then(Value::as_str);
     let Some(currency) = currency.filter(|_| update.variant == "usage_update") else { return };
     let iso = currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase());
     if !iso && !currency.trim().is_empty() {

@@ -19,6 +19,7 @@ impl Conversation {
         let params = call.params.unwrap_or(&Value::Null);
         if from == Party::Client {
             self.learn_invented_session(params);
+            self.learn_mcp_servers(params);
         }
         if call.method != "session/list" && !call.method.starts_with('_') {
             self.stir();
@@ -55,6 +56,7 @@ impl Conversation {
                     Rc::make_mut(exchange).cancel_requested = Some(n);
                 }
             }
+            (None, "elicitation/complete") => self.visits.complete(params),
             (None, _) => {}
         }
     }
@@ -64,6 +66,15 @@ impl Conversation {
         let named = params.get("sessionId").and_then(Value::as_str).filter(|id| !self.sessions.contains_key(*id));
         if let Some(id) = named.filter(|_| self.invented_sessions.len() < MOST) {
             self.invented_sessions.insert(id.to_owned());
+        }
+    }
+
+    fn learn_mcp_servers(&mut self, params: &Value) {
+        const MOST: usize = 64;
+        for entry in params.get("mcpServers").and_then(Value::as_array).into_iter().flatten() {
+            if self.mcp_servers.len() < MOST && !self.mcp_servers.contains(entry) {
+                self.mcp_servers.push(entry.clone());
+            }
         }
     }
 
@@ -85,6 +96,7 @@ impl Conversation {
                 }
             }
             "session/request_permission" => self.apply_permission_request(&exchange),
+            "elicitation/create" => self.visits.ask(&exchange),
             _ => {}
         }
         let key = (exchange.from, exchange.id.clone());
@@ -230,6 +242,7 @@ impl Conversation {
                 }
             }
             ("session/request_permission", outcome) => self.apply_permission_answer(n, &exchange, outcome),
+            ("elicitation/create", outcome) => self.visits.answer(&exchange, outcome),
             ("terminal/create", Outcome::Result(result)) => self.apply_terminal(n, &exchange, result),
             _ => {}
         }

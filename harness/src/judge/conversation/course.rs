@@ -219,7 +219,7 @@ impl Course {
         }
         let bytes = line.bytes;
         let text = std::str::from_utf8(bytes).unwrap_or_default();
-        if text.contains(['\u{2028}', '\u{2029}', '\u{85}']) {
+        if !bytes.is_ascii() && text.contains(['\u{2028}', '\u{2029}', '\u{85}']) {
             self.separated.insert(from, n);
         }
     }

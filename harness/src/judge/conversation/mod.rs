@@ -11,6 +11,7 @@ mod services;
 mod session;
 mod terminal;
 mod told;
+mod visits;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -20,12 +21,14 @@ use serde_json::Value;
 pub(in crate::judge) use self::course::plan_texts;
 pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, Garbled, Login, SessionCourse, TurnCourse};
 pub use self::exchange::Exchange;
+pub use self::forget::{Holes, Memory};
 pub use self::listing::{Listing, all_of_several, entries};
 pub use self::options::{option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Exit, Terminal};
 pub use self::told::Told;
+pub use self::visits::{VisitState, Visits};
 use crate::judge::ruling::Introduction;
 use crate::protocol::Edition;
 use crate::requirement::Party;
@@ -39,8 +42,8 @@ pub struct Conversation {
     pub whole: bool,
     /// Whether a message was seen.
     pub begun: bool,
-    /// Whether something may have been said that was not seen, or that was forgotten: then nothing follows from its absence.
-    pub has_holes: bool,
+    /// What may have been said that was not seen, or that was forgotten.
+    pub holes: Holes,
     /// Requests that were sent and not answered yet.
     pub open: HashMap<(Party, RpcId), Rc<Exchange>>,
     /// The requests that were answered, by sender and id: the event of the answer.
@@ -51,6 +54,8 @@ pub struct Conversation {
     pub initialized: Option<(usize, Value)>,
     /// The sessions that the client knows, by id.
     pub sessions: BTreeMap<String, Session>,
+    /// The entries of MCP servers that the client has named for its sessions.
+    pub mcp_servers: Vec<Value>,
     /// The terminals that the client made, by id.
     pub terminals: BTreeMap<String, Terminal>,
     /// The last line that each party sent and that could not be read as a message: its event, and whether it was on
@@ -94,6 +99,10 @@ pub struct Conversation {
     replied: BTreeSet<(Party, String)>,
     /// The methods that the client has served with a result.
     pub served: BTreeSet<String>,
+    /// The pages that the agent asked the user to visit.
+    pub visits: Visits,
+    /// The ids of requests of which nobody knows who sent them, and that are not answered.
+    stray_requests: BTreeSet<RpcId>,
     /// By sender: the event of its last request, in the order of sending, that was answered.
     pub latest_answered: HashMap<Party, usize>,
 }
@@ -106,12 +115,13 @@ impl Conversation {
             edition,
             whole,
             begun: false,
-            has_holes: false,
+            holes: Holes::default(),
             open: HashMap::new(),
             answered: HashMap::new(),
             initialize: None,
             initialized: None,
             sessions: BTreeMap::new(),
+            mcp_servers: Vec::new(),
             terminals: BTreeMap::new(),
             unreadable: HashMap::new(),
             last_notification: HashMap::new(),
@@ -133,7 +143,9 @@ impl Conversation {
             listed_cwds: BTreeMap::new(),
             replied: BTreeSet::new(),
             served: BTreeSet::new(),
+            visits: Visits::default(),
             latest_answered: HashMap::new(),
+            stray_requests: BTreeSet::new(),
         }
     }
 
@@ -159,20 +171,22 @@ impl Conversation {
         adapter.advertises(result.and_then(|result| adapter.agent_capabilities(result)), path)
     }
 
-    /// The area of an optional method that the agent did not announce. Its rules bind only who announces the method,
+    /// The area of an optional method that the agent did not announce, or of which that is not known. Its rules bind only who announces the method,
     /// so what an agent answers to it all the same breaks none of them.
     #[must_use]
     pub fn unannounced_area<'m>(&self, method: &'m str) -> Option<&'m str> {
         let path = self.edition.adapter.capability_of(method)?;
         let area = method.strip_prefix("session/")?;
-        (self.initialized.is_some() && !self.agent_has(path)).then_some(area)
+        let known = self.initialized.is_some();
+        (if known { !self.agent_has(path) } else { self.holes.anywhere }).then_some(area)
     }
 
-    /// Whether the client said in `initialize` that it lacks what this method of its own needs. What it answers all the
+    /// Whether the client said in `initialize` that it lacks what this method of its own needs, or may have said so. What it answers all the
     /// same breaks none of the rules on the form of such answers.
     #[must_use]
     pub fn is_unoffered(&self, method: &str) -> bool {
-        self.edition.adapter.client_capability_of(method).is_some_and(|path| self.client_lacks(path))
+        let unknown = self.initialize.is_none() && self.holes.anywhere;
+        self.edition.adapter.client_capability_of(method).is_some_and(|path| unknown || self.client_lacks(path))
     }
 
     /// Whether the party has answered a request of this method, in whatever way; methods of nobody's count as one.

@@ -33,8 +33,12 @@ static AGENT: LazyLock<Table> = LazyLock::new(|| Table::of(agent::ROWS, AGENT_OW
 static CLIENT: LazyLock<Table> = LazyLock::new(|| Table::of(client::ROWS, CLIENT_OWN));
 
 /// The catch-all, the names of members, the spelling of values, and `_meta`.
-const AGENT_OWN: [&str; 4] =
-    ["schema.valid.agent", "schema.camel-case.agent", "schema.snake-case-discriminators.agent", "ext.meta-object.agent"];
+const AGENT_OWN: [&str; 4] = [
+    "schema.valid.agent",
+    "schema.camel-case.agent",
+    "schema.snake-case-discriminators.agent",
+    "ext.meta-object.agent",
+];
 
 /// As above, of a client.
 const CLIENT_OWN: [&str; 4] = [
@@ -177,7 +181,8 @@ impl Table {
         if has_set && payload.problems.iter().all(|problem| problem.kind != ProblemKind::NotInSet) {
             book.ruling(self.spelling, event).pass();
         }
-        let known = payload.value.pointer("/update/sessionUpdate").is_some_and(Value::is_string);
+        let kind = payload.value.get("update").and_then(|update| update.get("sessionUpdate"));
+        let known = kind.is_some_and(Value::is_string);
         let draft = payload.drafts.iter().any(|at| at == "/update/sessionUpdate");
         if payload.method == "session/update"
             && known
@@ -187,10 +192,8 @@ impl Table {
             book.ruling(VARIANT, event).pass();
         }
         if draft {
-            book.ruling(VARIANT, event).note(format!(
-                "the update kind {} is known to the unstable schema only",
-                payload.value.pointer("/update/sessionUpdate").unwrap_or_default()
-            ));
+            book.ruling(VARIANT, event)
+                .note(format!("the update kind {} is known to the unstable schema only", kind.unwrap_or_default()));
         }
     }
 
@@ -202,13 +205,9 @@ impl Table {
             if problem.at.ends_with("/_meta") && owned.insert(index) {
                 accuse(self.meta, payload, problem, event, book);
             } else if let Some((_, at, requirement)) = absent.filter(|_| null && owned.insert(index)) {
-                book
-                    .ruling(requirement, event)
-                    .note(format!("{at} is null, which receivers take for an empty list"));
+                book.ruling(requirement, event).note(format!("{at} is null, which receivers take for an empty list"));
             } else if null && is_capability(payload, problem) && owned.insert(index) {
-                book
-                    .ruling(CAPABILITIES, event)
-                    .note(format!("{} is null, which counts as unsupported", problem.at));
+                book.ruling(CAPABILITIES, event).note(format!("{} is null, which counts as unsupported", problem.at));
             }
         }
         let metas = payload.parts.members.iter().filter(|member| member.name == "_meta");

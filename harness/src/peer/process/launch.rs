@@ -180,7 +180,7 @@ impl Launch {
         Ok(group::adopt(child, id))
     }
 
-    fn error(&self, source: io::Error) -> SpawnError {
+    pub(in crate::peer) fn error(&self, source: io::Error) -> SpawnError {
         let program = Path::new(&self.program);
         let searched = !self.program.as_encoded_bytes().contains(&b'/');
         match source.kind() {

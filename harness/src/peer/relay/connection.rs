@@ -1,4 +1,4 @@
-//! The tasks that serve the relays of a client: each relay is a connection of its own.
+//! The tasks that serve the relays: each relay is a connection of its own.
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -18,6 +18,8 @@ pub(in crate::peer) enum Order {
     CloseOutput,
     /// It exits with this code.
     Exit(i32),
+    /// It is ended by SIGKILL.
+    Kill,
 }
 
 /// Serves every relay that calls, until nobody listens to the events any more.
@@ -81,6 +83,7 @@ async fn give(mut to: OwnedWriteHalf, mut queue: mpsc::UnboundedReceiver<Order>)
             Order::Stderr(bytes) => vec![ToRelay::Stderr(bytes)],
             Order::CloseOutput => vec![ToRelay::CloseOutput],
             Order::Exit(code) => vec![ToRelay::Exit(code)],
+            Order::Kill => vec![ToRelay::Kill],
         };
         for frame in frames {
             if to.write_all(&frame.encode()).await.is_err() {

@@ -40,6 +40,8 @@ pub(super) enum ToRelay {
     CloseOutput,
     /// The agent exits with this code.
     Exit(i32),
+    /// The agent is ended by SIGKILL.
+    Kill,
 }
 
 impl FromRelay {
@@ -82,6 +84,7 @@ impl ToRelay {
             Self::Stderr(bytes) => frame(2, bytes),
             Self::CloseOutput => frame(3, &[]),
             Self::Exit(code) => frame(4, &code.to_le_bytes()),
+            Self::Kill => frame(5, &[]),
         }
     }
 
@@ -97,6 +100,7 @@ impl ToRelay {
             2 => Ok(Self::Stderr(payload)),
             3 => Ok(Self::CloseOutput),
             4 => Ok(Self::Exit(payload.try_into().map_or(0, i32::from_le_bytes))),
+            5 => Ok(Self::Kill),
             other => Err(unknown(other)),
         }
     }

@@ -1,9 +1,10 @@
-//! The harness's side: the script that a client is given as its agent, and the socket behind it.
+//! The harness's side: the script that the subject is given as a program to start, and the socket behind it.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use tokio::net::{UnixListener, UnixStream};
@@ -18,12 +19,14 @@ pub struct Caller {
     pub pid: u32,
     /// The process id of its parent.
     pub parent: u32,
-    /// The arguments that the client gave.
+    /// The arguments that it was given.
     pub args: Vec<String>,
     /// The directory that it was started in.
     pub cwd: String,
     /// Its environment.
     pub environment: BTreeMap<String, String>,
+    /// Whether its standard input and output are a terminal.
+    pub terminal: bool,
 }
 
 /// The place where relays call.
@@ -33,16 +36,17 @@ pub struct Relays {
 }
 
 impl Relays {
-    /// Writes the script at `agent`, which is to be an absolute path without blanks, and listens at a socket in `folder`; needs a
-    /// Tokio runtime.
+    /// Writes the script at `program`, which is to be an absolute path without blanks, and listens at a socket in `folder`; needs
+    /// a Tokio runtime.
     ///
     /// # Errors
     ///
     /// Those of the file system, and that the path of the socket is too long for the system.
-    pub fn open(folder: &Path, agent: &Path) -> io::Result<Self> {
+    pub fn open(folder: &Path, program: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(folder)?;
         let socket = folder.join("s");
         let listener = UnixListener::bind(&socket)?;
-        write_script(agent, WORD, &socket)?;
+        write_script(program, WORD, &socket)?;
         Ok(Self { listener })
     }
 
@@ -110,23 +114,35 @@ pub fn write_idle_agent(agent: &Path) -> io::Result<()> {
 }
 
 /// Writes the script that starts this program again as a relay.
-fn write_script(agent: &Path, word: &str, socket: &Path) -> io::Result<()> {
-    let program = std::env::current_exe()?;
+fn write_script(program: &Path, word: &str, socket: &Path) -> io::Result<()> {
     let quoted = |path: &Path| shell_words::quote(&path.display().to_string()).into_owned();
-    write_executable(agent, &format!("#!/bin/sh\nexec {} {word} {} \"$@\"\n", quoted(&program), quoted(socket)))
+    write_executable(
+        program,
+        &format!("#!/bin/sh\nexec {} {word} {} \"$@\"\n", quoted(this_program()?), quoted(socket)),
+    )
 }
 
-fn write_executable(agent: &Path, script: &str) -> io::Result<()> {
-    agent.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+/// The path of this program, asked for once: of a file that is replaced in the middle of a run the system tells no path that
+/// could be started.
+fn this_program() -> io::Result<&'static Path> {
+    static THIS: OnceLock<PathBuf> = OnceLock::new();
+    match THIS.get() {
+        Some(path) => Ok(path),
+        None => std::env::current_exe().map(|path| THIS.get_or_init(|| path).as_path()),
+    }
+}
+
+fn write_executable(program: &Path, script: &str) -> io::Result<()> {
+    program.parent().map_or(Ok(()), std::fs::create_dir_all)?;
     // Somebody may be starting the script that is replaced.
-    let fresh = agent.with_extension("new");
+    let fresh = program.with_extension("new");
     // A process that is just being started would inherit the open file, and the system refuses to run a file that is open for
     // writing anywhere.
     exclusively(|| {
         std::fs::write(&fresh, script)?;
         std::fs::set_permissions(&fresh, PermissionsExt::from_mode(0o755))
     })?;
-    std::fs::rename(fresh, agent)
+    std::fs::rename(fresh, program)
 }
 
 /// A folder for sockets and scripts whose path is short and has no blanks: sockets have room for about a hundred bytes, and

@@ -1,7 +1,7 @@
 //! The relay's own side: what runs in the process that the client started.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::frame::{FromRelay, ToRelay};
 use super::host::Caller;
-use crate::peer::pipe;
+use crate::peer::{pipe, unix};
 
 /// The first argument of a program that is to be a relay; the second is the socket, and the others are the client's.
 pub(super) const WORD: &str = "--acp-conformance-relay";
@@ -39,8 +39,8 @@ const SIGNALS: [(SignalKind, &str); 3] =
 
 /// Plays the relay when this process was started as one; returns at once, with nothing, when it was not.
 ///
-/// Every program that drives clients through this library calls it first in `main`, since clients start that same program
-/// in place of their agent.
+/// Every program that drives subjects through this library calls it first in `main`, since they start that same program: a
+/// client in place of its agent, and an agent in place of an MCP server.
 #[must_use]
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
@@ -64,7 +64,7 @@ fn why_alone(error: &io::Error, lasting: bool) -> String {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused if lasting => {
             "no manual run of acp-conformance is going on; start one with `acp-conformance client --manual`".to_owned()
         }
-        _ => format!("this agent is played by acp-conformance, which cannot be reached: {error}"),
+        _ => format!("this program is played by acp-conformance, which cannot be reached: {error}"),
     }
 }
 
@@ -121,6 +121,10 @@ fn obey(orders: &Receiver<ToRelay>, harness: &Harness) {
             }
             ToRelay::CloseOutput => close_output(),
             ToRelay::Exit(code) => end(code),
+            ToRelay::Kill => {
+                unix::signal_process(std::process::id(), "SIGKILL");
+                Ok(())
+            }
         };
         if written.is_err() && !broken {
             broken = true;
@@ -182,6 +186,7 @@ fn caller(args: &[OsString]) -> Caller {
         args: args.iter().map(|arg| text(arg)).collect(),
         cwd: std::env::current_dir().map(|cwd| cwd.display().to_string()).unwrap_or_default(),
         environment: std::env::vars_os().map(|(name, value)| (text(&name), text(&value))).collect(),
+        terminal: io::stdin().is_terminal() && io::stdout().is_terminal(),
     }
 }
 

@@ -40,6 +40,12 @@ impl Driver {
         self.link.exit_agent(connection, code);
     }
 
+    /// Has SIGKILL end the process that a client takes for its agent.
+    pub fn kill_agent(&mut self, connection: usize) {
+        self.recorder.record_on(connection, What::Process(ProcessEvent::AgentKilled));
+        self.link.kill_agent(connection);
+    }
+
     /// Sends the subject itself a signal; false when there is none of this name.
     pub fn signal(&self, name: &str) -> bool {
         self.link.signal(name)
@@ -91,6 +97,7 @@ impl Driver {
 
     /// Ends the subject in bounded time: closes its input, then asks it, then kills its group.
     pub async fn shut_down(&mut self, patience: Duration, already_closed: bool) {
+        self.give_up_logins();
         if self.link.pid.is_none() {
             return self.hang_up().await;
         }

@@ -100,6 +100,7 @@ impl Driver {
         if let Some(problem) = problems.iter().find(|problem| !problem.is_null_capability(&result)) {
             self.own_fault = Some(format!("the tester's answer to {method} breaks the schema: {}", problem.message));
         }
+        let result = self.writing.result(method, result);
         self.send(connection, &json!({ "jsonrpc": "2.0", "id": id, "result": result }));
         self.closed(connection, id);
     }
@@ -112,6 +113,13 @@ impl Driver {
     fn send(&mut self, connection: usize, message: &Value) {
         let written = Written { bytes: message.to_string().into_bytes(), deliberate: false };
         self.write(connection, vec![written], LineEnd::Lf, None);
+    }
+
+    /// The method of a request of the subject that has no answer yet.
+    pub fn open_method(&self, connection: usize, id: &Value) -> Option<&str> {
+        let open =
+            self.open.iter().find(|open| open.connection == connection && RpcId::new(&open.id) == RpcId::new(id));
+        open.map(|open| open.method.as_str())
     }
 
     /// Notes that a request of the subject has its answer.

@@ -26,9 +26,6 @@ const TURN_UPDATES: [&str; 6] =
 const STATE_UPDATES: [&str; 5] =
     ["available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update"];
 
-const CAPABILITIES: [&str; 6] =
-    ["loadSession", "promptCapabilities", "mcpCapabilities", "sessionCapabilities", "auth", "_meta"];
-
 /// Tells whether clients have a method.
 pub(super) fn is_known_request(method: &str) -> bool {
     REQUESTS.contains(&method)
@@ -52,11 +49,6 @@ pub(super) fn objection(faults: &[Fault], method: &str, params: &Value) -> Optio
 /// Returns why a fault refuses a result, if it does.
 pub(super) fn objection_to_result(faults: &[Fault], method: &str, result: &Value) -> Option<&'static str> {
     let commits = |fault| faults.contains(&fault);
-    let capabilities = result["agentCapabilities"].as_object();
-    let is_strange = |name: &String| !CAPABILITIES.contains(&name.as_str());
-    if commits(Fault::StrictCapabilities) && capabilities.is_some_and(|known| known.keys().any(is_strange)) {
-        return Some("a capability is unknown");
-    }
     let prompts = &result["agentCapabilities"]["promptCapabilities"];
     if commits(Fault::PartialCapabilitiesRejected) && method == "initialize" && prompts["image"] != prompts["audio"] {
         return Some("images and audio go together");

@@ -1,0 +1,187 @@
+//! Elicitations: a form for a name, and pages that the user is to visit.
+//!
+//! A page is visited when the client says so by the notification `_acp-reference/visited`, in place of the server that
+//! another agent would have behind its URL. What the turn says afterwards tells what the agent made of the answer.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use agent_client_protocol::{
+    Error, UntypedMessage,
+    v1::schema::{
+        CompleteElicitationNotification, CreateElicitationRequest, ElicitationFormMode, ElicitationMode,
+        ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode, StringPropertySchema,
+    },
+};
+use serde_json::Value;
+
+use super::{
+    Fault,
+    intent::{Elicit, ElicitMode},
+    server::Agent,
+    turn::{Cancelled, Turn},
+};
+
+/// The notification by which a client tells that its user has visited a page.
+pub(super) const VISITED: &str = "_acp-reference/visited";
+
+/// The visits of all sessions.
+#[derive(Debug, Default)]
+pub(super) struct Visits {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    n_asked: u64,
+    awaited: BTreeSet<String>,
+}
+
+impl Visits {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to wait for a visit; the page does not know what the user told the client.
+    fn begin(&self) -> String {
+        let mut state = self.state();
+        state.n_asked += 1;
+        let id = format!("visit-{}", state.n_asked);
+        state.awaited.insert(id.clone());
+        id
+    }
+
+    fn end(&self, id: &str) -> bool {
+        self.state().awaited.remove(id)
+    }
+}
+
+impl Agent {
+    /// Takes in that a user has visited a page.
+    pub(super) fn complete_visit(&self, params: &str) {
+        let params: Value = serde_json::from_str(params).unwrap_or_default();
+        let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();
+        if self.visits.end(id)
+            && let Some(connection) = self.connection()
+        {
+            // Fails only when the connection has ended.
+            let _ = connection.send_notification(CompleteElicitationNotification::new(id.to_owned()));
+        }
+    }
+}
+
+/// Asks the user in a way that the client advertised, and says what came of it.
+pub(super) async fn elicit(turn: &Turn, wish: Elicit) -> Result<(), Cancelled> {
+    let client = turn.agent.client();
+    let secret_by_form = turn.agent.options.commits(Fault::SecretByForm) && client.elicits_forms;
+    let mode = match wish.secret {
+        Some(_) if client.opens_urls || !secret_by_form => ElicitMode::Url,
+        Some(_) => ElicitMode::Form,
+        None => wish.mode.unwrap_or(if client.elicits_forms { ElicitMode::Form } else { ElicitMode::Url }),
+    };
+    match (mode, &wish.secret) {
+        (ElicitMode::Form, _) if client.elicits_forms => ask_by_form(turn, &wish).await,
+        (ElicitMode::Url, _) if client.opens_urls => ask_to_visit(turn, wish.visits).await,
+        (_, Some(secret)) => {
+            turn.say(&format!("nothing accepted: there is no safe way to ask for the {secret}"));
+            Ok(())
+        }
+        _ => {
+            turn.say("nothing accepted: the client cannot ask its user");
+            Ok(())
+        }
+    }
+}
+
+async fn ask_by_form(turn: &Turn, wish: &Elicit) -> Result<(), Cancelled> {
+    let field = wish.secret.as_deref().unwrap_or("name");
+    let choices = (!wish.choices.is_empty()).then(|| wish.choices.clone());
+    let property = StringPropertySchema::new().enum_values(choices);
+    let form = ElicitationFormMode::new(scope(turn), ElicitationSchema::new().property(field, property, true));
+    let answer = ask(turn, form, &format!("Which {field} shall I use?")).await?;
+    let text = match read(turn, &answer, field).await {
+        Ok(value) => match fitting(turn, &value, &wish.choices) {
+            Some(name) => format!("accepted {name}"),
+            None => "nothing accepted: the name does not fit the form".to_owned(),
+        },
+        Err(reason) => format!("nothing accepted: {reason}"),
+    };
+    turn.say(&text);
+    Ok(())
+}
+
+/// Sends the user to pages, all at the same time; they count as visited when the client tells so.
+async fn ask_to_visit(turn: &Turn, n_visits: usize) -> Result<(), Cancelled> {
+    let visits = (0..n_visits).map(|_| async {
+        let id = turn.agent.visits.begin();
+        let visit = ElicitationUrlMode::new(scope(turn), id.clone(), format!("https://example.org/{id}"));
+        let answer = ask(turn, visit, "Please have a look at this page.").await?;
+        let agreed = accepted(turn, &answer).await;
+        if agreed.is_err() {
+            turn.agent.visits.end(&id);
+        }
+        Ok(agreed)
+    });
+    let answers: Vec<Result<(), String>> = futures::future::try_join_all(visits).await?;
+    let completed = turn.agent.options.commits(Fault::AcceptIsCompletion);
+    match answers.into_iter().collect::<Result<(), String>>() {
+        Ok(()) if completed => turn.say("visit completed"),
+        Ok(()) => turn.say("visit open"),
+        Err(reason) => turn.say(&format!("nothing accepted: {reason}")),
+    }
+    Ok(())
+}
+
+fn scope(turn: &Turn) -> ElicitationSessionScope {
+    ElicitationSessionScope::new(turn.session.id.clone())
+}
+
+/// Asks, and returns the answer as it stands on the wire.
+async fn ask(turn: &Turn, mode: impl Into<ElicitationMode>, message: &str) -> Result<Result<Value, Error>, Cancelled> {
+    let request = CreateElicitationRequest::new(mode, message);
+    match UntypedMessage::new("elicitation/create", request) {
+        Ok(request) => turn.request(request).await,
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+/// Returns what the user gave for a field, or why there is nothing.
+async fn read(turn: &Turn, answer: &Result<Value, Error>, field: &str) -> Result<Value, String> {
+    accepted(turn, answer).await?;
+    let content = answer.as_ref().ok().and_then(|result| result.get("content"));
+    if content.is_some_and(Value::is_null) && turn.agent.options.commits(Fault::DieOnNullContent) {
+        turn.agent.crash().await;
+    }
+    let value = content.and_then(|content| content.get(field)).filter(|value| !value.is_null());
+    value.cloned().ok_or_else(|| "no name came".to_owned())
+}
+
+/// Tells whether the user accepted, or else what happened.
+async fn accepted(turn: &Turn, answer: &Result<Value, Error>) -> Result<(), String> {
+    let commits = |fault| turn.agent.options.commits(fault);
+    let result = match answer {
+        Ok(result) => result,
+        Err(_) if commits(Fault::DieOnFailedElicitation) => turn.agent.crash().await,
+        Err(error) => return Err(format!("the client answered with error {}", error.code.value())),
+    };
+    match result.get("action").and_then(Value::as_str) {
+        Some("accept") => Ok(()),
+        Some("decline" | "cancel") if commits(Fault::DieOnDecline) => turn.agent.crash().await,
+        Some("decline" | "cancel") if commits(Fault::DeclinedContentUsed) => Ok(()),
+        Some(action @ ("decline" | "cancel")) => Err(format!("the user chose {action}")),
+        _ if commits(Fault::UnknownActionAccepted) => Ok(()),
+        _ => Err("the action is unknown".to_owned()),
+    }
+}
+
+/// Returns the name as a text if it is what the form asked for.
+fn fitting(turn: &Turn, value: &Value, choices: &[String]) -> Option<String> {
+    match value {
+        Value::String(name) if choices.is_empty() || choices.contains(name) => Some(name.clone()),
+        Value::String(name) if turn.agent.options.commits(Fault::ContentTrusted) => Some(name.clone()),
+        other if turn.agent.options.commits(Fault::ContentTrusted) => Some(other.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,130 @@
+//! A small MCP client: enough to reach a server, list its tools and call one.
+
+mod events;
+mod http;
+mod stdio;
+
+use std::{path::Path, time::Duration};
+
+use agent_client_protocol::v1::schema::McpServer;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use self::{
+    http::{Http, Sse},
+    stdio::Stdio,
+};
+use super::{Fault, Options};
+
+const MCP_VERSION: &str = "2025-06-18";
+/// Time for the handshake; a server that hangs must not hang `session/new`.
+const START_LIMIT: Duration = Duration::from_secs(5);
+
+/// The MCP servers of one session.
+pub(super) type Servers = Vec<McpClient>;
+
+/// An MCP server of one session that has been greeted.
+pub(super) struct McpClient {
+    pub name: String,
+    tools: Vec<String>,
+    way: Way,
+    last_id: u64,
+}
+
+/// How a server is reached.
+enum Way {
+    Stdio(Stdio),
+    Http(Http),
+    Sse(Sse),
+}
+
+impl McpClient {
+    /// Reaches a server, from the session's cwd, and asks for its tools.
+    pub(super) async fn start(server: &McpServer, cwd: &Path, options: &Options) -> Result<Self, String> {
+        let started = timeout(START_LIMIT, async {
+            let (name, way) = match server {
+                McpServer::Stdio(server) => (&server.name, Way::Stdio(Stdio::start(server, cwd, options)?)),
+                McpServer::Http(server) => (&server.name, Way::Http(Http::new(&server.url, &server.headers, options)?)),
+                McpServer::Sse(server) if options.commits(Fault::McpSseAsHttp) => {
+                    (&server.name, Way::Http(Http::new(&server.url, &server.headers, options)?))
+                }
+                McpServer::Sse(server) => (&server.name, Way::Sse(Sse::open(&server.url, &server.headers).await?)),
+                _ => return Err("its transport is unknown".to_owned()),
+            };
+            let mut client = Self { name: name.clone(), tools: Vec::new(), way, last_id: 0 };
+            client.greet(options).await?;
+            Ok(client)
+        });
+        started.await.map_err(|_| "the handshake took too long".to_owned())?
+    }
+
+    /// Calls a tool and returns the text of its result.
+    pub(super) async fn call(&mut self, tool: &str, arguments: Value) -> Result<String, String> {
+        if !self.tools.iter().any(|name| name == tool) {
+            return Err(format!("the server has no tool {tool}"));
+        }
+        let arguments = if arguments.is_null() { json!({}) } else { arguments };
+        let result = self.request("tools/call", json!({"name": tool, "arguments": arguments})).await?;
+        let text = result_text(&result);
+        if result["isError"] == true { Err(text) } else { Ok(text) }
+    }
+
+    /// Lets go of the server.
+    pub(super) async fn stop(self) {
+        if let Way::Stdio(stdio) = self.way {
+            stdio.stop().await;
+        }
+    }
+
+    async fn greet(&mut self, options: &Options) -> Result<(), String> {
+        let info = json!({"name": "acp-reference-agent", "version": env!("CARGO_PKG_VERSION")});
+        let params = json!({"protocolVersion": MCP_VERSION, "capabilities": {}, "clientInfo": info});
+        self.request("initialize", params).await?;
+        self.notify("notifications/initialized").await?;
+        if options.commits(Fault::McpToolsNotListed) {
+            return Ok(());
+        }
+        let listed = self.request("tools/list", json!({})).await?;
+        let tools = listed["tools"].as_array().into_iter().flatten();
+        self.tools = tools.filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect();
+        Ok(())
+    }
+
+    async fn request(&mut self, method: &str, params: Value) -> Result<Value, String> {
+        self.last_id += 1;
+        let message = json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params});
+        let mut answer = match &mut self.way {
+            Way::Stdio(stdio) => stdio.request(&message).await?,
+            Way::Http(http) => http.request(&message).await?,
+            Way::Sse(sse) => sse.request(&message).await?,
+        };
+        match answer.get("error") {
+            Some(error) => Err(error.to_string()),
+            None => Ok(answer["result"].take()),
+        }
+    }
+
+    async fn notify(&mut self, method: &str) -> Result<(), String> {
+        let message = json!({"jsonrpc": "2.0", "method": method});
+        match &mut self.way {
+            Way::Stdio(stdio) => stdio.send(&message).await,
+            Way::Http(http) => http.notify(&message).await,
+            Way::Sse(sse) => sse.send(&message).await,
+        }
+    }
+}
+
+/// The answer to what a server asks; only `ping` is known.
+fn served(message: &Value) -> Option<Value> {
+    let id = message.get("id")?;
+    Some(match message["method"].as_str() {
+        Some("ping") => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+        _ => json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "Method not found"}}),
+    })
+}
+
+fn result_text(result: &Value) -> String {
+    let items = result["content"].as_array().into_iter().flatten();
+    let texts: Vec<&str> = items.filter_map(|item| item["text"].as_str()).collect();
+    texts.join("\n")
+}

@@ -1,0 +1,92 @@
+//! An MCP server that is a child process, with one message a line.
+
+use std::{path::Path, process, time::Duration};
+
+use agent_client_protocol::v1::schema::McpServerStdio;
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
+    process::{ChildStdin, ChildStdout, Command},
+    time::timeout,
+};
+
+use super::served;
+use crate::{
+    agent::{Fault, Options},
+    group::Group,
+};
+
+/// Time for a server to end by itself once its stdin is closed.
+const STOP_LIMIT: Duration = Duration::from_millis(200);
+
+pub(super) struct Stdio {
+    group: Group,
+    stdin: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Stdio {
+    /// Starts a server in the session's cwd.
+    pub(super) fn start(server: &McpServerStdio, cwd: &Path, options: &Options) -> Result<Self, String> {
+        let mut command = command(server, options);
+        if cwd.is_dir() {
+            command.current_dir(cwd);
+        }
+        command.stdin(process::Stdio::piped()).stdout(process::Stdio::piped()).stderr(process::Stdio::null());
+        let mut group = Group::start(&mut command).map_err(|error| error.to_string())?;
+        let (Some(stdin), Some(stdout)) = (group.child.stdin.take(), group.child.stdout.take()) else {
+            return Err("no pipes".to_owned());
+        };
+        Ok(Self { group, stdin, lines: BufReader::new(stdout).lines() })
+    }
+
+    /// Sends a request, waits for its answer, and answers what the server asks meanwhile.
+    pub(super) async fn request(&mut self, request: &Value) -> Result<Value, String> {
+        self.send(request).await?;
+        loop {
+            let line = self.lines.next_line().await.map_err(|error| error.to_string())?;
+            let line = line.ok_or("the server ended")?;
+            let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+            if message.get("method").is_some() {
+                if let Some(answer) = served(&message) {
+                    self.send(&answer).await?;
+                }
+            } else if message["id"] == request["id"] {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// Sends one message.
+    pub(super) async fn send(&mut self, message: &Value) -> Result<(), String> {
+        let line = format!("{message}\n");
+        self.stdin.write_all(line.as_bytes()).await.map_err(|error| error.to_string())?;
+        self.stdin.flush().await.map_err(|error| error.to_string())
+    }
+
+    /// Closes the server's stdin and ends what does not end by itself.
+    pub(super) async fn stop(self) {
+        let Self { mut group, stdin, .. } = self;
+        drop(stdin);
+        // The group is killed in either case; waiting lets the server end in order.
+        let _ = timeout(STOP_LIMIT, group.child.wait()).await;
+        group.kill();
+        let _ = timeout(STOP_LIMIT, group.child.wait()).await;
+    }
+}
+
+fn command(server: &McpServerStdio, options: &Options) -> Command {
+    let mut command = if options.commits(Fault::McpArgsJoined) {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("{} {}", server.command.display(), server.args.join(" ")));
+        shell
+    } else {
+        let mut command = Command::new(&server.command);
+        command.args(&server.args);
+        command
+    };
+    if !options.commits(Fault::McpEnvDropped) {
+        command.envs(server.env.iter().map(|variable| (&variable.name, &variable.value)));
+    }
+    command
+}

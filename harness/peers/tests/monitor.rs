@@ -1,0 +1,378 @@
+//! `monitor` between real processes: the reference peers, and programs that end, hang, flood and are killed.
+//!
+//! This program is the monitor as well, as the command line makes it.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+
+use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::peer::between;
+use acp_conformance::report::model::{Conformance, RunReport};
+use acp_conformance::requirement::Party;
+use acp_conformance::trace::{ProcessEvent, Trace, What};
+use acp_conformance::verdict::Verdict;
+use clap::Parser;
+use libtest_mimic::{Arguments, Failed, Trial};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+#[allow(dead_code, reason = "each test target wants another part of it")]
+mod reference;
+
+fn main() -> ExitCode {
+    if let Some(code) = between::detach_if_asked() {
+        return code;
+    }
+    // Alone it selects tests.
+    if std::env::args().nth(1).as_deref() == Some("monitor") && std::env::args().len() > 2 {
+        return run(Args::parse())
+            .unwrap_or_else(|error| {
+                report_error(&error);
+                Exit::Usage
+            })
+            .into();
+    }
+    let trials: [(&str, fn()); 14] = [
+        ("both-see-the-same-bytes", same_bytes),
+        ("nobody-is-accused-between-reference-peers", clean),
+        ("the-agent-is-named-when-it-is-at-fault", guilty_agent),
+        ("the-client-is-named-when-it-is-at-fault", guilty_client),
+        ("what-a-fault-put-in-is-named", planted),
+        ("half-a-line-goes-on-at-once", half_a_line),
+        ("an-end-and-an-exit-code-are-passed-on", exit_code),
+        ("a-signal-reaches-the-agent", signalled),
+        ("a-killed-agent-leaves-a-whole-record", killed),
+        ("a-killed-group-leaves-a-whole-record", killed_group),
+        ("a-flood-passes-whole-and-in-order", flood),
+        ("an-agent-that-reads-nothing-holds-nobody", deaf),
+        ("a-full-disk-breaks-no-session", full_disk),
+        ("an-agent-that-cannot-be-started", no_agent),
+    ];
+    let trials = trials.map(|(name, test)| {
+        Trial::test(name, move || {
+            test();
+            Ok::<(), Failed>(())
+        })
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+}
+
+/// A folder for one session.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.file(name)).expect("a file")
+    }
+
+    fn trace(&self) -> Trace {
+        Trace::read(BufReader::new(File::open(self.file("trace")).expect("a trace"))).expect("a whole trace")
+    }
+
+    fn reports(&self) -> [RunReport; 2] {
+        let text = fs::read_to_string(self.file("report")).expect("a report");
+        let reports: Vec<RunReport> = text.lines().map(|line| serde_json::from_str(line).expect("a report")).collect();
+        reports.try_into().expect("one for each party")
+    }
+
+    /// The words that start the monitor before an agent.
+    fn words(&self, options: &[&str], agent: &[&str]) -> Vec<String> {
+        let here = std::env::current_exe().expect("this program").display().to_string();
+        let [trace, report] = ["trace", "report"].map(|name| self.file(name).display().to_string());
+        let own = [here.as_str(), "monitor", "--trace", &trace, "--report", &report];
+        own.iter().chain(options).chain(&["--"]).chain(agent).map(|word| (*word).to_owned()).collect()
+    }
+
+    fn start(&self, options: &[&str], agent: &[&str]) -> Session {
+        let words = self.words(options, agent);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).current_dir(self.0.path()).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Session(command.spawn().expect("the monitor starts"))
+    }
+
+    /// Has the reference client do with the agent what it is told; what the agent and the monitor said on standard error.
+    fn reference(&self, prompt: &str, of_client: &[&str], options: &[&str], of_agent: &[&str]) -> String {
+        let words = self.words(options, &[&[reference::AGENT], of_agent].concat());
+        let mut client = Command::new(reference::CLIENT);
+        client.args(["--prompt", prompt]).args(of_client).arg("--").args(words).current_dir(self.0.path());
+        // The end of its standard error is that of everybody who has it: the session was judged.
+        let out = client.stdin(Stdio::null()).output().expect("the client runs");
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    }
+}
+
+/// A client that does what a test wants.
+struct Session(Child);
+
+impl Session {
+    fn say(&mut self, bytes: &[u8]) {
+        self.0.stdin.as_mut().expect("it is open").write_all(bytes).expect("it is read");
+    }
+
+    fn hear(&mut self, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.0.stdout.as_mut().expect("it is open").read_exact(&mut bytes).expect("it is said");
+        bytes
+    }
+
+    fn hear_line(&mut self) -> String {
+        let mut line = String::new();
+        BufReader::with_capacity(1, self.0.stdout.as_mut().expect("it is open")).read_line(&mut line).expect("text");
+        line
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.0)
+    }
+
+    /// How the agent ended, and what was said on standard error until the monitor had ended, too.
+    fn end(&mut self) -> (ExitStatus, String) {
+        drop(self.0.stdin.take());
+        let status = self.0.wait().expect("it ends");
+        let mut errors = String::new();
+        self.0.stderr.as_mut().expect("it is open").read_to_string(&mut errors).expect("text");
+        (status, errors)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn failed(report: &RunReport) -> Vec<&str> {
+    report.requirements.iter().filter(|r| r.verdict == Verdict::Fail).map(|r| r.id.as_str()).collect()
+}
+
+fn said(trace: &Trace, party: Party) -> Vec<u8> {
+    let lines = trace.events.iter().filter_map(|event| match &event.what {
+        What::Line { from, bytes, end, .. } if *from == party => Some([bytes, end.bytes()].concat()),
+        _ => None,
+    });
+    lines.flatten().collect()
+}
+
+const PLAN: &str = r#"acp-intent: {"intent":"plan"}"#;
+
+fn same_bytes() {
+    let desk = Desk::new();
+    let inside = format!("tee agent-in | {} | tee agent-out", reference::AGENT);
+    let words = desk.words(&[], &["sh", "-c", &inside]);
+    let outside = r#"tee client-out | "$@" | tee client-in"#;
+    let mut client = Command::new(reference::CLIENT);
+    client.args(["--prompt", PLAN, "--", "sh", "-c", outside, "sh"]).args(words).current_dir(desk.0.path());
+    let out = client.stdin(Stdio::null()).output().expect("the client runs");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let trace = desk.trace();
+    for (party, written, read) in [(Party::Client, "client-out", "agent-in"), (Party::Agent, "agent-out", "client-in")]
+    {
+        assert!(!desk.read(written).is_empty());
+        assert_eq!(desk.read(written), desk.read(read));
+        assert_eq!(desk.read(written), said(&trace, party));
+    }
+}
+
+fn clean() {
+    let desk = Desk::new();
+    let errors = desk.reference(PLAN, &[], &[], &[]);
+    assert_eq!(errors, "", "a session without fault says nothing");
+    for (report, (kind, name)) in
+        desk.reports().iter().zip([(Party::Agent, "acp-reference-agent"), (Party::Client, "acp-reference-client")])
+    {
+        assert_eq!((report.subject.kind, report.subject.name.as_deref()), (kind, Some(name)));
+        assert_eq!((failed(report), report.verdict), (vec![], Conformance::Incomplete));
+        assert!(report.summary.requirements["pass"] > 10, "{kind}: {:?}", report.summary);
+    }
+}
+
+fn guilty_agent() {
+    let desk = Desk::new();
+    let prompt = r#"acp-intent: {"intent":"run-command","command":"true"}"#;
+    let errors = desk.reference(prompt, &[], &["--live"], &["--fault", "act-before-permission"]);
+    let [agent, client] = desk.reports();
+    assert_eq!((failed(&agent), failed(&client)), (vec!["permission.before-execution"], vec![]));
+    assert!(errors.contains("agent is at fault in"), "{errors}");
+    assert!(errors.contains("the agent (acp-reference-agent) broke 1 MUST;"), "{errors}");
+}
+
+fn guilty_client() {
+    let desk = Desk::new();
+    let errors = desk.reference(PLAN, &["--fault", "relative-cwd"], &[], &[]);
+    let [agent, client] = desk.reports();
+    assert_eq!(
+        (failed(&agent), failed(&client)),
+        (vec![], vec!["schema.paths-absolute.client", "session.cwd-absolute"])
+    );
+    assert!(errors.contains("client is at fault in"), "{errors}");
+}
+
+fn planted() {
+    for (fault, of) in [("plan-entry-without-status", Party::Agent), ("client-version-text", Party::Client)] {
+        let desk = Desk::new();
+        let errors = desk.reference(PLAN, &[], &["--fault", fault, "--live"], &[]);
+        let reports = desk.reports();
+        for report in &reports {
+            assert_eq!(failed(report).is_empty(), report.subject.kind != of, "{fault}: {:?}", failed(report));
+        }
+        assert!(errors.contains(&format!("(put in by --fault {fault})")), "{errors}");
+        let trace = desk.trace();
+        assert_eq!(trace.header.fault.as_deref(), Some(fault));
+        let marked = trace.events.iter().filter(|e| matches!(e.what, What::Line { deliberate: true, .. }));
+        assert!(marked.count() > 0);
+    }
+}
+
+fn half_a_line() {
+    let desk = Desk::new();
+    let mut session = desk.start(&[], &["cat"]);
+    session.say(b"{\"half");
+    assert_eq!(session.hear(6), b"{\"half");
+    let (status, _) = session.end();
+    assert_eq!(status.code(), Some(0));
+}
+
+fn exit_code() {
+    let desk = Desk::new();
+    let mut session = desk.start(&[], &["sh", "-c", "cat; pwd; echo $0 >&2; exit 7"]);
+    session.say(b"{}\n");
+    assert_eq!(session.hear(3), b"{}\n");
+    let (status, errors) = session.end();
+    let mut rest = String::new();
+    session.0.stdout.take().expect("it is open").read_to_string(&mut rest).expect("text");
+    assert_eq!(Path::new(rest.trim()), desk.0.path().canonicalize().expect("a folder"));
+    assert_eq!((status.code(), errors.lines().next()), (Some(7), Some("sh")));
+    let ends: Vec<_> = desk.trace().events.into_iter().filter_map(|event| process(event.what)).collect();
+    let [ProcessEvent::Spawned { .. }, ProcessEvent::StdinClosed, ProcessEvent::StdoutEnded] = &ends[..] else {
+        panic!("{ends:?}")
+    };
+}
+
+fn process(what: What) -> Option<ProcessEvent> {
+    match what {
+        What::Process(process) => Some(process),
+        _ => None,
+    }
+}
+
+fn signalled() {
+    let desk = Desk::new();
+    let script = "trap 'echo told; exit 9' TERM; echo ready; while :; do sleep 0.01; done";
+    let mut session = desk.start(&[], &["sh", "-c", script]);
+    assert_eq!(session.hear_line(), "ready\n");
+    kill_process(session.pid(), Signal::TERM).expect("it runs");
+    assert_eq!(session.hear_line(), "told\n");
+    assert_eq!(session.end().0.code(), Some(9));
+}
+
+/// An agent with a message half said: its line feed is missing.
+const BUSY: &str = r#"read -r line
+printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{"_meta":{"x":{}}},"authMethods":[],"agentInfo":{"name":"a","version":"1"}}}\n'
+printf '{"jsonrpc":"2.0","method":"_x/y"}'; exec sleep 1000"#;
+
+const HALF: &[u8] = br#"{"jsonrpc":"2.0","method":"_x/y"}"#;
+
+const INITIALIZE: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1,\"clientCapabilities\":{},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}\n";
+
+fn killed() {
+    die_by(|session| kill_process(session.pid(), Signal::KILL).expect("it runs"));
+}
+
+fn killed_group() {
+    die_by(|session| kill_process_group(session.pid(), Signal::KILL).expect("it runs"));
+}
+
+fn die_by(kill: impl FnOnce(&Session)) {
+    let desk = Desk::new();
+    let mut session = desk.start(&[], &["sh", "-c", BUSY]);
+    session.say(INITIALIZE);
+    session.hear_line();
+    assert_eq!(session.hear(HALF.len()), HALF);
+    kill(&session);
+    let (status, _) = session.end();
+    assert_eq!(status.signal(), Some(9));
+    assert_eq!(said(&desk.trace(), Party::Client), INITIALIZE);
+    assert!(said(&desk.trace(), Party::Agent).ends_with(HALF));
+    // What it did not get to do because somebody killed it is not its fault.
+    for report in desk.reports() {
+        assert_eq!(failed(&report), Vec::<&str>::new());
+    }
+}
+
+fn flood() {
+    const LINES: usize = 20_000;
+    let desk = Desk::new();
+    let script = format!("i=0; while [ $i -lt {LINES} ]; do echo $i; i=$((i+1)); done");
+    let mut session = desk.start(&[], &["sh", "-c", &script]);
+    let lines = BufReader::new(session.0.stdout.take().expect("it is open")).lines();
+    let numbers: Vec<usize> = lines.map(|line| line.expect("text").parse().expect("a number")).collect();
+    assert!(numbers.into_iter().eq(0..LINES));
+    session.end();
+    assert_eq!(said(&desk.trace(), Party::Agent).iter().filter(|byte| **byte == b'\n').count(), LINES);
+}
+
+fn deaf() {
+    let desk = Desk::new();
+    let mut session = desk.start(&[], &["sh", "-c", "echo ready; exec sleep 1000"]);
+    assert_eq!(session.hear_line(), "ready\n");
+    let mut stdin = session.0.stdin.take().expect("it is open");
+    let writer = std::thread::spawn(move || stdin.write_all(&vec![b'x'; 4 << 20]));
+    kill_process(session.pid(), Signal::KILL).expect("it runs");
+    assert_eq!(session.end().0.signal(), Some(9));
+    // Some of it may have found room before the end, and no more than that.
+    assert!(writer.join().expect("no panic").is_err());
+
+    // An agent that closes its standard input is heard all the same.
+    let mut session = desk.start(&[], &["sh", "-c", "exec <&-; echo closed; exec sleep 1000"]);
+    assert_eq!(session.hear_line(), "closed\n");
+    let stdin = session.0.stdin.as_mut().expect("it is open");
+    while stdin.write_all(b"{}\n").is_ok() {}
+    kill_process(session.pid(), Signal::KILL).expect("it runs");
+    session.end();
+}
+
+fn full_disk() {
+    let desk = Desk::new();
+    let errors = {
+        let mut session = desk.start(&["--live"], &["cat"]);
+        session.say(b"{}\n");
+        assert_eq!(session.hear(3), b"{}\n");
+        session.end().1
+    };
+    assert!(errors.contains("acp-conformance: the agent broke"), "{errors}");
+
+    let mut words = desk.words(&[], &["cat"]);
+    let trace = words.iter().position(|word| word == "--trace").expect("an option") + 1;
+    "/dev/full".clone_into(&mut words[trace]);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut session = Session(command.spawn().expect("the monitor starts"));
+    session.say(b"{}\n");
+    assert_eq!(session.hear(3), b"{}\n");
+    let (status, errors) = session.end();
+    assert_eq!((status.code(), errors.lines().count()), (Some(0), 1), "{errors}");
+    assert!(errors.contains("the trace cannot be written"), "{errors}");
+}
+
+fn no_agent() {
+    let desk = Desk::new();
+    let (status, errors) = desk.start(&[], &["no-such-agent"]).end();
+    assert_eq!(status.code(), Some(2));
+    assert_eq!(errors, "error: the agent cannot be started: no program `no-such-agent` on PATH\n");
+    let (status, errors) = desk.start(&["--fault", "no-such-fault"], &["cat"]).end();
+    assert_eq!(status.code(), Some(2));
+    assert!(errors.starts_with("error: --fault no-such-fault: no such fault"), "{errors}");
+}

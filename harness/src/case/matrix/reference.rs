@@ -1,0 +1,96 @@
+//! References to the values of a matrix, as they stand in texts: `<matrix.id>`, `<matrix.declared.fs>`.
+
+use serde_json::{Map, Value};
+
+/// What a text looks like that is one reference, as a regular expression for editors.
+pub(crate) const PATTERN: &str = r"^<matrix\.[a-z0-9.A-Z_-]+>$";
+
+const BEGIN: &str = "<matrix.";
+
+/// A piece of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece<'t> {
+    /// Text that stays as it is.
+    Plain(&'t str),
+    /// What stands between `<matrix.` and `>`: the dimension, and the members to follow.
+    Reference(&'t str),
+}
+
+/// Takes a text apart.
+pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((start, end)) = next(rest) {
+        if start > 0 {
+            pieces.push(Piece::Plain(&rest[..start]));
+        }
+        pieces.push(Piece::Reference(&rest[start + BEGIN.len()..end]));
+        rest = &rest[end + 1..];
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Plain(rest));
+    }
+    pieces
+}
+
+/// Where the next reference begins, and where its closing bracket stands.
+fn next(text: &str) -> Option<(usize, usize)> {
+    let start = text.find(BEGIN)?;
+    Some((start, start + text[start..].find('>')?))
+}
+
+/// The reference, where the whole text is one.
+pub(super) fn whole(text: &str) -> Option<&str> {
+    match pieces(text).as_slice() {
+        [Piece::Reference(path)] => Some(path),
+        _ => None,
+    }
+}
+
+/// The references of a text.
+pub(super) fn references(text: &str) -> impl Iterator<Item = &str> {
+    pieces(text).into_iter().filter_map(|piece| match piece {
+        Piece::Reference(path) => Some(path),
+        Piece::Plain(_) => None,
+    })
+}
+
+/// The dimension that a path begins with, and the JSON pointer of the part that it names.
+pub(super) fn split(path: &str) -> (&str, String) {
+    let mut words = path.split('.');
+    let dimension = words.next().unwrap_or_default();
+    (dimension, words.map(|word| format!("/{word}")).collect())
+}
+
+/// Every text of a value with its JSON pointer, names of members left out.
+pub(super) fn texts<'v>(value: &'v Value, pointer: &str, each: &mut impl FnMut(&str, &'v str)) {
+    match value {
+        Value::String(text) => each(pointer, text),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(i, item)| texts(item, &crate::document::child(pointer, i), each));
+        }
+        Value::Object(members) => members_of(members, pointer, each),
+        _ => {}
+    }
+}
+
+fn members_of<'v>(members: &'v Map<String, Value>, pointer: &str, each: &mut impl FnMut(&str, &'v str)) {
+    members.iter().for_each(|(key, member)| texts(member, &crate::document::child(pointer, key), each));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_taken_apart() {
+        use Piece::{Plain, Reference};
+        assert_eq!(pieces("<matrix.a>"), [Reference("a")]);
+        assert_eq!(pieces("x<matrix.a.b>y<matrix.c>"), [Plain("x"), Reference("a.b"), Plain("y"), Reference("c")]);
+        for plain in ["<matrix>", "<cwd>/x", "<matrix.a", "<lt>matrix.a>"] {
+            assert_eq!(pieces(plain), [Plain(plain)]);
+        }
+        assert_eq!(pieces(""), []);
+        assert_eq!(split("a.b.c"), ("a", "/b/c".to_owned()));
+    }
+}

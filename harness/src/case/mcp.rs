@@ -1,0 +1,60 @@
+//! Lowers what a case says of the MCP servers that the tester plays.
+
+use crate::case::check::{Checker, duration};
+use crate::case::file::{McpFile, ServerName};
+use crate::case::model::{Action, McpLook, Presence};
+use crate::case::vocabulary::MCP_METHODS;
+use crate::diagnostic::did_you_mean;
+use crate::document::Spot;
+use crate::requirement::Party;
+
+impl Checker<'_> {
+    /// Lowers the names of the servers, and gives the names of their places a value.
+    pub fn mcp_servers(&mut self, spot: &Spot<'_>, names: Vec<ServerName>) -> Vec<String> {
+        for (i, ServerName(name)) in names.into_iter().enumerate() {
+            if self.mcp.contains(&name) {
+                let problem =
+                    spot.down(i).error("case::repeated-server", format!("the MCP server `{name}` stands twice"));
+                self.problems.push(problem.help("keep one of the two"));
+                continue;
+            }
+            for place in ["", "-url", "-sse"] {
+                self.scope.bind(&format!("mcp-{name}{place}"));
+            }
+            self.mcp.push(name);
+        }
+        self.mcp.clone()
+    }
+
+    /// Lowers a look at what a server is told.
+    pub fn mcp(&mut self, spot: &Spot<'_>, presence: Presence, look: McpFile) {
+        let McpFile { server, method, params, decides, within } = look;
+        self.known_server(spot, &server);
+        if !MCP_METHODS.contains(&method.as_str()) {
+            let here = spot.down("method");
+            let problem = here.error("case::unknown-method", format!("unknown method `{method}`"));
+            let help = did_you_mean(&method, "the methods of an MCP client are", &MCP_METHODS);
+            self.problems.push(problem.label("not a method of MCP").maybe_help(help));
+        }
+        let params = params.and_then(|params| self.pattern(&spot.down("params"), &params, true));
+        let decides = self.decides(spot, &decides);
+        let action = Action::Mcp(McpLook { server, method, params, presence });
+        self.push(spot, action, decides, within.as_ref().map(duration));
+    }
+
+    fn known_server(&mut self, spot: &Spot<'_>, server: &str) {
+        if self.mcp.iter().any(|known| known == server) {
+            return;
+        }
+        let problem = spot.down("server").error("case::unknown-server", format!("there is no MCP server `{server}`"));
+        let known: Vec<_> = self.mcp.iter().map(String::as_str).collect();
+        let help = match self.subject {
+            Party::Client => Some("the tester plays MCP servers for an agent; a client only names them".to_owned()),
+            Party::Agent if known.is_empty() => {
+                Some(format!("name it above the transcript: `client: {{ mcp: [{server}] }}`"))
+            }
+            Party::Agent => did_you_mean(server, "the servers of this case are", &known),
+        };
+        self.problems.push(problem.maybe_help(help));
+    }
+}

@@ -1,0 +1,203 @@
+//! `monitor`: stands between a real client and a real agent, and judges both.
+//!
+//! The command is started twice: by the client, to become the agent, and by itself, to stand in between.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, bail};
+
+use super::args::MonitorArgs;
+use super::exit::Exit;
+use super::output::say;
+use crate::fault::Planted;
+use crate::monitor::{Plan, stand};
+use crate::peer::{between, signal};
+use crate::report::TextReport;
+use crate::report::model::{RequirementReport, RunReport};
+use crate::requirement::Level;
+use crate::verdict::Verdict;
+
+/// How many broken requirements are shown when the session is over.
+const MOST_SHOWN: usize = 8;
+
+/// Stands for the path of a trace that nobody asked for.
+const UNSEEN: &str = "-";
+
+/// Runs the command. As the agent it returns only when there is no agent.
+pub(super) fn run(args: &MonitorArgs) -> anyhow::Result<Exit> {
+    match args.stand_between.as_deref() {
+        Some([session, record]) => {
+            stand_between(args, session, Some(&**record).filter(|path| *path != Path::new(UNSEEN)))
+        }
+        _ => become_agent(args).map(|()| Exit::Usage),
+    }
+}
+
+fn become_agent(args: &MonitorArgs) -> anyhow::Result<()> {
+    if let Some(name) = &args.fault {
+        planted(name)?;
+    }
+    // Better told now than when the session is over.
+    let wanted = [("--trace", &args.trace), ("--report", &args.report)];
+    for (option, path) in wanted.iter().filter_map(|(option, path)| Some((option, path.as_ref()?))) {
+        prepare(path).with_context(|| format!("{option} {}", path.display()))?;
+    }
+    let session = session();
+    let (record, path) = match &args.trace {
+        Some(trace) => record(trace, &session).with_context(|| format!("--trace {}", trace.display()))?,
+        None => (unseen_record(), PathBuf::from(UNSEEN)),
+    };
+    let mut again = vec![OsString::from("monitor"), "--stand-between".into(), session.into(), path.into()];
+    again.extend(std::env::args_os().skip(2));
+    let ends = record.and_then(|record| between::stand_between(again, &record));
+    let ends = ends.inspect_err(|error| own_fault(&format!("cannot watch this session: {error}"))).ok();
+    let why = between::become_agent(&args.command, ends);
+    bail!("the agent cannot be started: {why}")
+}
+
+/// Makes sure that the file can be written, or makes the folder.
+fn prepare(path: &Path) -> std::io::Result<()> {
+    match is_folder(path) {
+        true => std::fs::create_dir_all(path),
+        false => OpenOptions::new().create(true).append(true).open(path).map(drop),
+    }
+}
+
+/// Opens the trace file, and the path that it got.
+fn record(trace: &Path, session: &str) -> anyhow::Result<(std::io::Result<File>, PathBuf)> {
+    let path = in_folder(trace, session, "jsonl");
+    let (file, path) = match locked(&path)? {
+        Some(file) => (file, path),
+        // Another session is being recorded there, such as that of another window.
+        None => {
+            let path = path.with_extension(format!("{}.jsonl", std::process::id()));
+            (locked(&path)?.context("it is in use")?, path)
+        }
+    };
+    Ok((Ok(file), path))
+}
+
+/// The file itself, or the one of this session if it is a folder.
+fn in_folder(path: &Path, session: &str, extension: &str) -> PathBuf {
+    if is_folder(path) { path.join(session).with_extension(extension) } else { path.to_owned() }
+}
+
+/// Whether the path is that of a folder, which need not be there yet.
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// The file, emptied, if no other monitor writes it.
+fn locked(path: &Path) -> std::io::Result<Option<File>> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        // Not everything that can be written can be locked.
+        Err(TryLockError::Error(_)) => {}
+    }
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    Ok(Some(file))
+}
+
+/// A file without a name, on disk where there is a choice: a session may be long.
+fn unseen_record() -> std::io::Result<File> {
+    tempfile::tempfile_in("/var/tmp").or_else(|_| tempfile::tempfile())
+}
+
+/// A name for this session, for folders of many.
+fn session() -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{}", now.as_secs(), std::process::id())
+}
+
+fn planted(name: &str) -> anyhow::Result<Planted> {
+    super::fault::find(name, None, &super::plan::load_cases(None)?).map(Planted::new)
+}
+
+fn stand_between(args: &MonitorArgs, session: &Path, record: Option<&Path>) -> anyhow::Result<Exit> {
+    let between = between::take_over().context("--stand-between")?;
+    // What goes wrong is said in our own words.
+    std::panic::set_hook(Box::new(|_| {}));
+    if let Err(error) = signal::outlive_signals() {
+        own_fault(&format!("a signal may end the session: {error}"));
+    }
+    let plan = Plan {
+        name: record.map_or_else(|| "this session".to_owned(), |path| path.display().to_string()),
+        command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        fault: args.fault.as_deref().map(planted).transpose()?,
+    };
+    between.start.confirm().context("--stand-between")?;
+    let live = |requirement: &RequirementReport| show(std::slice::from_ref(requirement));
+    let told = Cell::new(false);
+    let own_fault = |text: &str| {
+        told.set(true);
+        own_fault(text);
+    };
+    let reports = stand(between, &plan, args.live.then_some(&live), &own_fault);
+    if let Some(reports) = &reports {
+        if let Some(report) = &args.report {
+            let path = in_folder(report, &session.to_string_lossy(), "json");
+            if let Err(error) = write_reports(&path, reports) {
+                own_fault(&format!("cannot write {}: {error}", path.display()));
+            }
+        }
+        sum_up(reports, args.live, record);
+        if let Some(planted) = &plan.fault
+            && let Some(report) = reports.iter().find(|report| report.subject.kind == planted.fault.party)
+        {
+            super::fault::announce(planted, report);
+        }
+    }
+    Ok(if told.get() { Exit::HarnessError } else { Exit::Good })
+}
+
+/// A line for the agent, and one for the client.
+fn write_reports(path: &Path, reports: &[RunReport]) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    reports.iter().try_for_each(|report| writeln!(file, "{}", serde_json::to_string(report)?))
+}
+
+/// Says what was wrong, and nothing when nothing was.
+fn sum_up(reports: &[RunReport], told: bool, record: Option<&Path>) {
+    let broken = reports.iter().flat_map(|report| &report.requirements).filter(|r| r.verdict == Verdict::Fail);
+    let broken: Vec<RequirementReport> = broken.cloned().collect();
+    if broken.is_empty() {
+        return;
+    }
+    if !told {
+        show(&broken[..broken.len().min(MOST_SHOWN)]);
+    }
+    let broke = reports.iter().filter_map(broke).collect::<Vec<_>>().join(", ");
+    let again = match record {
+        None => "--trace FILE keeps the session, --report FILE all that was found".to_owned(),
+        Some(path) => format!("more: acp-conformance check {}", shell_words::quote(&path.display().to_string())),
+    };
+    say(&format!("\nacp-conformance: {broke}; {again}"));
+}
+
+/// How much a party broke, if it broke something.
+fn broke(report: &RunReport) -> Option<String> {
+    let failed = |level| report.requirements.iter().filter(|r| r.level == level && r.verdict == Verdict::Fail).count();
+    let levels = [(failed(Level::Must), "MUST"), (failed(Level::Should), "SHOULD")];
+    let counts: Vec<String> =
+        levels.into_iter().filter(|(n, _)| *n > 0).map(|(n, level)| format!("{n} {level}")).collect();
+    let name = report.subject.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+    (!counts.is_empty()).then(|| format!("the {}{name} broke {}", report.subject.kind, counts.join(" and ")))
+}
+
+fn show(requirements: &[RequirementReport]) {
+    // Nobody need read the standard error of an agent.
+    let _ = TextReport::new(&mut anstream::stderr(), String::new(), false).failures(requirements);
+}
+
+fn own_fault(text: &str) {
+    say(&format!("acp-conformance: {text}"));
+}

@@ -1,0 +1,111 @@
+//! Area `auth`: logins in a terminal, which the client runs by itself.
+
+use crate::judge::check::{Check, On};
+use crate::judge::login::LoginProcess;
+use crate::judge::moment::Moment;
+use crate::judge::ruling::Ruling;
+use crate::protocol::CONFIGURED;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::client("auth.terminal.same-program", On::Login(same_program)),
+    Check::client("auth.terminal.args-appended", On::Login(args_appended)),
+    Check::client("auth.terminal.env-override", On::Login(env_override)),
+    Check::client("auth.terminal.interactive", On::Login(interactive)),
+    Check::client("auth.terminal.separate-process", On::Login(separate_process)),
+    Check::client("auth.terminal.exit-zero-success", On::Login(exit_status)),
+    Check::client("auth.terminal.no-output-sniffing", On::Login(output_sniffed)),
+    Check::client("auth.terminal.reconnect", On::Login(reconnects)),
+];
+
+/// "The same configured Agent program and base launch configuration": the program is that of the agent, or there would be no
+/// login to look at. Of the configuration only what the profile has put there is known to be one.
+fn same_program(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+    let has = |names: &[String]| names.iter().any(|name| name == CONFIGURED);
+    let kept = !has(&login.base.environment) || has(&login.start.environment);
+    ruling.decide(kept, || format!("the login runs without {CONFIGURED}, which is configured for the agent"));
+}
+
+/// "Appends the method's `args`". Further arguments between are no part of the rule.
+fn args_appended(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+    let (found, base, adds) = (&login.start.args, &login.base.args, &login.adds.args);
+    let before = found.strip_suffix(adds.as_slice());
+    match before {
+        None => ruling.fail(format!("the login has the arguments {found:?}, which do not end with {adds:?}"), &[]),
+        Some(before) if before == base.as_slice() => ruling.pass(),
+        Some(before) if base.iter().any(|arg| !before.contains(arg)) => {
+            ruling.fail(format!("the login has the arguments {found:?}, and the agent has {base:?} before these"), &[]);
+        }
+        Some(_) => ruling.inconclusive(format!("the login has the further arguments {found:?}"), &[]),
+    }
+}
+
+/// "Applies its `env`, overriding any same-named variables in the base launch configuration".
+fn env_override(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+    for (name, wanted) in &login.adds.env {
+        let there = login.start.environment.iter().any(|known| known == name);
+        match login.start.values.get(name) {
+            Some(found) => ruling.decide(found == wanted, || {
+                format!("the login runs with {name} set to {found:?}, and its method says {wanted:?}")
+            }),
+            None if !there => ruling.fail(format!("the login runs without {name}, which its method sets"), &[]),
+            // A trace that does not tell the value.
+            None => {}
+        }
+    }
+}
+
+/// "Launches a separate interactive process".
+fn interactive(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+    if let Some(terminal) = login.start.terminal {
+        ruling.decide(terminal, || "the standard input and output of the login are no terminal".to_owned());
+    }
+}
+
+/// "The terminal process is not the ACP connection".
+fn separate_process(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+    match login.addressed {
+        Some(n) => ruling.fail("the client sends the login a message of the protocol", &[n]),
+        None if login.ended.is_some() => ruling.pass(),
+        None => {}
+    }
+}
+
+/// "Exit status zero signals success; a non-zero status, termination without an exit status, or cancellation signals failure."
+fn exit_status(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+    match (login.taken_for_done(), login.ended) {
+        (Some(proof), _) if !was_sniffed(login) => {
+            ruling.fail("the login failed, and the client goes on as if it had succeeded", &proof);
+        }
+        (_, Some((_, true))) if login.reconnected.is_some() => ruling.pass(),
+        _ if login.taken_for_failed() => ruling.pass(),
+        _ => {}
+    }
+}
+
+/// "ACP does not define an output pattern or other in-band success signal". Only a client that took a silent failure for one
+/// shows by this that the output makes the difference.
+fn output_sniffed(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+    match login.taken_for_done() {
+        Some(proof) if was_sniffed(login) => {
+            ruling.fail("the login failed, and for what it printed the client goes on as if it had succeeded", &proof);
+        }
+        _ if login.printed.is_some() && login.taken_for_failed() => ruling.pass(),
+        _ => {}
+    }
+}
+
+fn was_sniffed(login: &LoginProcess) -> bool {
+    login.printed.is_some() && login.knows_failure
+}
+
+/// "Reconnects and reinitializes the ACP Agent."
+fn reconnects(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+    let Some((end, true)) = login.ended else { return };
+    match (login.reconnected, login.kept_on) {
+        (Some(_), _) => ruling.pass(),
+        (None, Some(n)) => {
+            ruling.fail("the login is done, and the client goes on with the connection from before", &[end, n]);
+        }
+        (None, None) => {}
+    }
+}

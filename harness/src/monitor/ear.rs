@@ -1,0 +1,122 @@
+//! Judges a session while it goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufReader;
+use std::time::Duration;
+
+use super::follow::Follow;
+use super::session::Plan;
+use crate::fault::{Fault, Planted};
+use crate::judge::{Finding, Tally};
+use crate::report::model::{RequirementReport, RunReport};
+use crate::report::{Collector, Heard, Hearing, alone};
+use crate::requirement::Party;
+use crate::trace::{Event, ReadError, TraceReader, What};
+use crate::verdict::Verdict;
+
+/// How many findings of one requirement are told while the session goes on; the report has more.
+const MOST_TOLD: usize = 3;
+
+/// Listens to a session, and tells what is wrong with it as soon as it is known.
+pub(super) struct Ear<'e> {
+    trace: Follow<'e>,
+    plan: &'e Plan,
+    /// What was told, by requirement and deciding event.
+    told: BTreeSet<(String, usize)>,
+    failures: usize,
+}
+
+impl<'e> Ear<'e> {
+    pub(super) fn new(trace: Follow<'e>, plan: &'e Plan) -> Self {
+        Self { trace, plan, told: BTreeSet::new(), failures: 0 }
+    }
+
+    /// Judges the session to its end, and reports on each party.
+    ///
+    /// # Errors
+    ///
+    /// That the trace cannot be read.
+    pub(super) fn judge(
+        mut self,
+        live: Option<&(dyn Fn(&RequirementReport) + Sync)>,
+    ) -> Result<Vec<RunReport>, ReadError> {
+        let reader = TraceReader::new(BufReader::new(self.trace))?;
+        let header = reader.header.clone();
+        let mut hearing = Hearing::new(&header);
+        for event in reader {
+            hearing.event(&event?);
+            let (failures, failed) = hearing.failed();
+            if let Some(live) = live.filter(|_| failures > self.failures) {
+                self.failures = failures;
+                self.tell(failed, live)?;
+            }
+        }
+        let heard = hearing.close();
+        if let Some(live) = live {
+            let tallies = heard.judgement.tallies.iter();
+            self.tell(tallies.map(|(requirement, tally)| (requirement.as_str(), tally)), live)?;
+        }
+        let evidence = self.events(&heard.evidence())?;
+        Ok(Party::ALL.into_iter().map(|party| self.report(party, &heard, &evidence, header.command.clone())).collect())
+    }
+
+    fn report(
+        &self,
+        party: Party,
+        heard: &Heard,
+        evidence: &BTreeMap<usize, Event>,
+        command: Vec<String>,
+    ) -> RunReport {
+        let took = Duration::from_micros(heard.last_us);
+        let command = if party == Party::Agent { command } else { Vec::new() };
+        let mut collector = Collector::new(party, command);
+        collector.add_recording(self.plan.name.clone(), heard, evidence, took, None);
+        let mut report = collector.finish(took, false);
+        report.requirements.iter_mut().for_each(|requirement| self.name_fault(requirement, evidence));
+        report
+    }
+
+    /// Tells what was not told before.
+    fn tell<'t>(
+        &mut self,
+        tallies: impl Iterator<Item = (&'t str, &'t Tally)>,
+        live: &(dyn Fn(&RequirementReport) + Sync),
+    ) -> Result<(), ReadError> {
+        let mut news: Vec<(String, Finding)> = Vec::new();
+        for (requirement, tally) in tallies {
+            let broken = tally.findings.iter().filter(|finding| finding.verdict == Verdict::Fail).take(MOST_TOLD);
+            news.extend(broken.map(|finding| (requirement.to_owned(), finding.clone())));
+        }
+        news.retain(|(requirement, finding)| self.told.insert((requirement.clone(), finding.events[0])));
+        let evidence = self.events(&news.iter().flat_map(|(_, finding)| finding.events.iter().copied()).collect())?;
+        for (requirement, finding) in news {
+            if let Some(mut report) = alone(&requirement, finding, &self.plan.name, &|n| evidence.get(&n)) {
+                self.name_fault(&mut report, &evidence);
+                live(&report);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says of what the fault brought about that it did.
+    fn name_fault(&self, report: &mut RequirementReport, evidence: &BTreeMap<usize, Event>) {
+        let Some(Planted { fault, .. }) = &self.plan.fault else { return };
+        let Fault { id, party, kills, also, .. } = &**fault;
+        let put_in =
+            |n: &usize| evidence.get(n).is_some_and(|event| matches!(event.what, What::Line { deliberate: true, .. }));
+        let meant = report.party == *party && (report.id == *kills || also.contains_key(&report.id));
+        for finding in &mut report.findings {
+            if meant || finding.events.iter().any(put_in) {
+                finding.message.push_str(&format!(" (put in by --fault {id})"));
+            }
+        }
+    }
+
+    /// Looks up some of the events that were written before.
+    fn events(&self, wanted: &BTreeSet<usize>) -> Result<BTreeMap<usize, Event>, ReadError> {
+        let Some(last) = wanted.last() else { return Ok(BTreeMap::new()) };
+        let reader = TraceReader::new(BufReader::new(self.trace))?;
+        let events = reader.take(last + 1).filter(|event| event.as_ref().map_or(true, |e| wanted.contains(&e.n)));
+        events.map(|event| event.map(|event| (event.n, event))).collect()
+    }
+}

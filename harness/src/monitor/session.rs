@@ -1,0 +1,192 @@
+//! A session from its beginning to its end.
+
+use std::any::Any;
+use std::fs::File;
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, ScopedJoinHandle};
+
+use super::ear::Ear;
+use super::follow::{Follow, Progress};
+use super::scribe::Scribe;
+use super::tap::Tap;
+use super::way::{Broken, Way};
+use crate::fault::Planted;
+use crate::peer::between::{Between, Start};
+use crate::peer::process::give_way;
+use crate::protocol::Edition;
+use crate::report::model::{RequirementReport, RunReport};
+use crate::requirement::Party;
+use crate::trace::{Header, Lack, ReadError};
+
+/// What is known of a session before it begins.
+#[derive(Debug)]
+pub struct Plan {
+    /// How findings call it.
+    pub name: String,
+    /// The command line of the agent.
+    pub command: Vec<String>,
+    /// A fault that is put into what one of the parties says.
+    pub fault: Option<Planted>,
+}
+
+/// Stands between client and agent until both have ended, and reports on the agent and on the client.
+///
+/// What goes wrong in here is told to `say`, and keeps nothing from being passed on; then there may be no report. Findings
+/// are told to `live` as they come.
+pub fn stand(
+    between: Between,
+    plan: &Plan,
+    live: Option<&(dyn Fn(&RequirementReport) + Sync)>,
+    say: &dyn Fn(&str),
+) -> Option<Vec<RunReport>> {
+    stand_with(between, plan, say, |trace| Ear::new(trace, plan).judge(live))
+}
+
+fn stand_with(
+    between: Between,
+    plan: &Plan,
+    say: &dyn Fn(&str),
+    judge: impl FnOnce(Follow<'_>) -> Result<Vec<RunReport>, ReadError> + Send,
+) -> Option<Vec<RunReport>> {
+    let Between { from_client, to_client, from_agent, to_agent, record, pid, start } = between;
+    let broken = plan
+        .fault
+        .as_ref()
+        .map(|planted| Broken { party: planted.fault.party, injector: Mutex::new(planted.injector()) });
+    let (tap, progress) = (Tap::new(), Progress::default());
+    let (trouble, troubles) = channel();
+    let way = |party, from, to| Way { party, from, to, tap: &tap, trouble: trouble.clone() };
+    let ways = [way(Party::Client, from_client, to_agent), way(Party::Agent, from_agent, to_client)];
+    let header = header(plan);
+    thread::scope(|scope| {
+        let (tap, progress, record, broken) = (&tap, &progress, &record, broken.as_ref());
+        let pumps = ways.map(|way| {
+            scope.spawn(move || match broken {
+                Some(broken) => way.pump_broken(broken),
+                None => way.pump(),
+            })
+        });
+        let scribe_trouble = trouble.clone();
+        scope.spawn(move || {
+            give_way();
+            write(record, &header, (pid, start), tap, progress, &scribe_trouble);
+        });
+        let judge = scope.spawn(|| {
+            give_way();
+            judge(Follow::new(record, progress))
+        });
+        scope.spawn(move || {
+            for pump in pumps {
+                let _ = pump.join();
+            }
+            tap.close();
+        });
+        drop(trouble);
+        // The threads that pump must not wait for whoever reads what is said.
+        let told = troubles.iter().inspect(|text| say(&format!("{text}; {GOES_ON}"))).count();
+        outcome(judge, told > 0, say)
+    })
+}
+
+const GOES_ON: &str = "from here on nothing is recorded or judged, and the session goes on";
+
+/// What the judge says; nothing when what it heard was cut off.
+fn outcome(
+    judge: ScopedJoinHandle<'_, Result<Vec<RunReport>, ReadError>>,
+    cut_off: bool,
+    say: &dyn Fn(&str),
+) -> Option<Vec<RunReport>> {
+    let why = match judge.join() {
+        Ok(Ok(reports)) => return Some(reports),
+        Ok(Err(error)) => error.to_string(),
+        Err(panic) => words(&*panic).to_owned(),
+    };
+    if !cut_off {
+        say(&format!("the judge failed ({why}), and nothing is reported"));
+    }
+    None
+}
+
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("for no reason")
+}
+
+fn write(
+    record: &File,
+    header: &Header,
+    (pid, start): (u32, Start),
+    tap: &Tap,
+    progress: &Progress,
+    trouble: &Sender<String>,
+) {
+    let written = Scribe::new(record, header).and_then(|scribe| scribe.write(pid, start, tap, progress));
+    if let Err(error) = written {
+        tap.cut_off();
+        let _ = trouble.send(format!("the trace cannot be written: {error}"));
+    }
+    progress.end();
+}
+
+fn header(plan: &Plan) -> Header {
+    // Who is told to end, by a signal that goes to the agent itself, is seen by nobody else.
+    let mut header = Header::of_recording(Edition::v1().name, vec![Lack::Processes]);
+    header.command.clone_from(&plan.command);
+    header.fault = plan.fault.as_ref().map(|planted| planted.fault.id.clone());
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn file(end: impl Into<OwnedFd>) -> File {
+        File::from(end.into())
+    }
+
+    /// Somebody between two others, with the ends that those have: the client's output and input, then the agent's.
+    fn between() -> (Between, (PipeWriter, PipeReader), (PipeWriter, PipeReader)) {
+        let [client_out, client_in, agent_out, agent_in] = [(); 4].map(|()| pipe().expect("a pipe"));
+        let (_, line) = UnixStream::pair().expect("a pair");
+        let between = Between {
+            from_client: file(client_out.0),
+            to_client: file(client_in.1),
+            from_agent: file(agent_out.0),
+            to_agent: file(agent_in.1),
+            record: tempfile::tempfile().expect("a file"),
+            pid: 1,
+            start: Start::over(line),
+        };
+        (between, (client_out.1, client_in.0), (agent_out.1, agent_in.0))
+    }
+
+    #[test]
+    fn a_judge_that_panics_breaks_no_session() {
+        let (between, (mut client_out, mut client_in), (mut agent_out, mut agent_in)) = between();
+        let plan = Plan { name: "t".to_owned(), command: Vec::new(), fault: None };
+        let said = RefCell::new(Vec::new());
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for word in [b"one", b"two"] {
+                    let mut heard = [0; 3];
+                    client_out.write_all(word).expect("it is taken");
+                    agent_in.read_exact(&mut heard).expect("it comes");
+                    agent_out.write_all(&heard).expect("it is taken");
+                    client_in.read_exact(&mut heard).expect("it comes");
+                    assert_eq!(&heard, word);
+                }
+            });
+            let reports = stand_with(between, &plan, &|text| said.borrow_mut().push(text.to_owned()), |_| {
+                std::panic::resume_unwind(Box::new("no idea"))
+            });
+            assert_eq!(reports, None);
+        });
+        assert_eq!(said.into_inner(), ["the judge failed (no idea), and nothing is reported"]);
+    }
+}

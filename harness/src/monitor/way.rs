@@ -1,0 +1,129 @@
+//! One way between client and agent.
+
+use std::fs::File;
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, PoisonError};
+
+use super::tap::{Sight, Tap};
+use crate::fault::Injector;
+use crate::peer::pump::{Next, next, pass_on};
+use crate::requirement::Party;
+use crate::wire::{Frame, Framer};
+
+/// How much is read at once.
+const PIECE: usize = 64 << 10;
+
+/// From one party to the other; dropping it closes both ends.
+pub(super) struct Way<'s> {
+    /// Who speaks.
+    pub(super) party: Party,
+    pub(super) from: File,
+    pub(super) to: File,
+    pub(super) tap: &'s Tap,
+    /// Where to say what goes wrong.
+    pub(super) trouble: Sender<String>,
+}
+
+/// A fault that is put into what one of the parties says.
+pub(super) struct Broken {
+    pub(super) party: Party,
+    pub(super) injector: Mutex<Injector>,
+}
+
+impl Way<'_> {
+    /// Passes on what comes, byte for byte, until one of the two has ended.
+    pub(super) fn pump(self) {
+        let mut buffer = vec![0; PIECE];
+        loop {
+            match next(&self.from, &self.to, &mut buffer) {
+                Next::Bytes(n) => {
+                    self.note(Sight::Bytes(self.party, buffer[..n].to_vec()));
+                    let taken = pass_on(&self.to, &buffer[..n]);
+                    self.tap.wake();
+                    if !taken {
+                        return self.unwanted();
+                    }
+                }
+                Next::Ended => return self.note(Sight::Ended(self.party)),
+                Next::Unwanted => return self.unwanted(),
+            }
+        }
+    }
+
+    /// As [`Self::pump`], line by line, with a fault.
+    pub(super) fn pump_broken(self, broken: &Broken) {
+        let mut buffer = vec![0; PIECE];
+        let mut framer = Framer::default();
+        loop {
+            let came = next(&self.from, &self.to, &mut buffer);
+            let mut frames = Vec::new();
+            match came {
+                Next::Bytes(n) => framer.feed(&buffer[..n], |frame| frames.push(frame)),
+                Next::Ended => frames.extend(framer.finish()),
+                Next::Unwanted => return self.unwanted(),
+            }
+            let mut taken = frames.into_iter().all(|frame| self.line(frame, broken));
+            if came == Next::Ended {
+                taken = taken && self.held_back(broken);
+                self.note(Sight::Ended(self.party));
+            }
+            self.tap.wake();
+            if !taken {
+                return self.unwanted();
+            }
+            if came == Next::Ended {
+                return;
+            }
+        }
+    }
+
+    /// Passes on a line, or what the fault makes of it; false when nobody takes it.
+    fn line(&self, frame: Frame, broken: &Broken) -> bool {
+        let mut injector = broken.injector.lock().unwrap_or_else(PoisonError::into_inner);
+        if broken.party != self.party {
+            // What was made up for this party to answer is answered to the one who made it up.
+            let reaches = injector.sent(&frame.bytes);
+            drop(injector);
+            let end = frame.end.bytes();
+            self.note(Sight::Line { from: self.party, frame, deliberate: false });
+            return reaches.is_none_or(|bytes| pass_on(&self.to, &[&bytes, end].concat()));
+        }
+        let lines = injector.received(frame.clone());
+        drop(injector);
+        // The line itself is not the fault, wherever among the others it comes out.
+        let itself = lines.iter().position(|line| *line == frame);
+        lines.into_iter().enumerate().all(|(at, line)| self.put(line, Some(at) != itself))
+    }
+
+    /// Passes on what the fault holds back until the end.
+    fn held_back(&self, broken: &Broken) -> bool {
+        let held = match broken.party == self.party {
+            true => broken.injector.lock().unwrap_or_else(PoisonError::into_inner).finish(),
+            false => Vec::new(),
+        };
+        held.into_iter().all(|line| self.put(line, true))
+    }
+
+    fn put(&self, line: Frame, deliberate: bool) -> bool {
+        let bytes = [&line.bytes[..], line.end.bytes()].concat();
+        self.note(Sight::Line { from: self.party, frame: line, deliberate });
+        pass_on(&self.to, &bytes)
+    }
+
+    fn unwanted(&self) {
+        // A client that listens no more has gone, or will; an agent may be dead, or deaf.
+        if self.party == Party::Client {
+            self.note(Sight::AgentDeaf);
+        }
+    }
+
+    fn note(&self, sight: Sight) {
+        self.tap.note(sight, &self.trouble);
+    }
+}
+
+impl Drop for Way<'_> {
+    fn drop(&mut self) {
+        self.tap.wake();
+    }
+}

@@ -1,0 +1,178 @@
+//! Standing between a client and its agent, unseen by both.
+//!
+//! The process that the client started *becomes* the agent: it keeps its id, its group, its standard error, and whatever
+//! signal or exit code there is, without anybody having to pass it on. Before that it starts this program once more, which
+//! gets the client's ends of the streams and stays in between. That one is no child of the agent, and has a group of its
+//! own: so a client that kills its agent, or its whole group, ends everything but who writes down how it went; and that one
+//! ends by itself, with the streams.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, IsTerminal, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+
+use super::process::{Launch, SpawnError};
+
+/// The first argument of a program that only starts itself again, with the other arguments.
+const WORD: &str = "--acp-conformance-detach";
+
+/// How many files are handed over.
+const HANDED: usize = 5;
+
+/// What the agent-to-be keeps: its streams, and a line to who stands in between.
+#[derive(Debug)]
+pub struct Ends {
+    stdin: io::PipeReader,
+    stdout: io::PipeWriter,
+    /// It breaks when this process becomes the agent.
+    line: UnixStream,
+}
+
+/// The streams of who stands in between.
+#[derive(Debug)]
+pub struct Between {
+    /// What the client says.
+    pub from_client: File,
+    /// Where it listens.
+    pub to_client: File,
+    /// What the agent says.
+    pub from_agent: File,
+    /// Where it listens.
+    pub to_agent: File,
+    /// The file that came with the streams.
+    pub record: File,
+    /// The process id of the agent.
+    pub pid: u32,
+    /// Tells whether there is an agent.
+    pub start: Start,
+}
+
+/// The news of the agent's start.
+#[derive(Debug)]
+pub struct Start(UnixStream);
+
+impl Start {
+    /// The news that come over this line.
+    #[cfg(test)]
+    pub(crate) const fn over(line: UnixStream) -> Self {
+        Self(line)
+    }
+
+    /// Says that all is ready, without which there will be an agent, but nobody in between.
+    ///
+    /// # Errors
+    ///
+    /// That nobody waits for it.
+    pub fn confirm(&self) -> io::Result<()> {
+        { &self.0 }.write_all(&[1])
+    }
+
+    /// Waits until the agent was started, or could not be; then it says why.
+    #[must_use]
+    pub fn failure(mut self) -> Option<String> {
+        let mut why = String::new();
+        let _ = self.0.read_to_string(&mut why);
+        Some(why).filter(|why| !why.is_empty())
+    }
+}
+
+/// Starts this program again with these arguments, to call [`take_over`]. It gets the standard input and output of this
+/// process, the other ends of what is returned, and `record`.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn stand_between(args: impl IntoIterator<Item = impl AsRef<OsStr>>, record: &File) -> io::Result<Ends> {
+    let (stdin, to_agent) = io::pipe()?;
+    let (from_agent, stdout) = io::pipe()?;
+    let (mut line, other_end) = UnixStream::pair()?;
+    let mut starter = Command::new(std::env::current_exe()?);
+    starter.arg(WORD).args(args).stdin(OwnedFd::from(other_end)).stdout(Stdio::null());
+    // A terminal stops who reads from it in another group than its own.
+    if !io::stdin().is_terminal() {
+        starter.process_group(0);
+    }
+    let started = starter.status()?;
+    // It holds the other end of the line, which has to break with its user.
+    drop(starter);
+    if !started.success() {
+        return Err(io::Error::other(format!("it could not be started: {started}")));
+    }
+    let (client_in, client_out) = (io::stdin(), io::stdout());
+    let files = [client_in.as_fd(), client_out.as_fd(), from_agent.as_fd(), to_agent.as_fd(), record.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
+    let mut handed = SendAncillaryBuffer::new(&mut space);
+    handed.push(SendAncillaryMessage::ScmRights(&files));
+    let pid = std::process::id().to_le_bytes();
+    sendmsg(&line, &[IoSlice::new(&pid)], &mut handed, SendFlags::empty())?;
+    let mut confirmed = [0];
+    line.read_exact(&mut confirmed).map_err(|_| io::Error::other("it ended"))?;
+    Ok(Ends { stdin, stdout, line })
+}
+
+/// Becomes the agent; without ends, on the streams that this process has. Returns only why that failed.
+pub fn become_agent(command: &[OsString], ends: Option<Ends>) -> SpawnError {
+    let (program, args) =
+        command.split_first().map_or((OsString::new(), &[][..]), |(first, rest)| (first.clone(), rest));
+    let mut agent = Command::new(&program);
+    agent.args(args);
+    let line = ends.map(|Ends { stdin, stdout, line }| {
+        agent.stdin(stdin).stdout(stdout);
+        line
+    });
+    let error = agent.exec();
+    let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let why = Launch { program, args: args.to_vec(), cwd, environment: Default::default() }.error(error);
+    if let Some(mut line) = line {
+        let _ = line.write_all(why.to_string().as_bytes());
+    }
+    why
+}
+
+/// Starts this program again when this process was started to do that, so that nobody is the parent of the other one.
+#[must_use]
+pub fn detach_if_asked() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    if args.next()? != WORD {
+        return None;
+    }
+    let again = std::env::current_exe().and_then(|program| Command::new(program).args(args).spawn());
+    Some(if again.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Takes over the streams, in a process that [`stand_between`] started.
+///
+/// # Errors
+///
+/// Those of the system, and that nobody handed anything over.
+pub fn take_over() -> io::Result<Between> {
+    let line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut pid = [0; 4];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDED))];
+    let mut handed = RecvAncillaryBuffer::new(&mut space);
+    recvmsg(&line, &mut [IoSliceMut::new(&mut pid)], &mut handed, RecvFlags::empty())?;
+    let mut files = handed.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => files.map(File::from).collect(),
+        _ => Vec::new(),
+    });
+    let mut file = || files.next().ok_or_else(|| io::Error::other("this is for acp-conformance itself"));
+    Ok(Between {
+        from_client: file()?,
+        to_client: file()?,
+        from_agent: file()?,
+        to_agent: file()?,
+        record: file()?,
+        pid: u32::from_le_bytes(pid),
+        start: Start(line),
+    })
+}

@@ -1,0 +1,138 @@
+//! The formats, what each of them does not tell, and how they are told apart by their beginning.
+
+use serde_json::Value;
+
+use super::problem::Problem;
+use super::tee;
+use crate::trace::Lack;
+use crate::wire::Envelope;
+
+/// How a recording is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// A trace of this program.
+    Trace,
+    /// A message a line, of both parties mixed.
+    Ndjson,
+    /// A line of either party behind an arrow, as `sacp-tee` writes it.
+    Tee,
+    /// The trace of the conductor of the Rust SDK.
+    Conductor,
+    /// The list that Zed's log view copies.
+    Zed,
+}
+
+const WHAT_CAN_BE_READ: &str = "What can be read: a trace of this program, messages of JSON-RPC a line (such as `acpx --format \
+                                json` prints), the log of sacp-tee, a trace of the SDK's conductor (--trace), and what \
+                                Zed's log view copies. See docs/recordings.md.";
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 5] = [Self::Trace, Self::Ndjson, Self::Tee, Self::Conductor, Self::Zed];
+
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Ndjson => "ndjson",
+            Self::Tee => "sacp-tee",
+            Self::Conductor => "conductor",
+            Self::Zed => "zed",
+        }
+    }
+
+    /// What a recording in this format does not tell.
+    #[must_use]
+    pub fn lacks(self) -> Vec<Lack> {
+        match self {
+            Self::Trace => Vec::new(),
+            Self::Ndjson => vec![Lack::Bytes, Lack::Times, Lack::Processes, Lack::Replays],
+            Self::Tee => vec![Lack::Ends, Lack::Times, Lack::Processes],
+            // Notifications overtake answers on their way through the conductor.
+            Self::Conductor => vec![Lack::Bytes, Lack::Processes, Lack::Order],
+            Self::Zed => vec![Lack::Bytes, Lack::Times, Lack::Processes],
+        }
+    }
+
+    /// The format of a recording that begins like this.
+    ///
+    /// # Errors
+    ///
+    /// When it is empty, no text, or nothing that is known.
+    pub fn detect(beginning: &[u8]) -> Result<Self, Problem> {
+        let text = text(beginning)?;
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        if first.starts_with(tee::TO_AGENT) || first.starts_with(tee::TO_CLIENT) {
+            return Ok(Self::Tee);
+        }
+        if text.trim_start().starts_with('[') {
+            return if text.contains("\"_direction\"") || text.trim_start()[1..].trim_start().starts_with(']') {
+                Ok(Self::Zed)
+            } else {
+                Err(Problem::of_all("it is a JSON list, and none that Zed's log view copies", WHAT_CAN_BE_READ))
+            };
+        }
+        if first.starts_with("=== Conductor Debug Log ===") {
+            let what = "it is the debug log of the conductor, which does not keep the order of the lines";
+            return Err(Problem::of_all(what, "Record with `--trace FILE` instead of `--debug`."));
+        }
+        let number = 1 + text.lines().take_while(|line| line.trim().is_empty()).count();
+        // The first line may be longer than what was looked at, but no tool begins with such a one.
+        match serde_json::from_str::<Value>(first) {
+            Ok(value) => Self::of_line(number, &value),
+            Err(error) if error.is_eof() && text.lines().nth(number).is_some() => {
+                let remedy = "Write each message in one line, for example with `jq -c .`.";
+                Err(Problem::at(number, "a message begins here and goes on in the next line", remedy))
+            }
+            Err(error) if error.is_eof() => Err(Problem::cut_off(number)),
+            Err(_) => Err(Problem::at(number, "this is neither JSON nor a log that is known", WHAT_CAN_BE_READ)),
+        }
+    }
+
+    fn of_line(number: usize, value: &Value) -> Result<Self, Problem> {
+        let has = |names: &[&str]| names.iter().all(|name| value.get(name).is_some());
+        if has(&["format"]) && !has(&["method"]) {
+            Ok(Self::Trace)
+        } else if has(&["type", "ts", "from", "to"]) {
+            Ok(Self::Conductor)
+        } else if has(&["timestamp", "direction", "message"]) {
+            let what =
+                "it is a log of `sacp-tee --json`, in which errors look like results and both directions like one";
+            Err(Problem::of_all(what, "Record without `--json`."))
+        } else if matches!(Envelope::of(value), Envelope::Unclear) {
+            Err(Problem::at(number, "this is JSON, and no message of the protocol", WHAT_CAN_BE_READ))
+        } else {
+            Ok(Self::Ndjson)
+        }
+    }
+}
+
+/// The beginning as text, without a character that a cut left behind.
+fn text(beginning: &[u8]) -> Result<&str, Problem> {
+    let packed = |how: &str| Problem::of_all(format!("it is packed ({how})"), "Unpack it first.");
+    let unpacked = match beginning {
+        [0x1f, 0x8b, ..] => Err(packed("gzip")),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Err(packed("zstd")),
+        [b'P', b'K', 3, 4, ..] => Err(packed("zip")),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            Err(Problem::of_all("it is UTF-16", "Save it as UTF-8; PowerShell writes UTF-16 with `>`."))
+        }
+        other => Ok(other),
+    }?;
+    if unpacked.iter().all(u8::is_ascii_whitespace) {
+        let remedy = "Was the tool stopped before anything was said, or does it write to another file?";
+        return Err(Problem::of_all("it is empty", remedy));
+    }
+    let text = match std::str::from_utf8(unpacked) {
+        Ok(text) => Some(text),
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&unpacked[..error.valid_up_to()]).ok(),
+        // What an agent wrote may be anything, and has an arrow before it.
+        Err(error) if unpacked.starts_with(tee::TO_AGENT.as_bytes()) || error.valid_up_to() > 0 => {
+            std::str::from_utf8(&unpacked[..error.valid_up_to()]).ok()
+        }
+        Err(_) => None,
+    };
+    text.filter(|text| !text.contains('\0')).ok_or_else(|| Problem::of_all("it is no text", WHAT_CAN_BE_READ))
+}

@@ -1,0 +1,89 @@
+//! Two files, each with what one party said. Which of two lines in different files came first is not known; only that an
+//! answer came behind its request, so one party is read until it answers something that the other has not asked yet.
+
+use std::collections::BTreeSet;
+use std::io::BufRead;
+
+use super::lines::Lines;
+use super::problem::Problem;
+use super::stream::{Item, Source};
+use crate::requirement::Party;
+use crate::trace::What;
+use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
+
+/// Reads one or both of them.
+pub(super) struct Pair<R> {
+    sides: Vec<Side<R>>,
+    /// The requests that wait for an answer, by the party that is to give it.
+    asked: BTreeSet<(Party, RpcId)>,
+}
+
+struct Side<R> {
+    party: Party,
+    lines: Lines<R>,
+    next: Option<Line>,
+}
+
+struct Line {
+    bytes: Vec<u8>,
+    end: LineEnd,
+    asks: Option<RpcId>,
+    answers: Option<RpcId>,
+}
+
+/// How many unanswered requests are remembered; what is beyond is answered in the order of the files.
+const MOST_ASKED: usize = 4096;
+
+impl<R: BufRead> Pair<R> {
+    pub(super) fn new(sides: Vec<(Party, R)>) -> Self {
+        let side = |(party, from)| Side { party, lines: Lines::new(from), next: None };
+        Self { sides: sides.into_iter().map(side).collect(), asked: BTreeSet::new() }
+    }
+}
+
+impl<R: BufRead> Source for Pair<R> {
+    fn next(&mut self) -> Result<Option<Item>, Problem> {
+        for side in self.sides.iter_mut().filter(|side| side.next.is_none()) {
+            side.next = Line::read(&mut side.lines)?;
+        }
+        let asked = &self.asked;
+        let waits = |side: &Side<R>| {
+            let answers = side.next.as_ref().and_then(|line| line.answers.clone());
+            answers.is_some_and(|id| !asked.contains(&(side.party, id)))
+        };
+        // A line that waits for what never comes is an answer to nothing.
+        let ready = self.sides.iter().position(|side| side.next.is_some() && !waits(side));
+        let Some(at) = ready.or_else(|| self.sides.iter().position(|side| side.next.is_some())) else {
+            return Ok(None);
+        };
+        let side = &mut self.sides[at];
+        let Some(line) = side.next.take() else { return Ok(None) };
+        if let Some(id) = line.asks
+            && self.asked.len() < MOST_ASKED
+        {
+            self.asked.insert((side.party.other(), id));
+        }
+        if let Some(id) = line.answers {
+            self.asked.remove(&(side.party, id));
+        }
+        let what = What::Line { from: side.party, bytes: line.bytes, end: line.end, deliberate: false };
+        Ok(Some(Item { us: 0, connection: 0, what }))
+    }
+}
+
+impl Line {
+    fn read<R: BufRead>(lines: &mut Lines<R>) -> Result<Option<Self>, Problem> {
+        let Some((bytes, end)) = lines.next()? else { return Ok(None) };
+        let (mut asks, mut answers) = (None, None);
+        if let Content::One { value, .. } = read_line(bytes) {
+            match Envelope::of(&value) {
+                Envelope::Call(call) => asks = call.id.map(RpcId::new),
+                Envelope::Response { id, .. } => answers = id.map(RpcId::new),
+                Envelope::Unclear => {}
+            }
+        }
+        // Where the file ends without a line feed it may have been cut off.
+        let end = if end == LineEnd::Eof { LineEnd::Cut } else { end };
+        Ok(Some(Self { bytes: bytes.to_vec(), end, asks, answers }))
+    }
+}

@@ -1,0 +1,41 @@
+//! Why a recording cannot be read, and what to do about it.
+
+/// What is wrong with a recording.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{what}\n  {remedy}", place(*.line))]
+pub struct Problem {
+    /// The 1-based line that it stands in; none when it is about the whole.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+    /// What can be done.
+    pub remedy: String,
+}
+
+impl Problem {
+    pub(super) fn of_all(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { line: None, what: what.into(), remedy: remedy.into() }
+    }
+
+    pub(super) fn at(line: usize, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { line: Some(line), what: what.into(), remedy: remedy.into() }
+    }
+
+    /// The recording ends in the middle of its last line.
+    pub(super) fn cut_off(line: usize) -> Self {
+        Self::at(
+            line,
+            "the recording is cut off in the middle of this line",
+            "Remove the line, and what is before it can be judged.",
+        )
+    }
+
+    /// The reading itself failed.
+    pub(super) fn io(line: usize, error: &std::io::Error) -> Self {
+        Self::at(line, format!("cannot read on: {error}"), "Copy the recording to a disk that can be read.")
+    }
+}
+
+fn place(line: Option<usize>) -> String {
+    line.map(|line| format!("line {line}: ")).unwrap_or_default()
+}

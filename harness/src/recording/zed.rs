@@ -1,0 +1,141 @@
+//! What the log view of Zed copies ("Copy All Messages"): a JSON list of messages that were taken apart.
+
+use std::io::{BufRead, Read};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::problem::Problem;
+use super::rebuilt;
+use super::stream::{Item, Source};
+use crate::requirement::Party;
+use crate::trace::What;
+use crate::wire::LineEnd;
+
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(rename = "_direction")]
+    direction: Direction,
+    #[serde(rename = "_type")]
+    kind: Kind,
+    id: Value,
+    method: String,
+    params: Value,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Direction {
+    Incoming,
+    Outgoing,
+    Stderr,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Request,
+    Response,
+    Notification,
+    Stderr,
+}
+
+/// Reads such a list, an entry at a time.
+pub(super) struct Zed<R> {
+    from: Counted<R>,
+    begun: bool,
+}
+
+impl<R: BufRead> Zed<R> {
+    pub(super) const fn new(from: R) -> Self {
+        Self { from: Counted { from, lines: 1 }, begun: false }
+    }
+
+    /// The next character that is no white space, which is not taken away.
+    fn peek(&mut self) -> Result<Option<u8>, Problem> {
+        loop {
+            match self.from.from.fill_buf().map(|bytes| bytes.first().copied()) {
+                Ok(Some(space)) if space.is_ascii_whitespace() => self.from.skip(space),
+                Ok(found) => return Ok(found),
+                Err(error) => return Err(Problem::io(self.from.lines, &error)),
+            }
+        }
+    }
+
+    fn entry(&mut self) -> Result<Entry, Problem> {
+        let begins = self.from.lines;
+        let mut parser = serde_json::Deserializer::from_reader(&mut self.from);
+        Entry::deserialize(&mut parser).map_err(|error| match error.classify() {
+            serde_json::error::Category::Eof => cut_off(begins),
+            _ => {
+                let remedy = "Copy the messages again with “Copy All Messages”, and paste nothing else.";
+                Problem::at(begins, format!("the entry that begins here is none of Zed's log: {error}"), remedy)
+            }
+        })
+    }
+}
+
+fn cut_off(line: usize) -> Problem {
+    let remedy = "Copy the messages again; the list ends with `]`.";
+    Problem::at(line, "the recording is cut off in the entry that begins here", remedy)
+}
+
+/// An answer of no method of the protocol has both members: what is an error looks like one.
+fn is_error(payload: &Value) -> bool {
+    let has = |name: &str, good: fn(&Value) -> bool| payload.get(name).is_some_and(good);
+    has("code", Value::is_i64) && has("message", Value::is_string)
+}
+
+fn what(entry: Entry) -> What {
+    let Entry { direction, kind, id, method, params } = entry;
+    let message = match kind {
+        Kind::Stderr => return What::Stderr(params.as_str().unwrap_or_default().as_bytes().to_vec()),
+        Kind::Request => rebuilt::call(Some(id), &method, params),
+        Kind::Notification => rebuilt::call(None, &method, params),
+        Kind::Response => {
+            let is_error = is_error(&params);
+            rebuilt::answer(id, params, is_error)
+        }
+    };
+    let from = if direction == Direction::Outgoing { Party::Client } else { Party::Agent };
+    What::Line { from, bytes: message.to_string().into_bytes(), end: LineEnd::Lf, deliberate: false }
+}
+
+impl<R: BufRead> Source for Zed<R> {
+    fn next(&mut self) -> Result<Option<Item>, Problem> {
+        loop {
+            match self.peek()? {
+                Some(b'[') if !self.begun => {
+                    self.begun = true;
+                    self.from.skip(b'[');
+                }
+                Some(b',') => self.from.skip(b','),
+                Some(b']') => return Ok(None),
+                None => return Err(cut_off(self.from.lines)),
+                Some(_) => return Ok(Some(Item { us: 0, connection: 0, what: what(self.entry()?) })),
+            }
+        }
+    }
+}
+
+/// A reader that knows in which line it stands.
+struct Counted<R> {
+    from: R,
+    lines: usize,
+}
+
+impl<R: BufRead> Counted<R> {
+    /// Takes one character away, which was seen before.
+    fn skip(&mut self, seen: u8) {
+        self.from.consume(1);
+        self.lines += usize::from(seen == b'\n');
+    }
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.from.read(into)?;
+        self.lines += into[..n].iter().filter(|byte| **byte == b'\n').count();
+        Ok(n)
+    }
+}

@@ -1,0 +1,95 @@
+//! How the tester writes its messages: the ids of its requests, and `_meta` in whatever may have one.
+
+use serde_json::{Value, json};
+
+use crate::case::model::{Ids, WireSetup};
+use crate::protocol::{Edition, Kind};
+use crate::requirement::Party;
+
+/// The largest integer that a parser with double precision keeps.
+const LARGEST: i64 = 9_007_199_254_740_991;
+
+/// The tester's manner of writing in one case.
+#[derive(Debug)]
+pub struct Writing {
+    tester: Party,
+    setup: WireSetup,
+    /// How many requests have an id.
+    count: i64,
+}
+
+impl Writing {
+    /// Writes as the setup of the case says.
+    pub fn new(tester: Party, setup: WireSetup) -> Self {
+        Self { tester, setup, count: 0 }
+    }
+
+    /// A fresh request id.
+    pub fn fresh_id(&mut self) -> Value {
+        let n = self.count;
+        self.count += 1;
+        match self.setup.ids {
+            Ids::Integer => json!(n),
+            Ids::Negative => json!(-1 - n),
+            Ids::Large => json!(LARGEST - n),
+            Ids::Text => json!(format!("request {n}")),
+            Ids::Digits => json!(n.to_string()),
+        }
+    }
+
+    /// The params of a call of the tester, with `_meta` where the case wants it.
+    pub fn params(&self, kind: Kind, method: &str, params: Value) -> Value {
+        let method = Edition::v1().methods.find(self.tester, kind, method);
+        self.with_meta(method.map(|method| method.params.as_str()), params)
+    }
+
+    /// The result of a request of the subject, with `_meta` where the case wants it.
+    pub fn result(&self, method: &str, result: Value) -> Value {
+        let method = Edition::v1().methods.find(self.tester.other(), Kind::Request, method);
+        self.with_meta(method.and_then(|method| method.result.as_deref()), result)
+    }
+
+    fn with_meta(&self, definition: Option<&str>, mut value: Value) -> Value {
+        let definition = definition.and_then(|name| Edition::v1().stable.definition(name));
+        let allowed = definition.is_some_and(|definition| definition.pointer("/properties/_meta").is_some());
+        if let (true, true, Value::Object(members)) = (self.setup.meta, allowed, &mut value) {
+            members.entry("_meta").or_insert_with(|| json!({ "acp-conformance": { "nested": [1, null] } }));
+        }
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writing(ids: Ids) -> Writing {
+        Writing::new(Party::Client, WireSetup { ids, meta: true })
+    }
+
+    #[test]
+    fn ids_are_of_the_kind_that_is_wanted() {
+        let two = |ids| {
+            let mut writing = writing(ids);
+            [writing.fresh_id(), writing.fresh_id()]
+        };
+        assert_eq!(two(Ids::Integer), [json!(0), json!(1)]);
+        assert_eq!(two(Ids::Negative), [json!(-1), json!(-2)]);
+        assert_eq!(two(Ids::Large), [json!(9_007_199_254_740_991_i64), json!(9_007_199_254_740_990_i64)]);
+        assert_eq!(two(Ids::Text), [json!("request 0"), json!("request 1")]);
+        assert_eq!(two(Ids::Digits), [json!("0"), json!("1")]);
+    }
+
+    #[test]
+    fn meta_is_added_where_the_schema_knows_it() {
+        let writing = writing(Ids::Integer);
+        let has_meta = |value: Value| value.get("_meta").is_some();
+        assert!(has_meta(writing.params(Kind::Request, "session/new", json!({}))));
+        assert!(has_meta(writing.params(Kind::Notification, "session/cancel", json!({}))));
+        assert!(has_meta(writing.result("fs/read_text_file", json!({}))));
+        assert!(!has_meta(writing.params(Kind::Request, "_acp-conformance/fence", json!({}))));
+        assert!(!has_meta(writing.result("fs/write_text_file", Value::Null)));
+        let own = json!({ "_meta": null });
+        assert_eq!(writing.params(Kind::Request, "session/new", own.clone()), own);
+    }
+}

@@ -1,0 +1,47 @@
+//! What `check` says about recordings: each `.txt` in `recordings/` begins with a command on files of that folder, and goes
+//! on with its exit code and output. `ACP_BLESS=1` writes the latter anew; what is there then wants to be read.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/recordings");
+    let files = fs::read_dir(&folder).expect("the folder of recordings").flatten().map(|entry| entry.path());
+    let mut trials = Vec::new();
+    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        trials.push(Trial::test(name, move || said_as_written(&path)).with_kind("recording"));
+    }
+    trials.sort_by(|a, b| a.name().cmp(b.name()));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn said_as_written(path: &Path) -> Result<(), Failed> {
+    let wanted = fs::read_to_string(path)?;
+    let command = wanted.lines().next().and_then(|line| line.strip_prefix("$ ")).ok_or("no line `$ check …`")?;
+    let said = format!("$ {command}\n{}", run(command, path.parent().ok_or("no folder")?)?);
+    if std::env::var_os("ACP_BLESS").is_some() {
+        return Ok(fs::write(path, said)?);
+    }
+    if said == wanted { Ok(()) } else { Err(format!("wanted\n{wanted}\nand it said\n{said}").into()) }
+}
+
+fn run(command: &str, folder: &Path) -> Result<String, Failed> {
+    let (words, input) = command.split_once(" < ").map_or((command, None), |(words, file)| (words, Some(file)));
+    let stdin = match input {
+        Some(file) => Stdio::from(File::open(folder.join(file))?),
+        None => Stdio::null(),
+    };
+    let output = Command::new(env!("CARGO_BIN_EXE_acp-conformance"))
+        .args(words.split_whitespace())
+        .current_dir(folder)
+        .stdin(stdin)
+        .output()?;
+    let said = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
+    let timeless = |line: &&str| !line.starts_with("  time ");
+    let lines: Vec<&str> = said.lines().filter(timeless).map(str::trim_end).collect();
+    Ok(format!("exit {}\n{}\n", output.status.code().unwrap_or(-1), lines.join("\n").trim_start_matches('\n')))
+}
