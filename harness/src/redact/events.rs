@@ -50,6 +50,7 @@ struct Reader {
     lexicon: Lexicon,
     speech: Speech,
     settings: Settings,
+    variables: HashSet<String>,
 }
 
 impl Reader {
@@ -82,8 +83,16 @@ impl Reader {
 
     fn message(&mut self, bytes: &[u8], is_piece: bool, setting: Setting) {
         walk(bytes, |range, part| {
-            let Part::Value(members) = part else { return };
             let text = Literal::read(&bytes[range], true).text();
+            let members = match part {
+                Part::Outside => return,
+                Part::Key([.., env]) if setting.is_introduction && env == "env" => {
+                    self.variables.insert(text);
+                    return;
+                }
+                Part::Key(_) => return,
+                Part::Value(members) => members,
+            };
             match place::of_value(members, &text, setting) {
                 Fate::Stays | Fate::Media => {}
                 Fate::Id if place::looks_like_an_id(&text) => self.lexicon.learn_id(&text),
@@ -97,7 +106,8 @@ impl Reader {
         self.speech.texts.iter().for_each(|text| self.lexicon.learn(text));
         let mut cipher = self.lexicon.close(key);
         let spoken = self.speech.texts.iter().map(|text| cipher.text(text, &words::in_a_report(text))).collect();
-        Writer { cipher, speech: self.speech, spoken, settings: Settings::default(), cut: 0 }
+        let settings = Settings::default();
+        Writer { cipher, speech: self.speech, spoken, settings, variables: self.variables, cut: 0 }
     }
 }
 
@@ -108,6 +118,8 @@ struct Writer {
     /// The streams as they become.
     spoken: Vec<String>,
     settings: Settings,
+    /// The variables that login methods set; their names stand in initialize, and stay.
+    variables: HashSet<String>,
     cut: usize,
 }
 
@@ -177,7 +189,7 @@ impl Writer {
         {
             return self.spoken[stream][part].to_owned();
         }
-        let shown = match place::of_value(members, &text, setting) {
+        let mut shown = match place::of_value(members, &text, setting) {
             Fate::Stays => return text,
             Fate::Id if place::looks_like_an_id(&text) => return text,
             Fate::Media => return self.media(&text),
@@ -186,6 +198,7 @@ impl Writer {
             Fate::Report => words::in_a_report(&text),
             Fate::Id | Fate::Text => Vec::new(),
         };
+        shown.extend(words::in_any_text(&text));
         self.cipher.text(&text, &shown)
     }
 
@@ -241,9 +254,12 @@ impl Writer {
         match process {
             ProcessEvent::AgentStarted(start) => {
                 self.words(&mut start.args);
-                self.words(&mut start.environment);
+                for name in &mut start.environment {
+                    if !self.variables.contains(name) && !name.starts_with(words::OWN_VARIABLES) {
+                        *name = self.plain(name);
+                    }
+                }
                 start.cwd = self.plain(&start.cwd);
-                // The names are those of the login methods, which stay.
                 start.values.values_mut().for_each(|value| *value = self.plain(value));
             }
             ProcessEvent::NotSpawned(why) => *why = self.cipher.text(why, &words::in_an_error(why)),

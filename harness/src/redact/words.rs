@@ -134,6 +134,12 @@ const OF_EVERY_ERROR: [&str; 20] = [
 /// The same for the report of a tool.
 const OF_A_TOOL: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
 
+/// What makes a link of a text, which some texts must not hold.
+const OF_A_LINK: [&str; 3] = ["http://", "https://", "<a href"];
+
+/// How the variables of the environment begin that the harness sets for an agent.
+pub(super) const OWN_VARIABLES: &str = "ACP_CONFORMANCE";
+
 /// The names of members that the published schemas know.
 pub(super) fn is_known_member(name: &str) -> bool {
     static KNOWN: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
@@ -162,6 +168,11 @@ pub(super) fn in_an_error(text: &str) -> Vec<Range<usize>> {
 /// Where the words of the report of a tool stand that stay.
 pub(super) fn in_a_report(text: &str) -> Vec<Range<usize>> {
     spans(text, &OF_A_TOOL)
+}
+
+/// Where a text has what makes a link of it.
+pub(super) fn in_any_text(text: &str) -> Vec<Range<usize>> {
+    spans(text, &OF_A_LINK)
 }
 
 fn is_known_method(word: &str) -> bool {
