@@ -42,7 +42,7 @@ const RECORDED: [&str; 24] = [
     "v1/client/modes/set",
     "v1/client/permission/cancelled",
     "v1/client/permission/rejected",
-    "v1/client/prompt/after-end-turn",
+    "v1/client/update/between-turns",
     "v1/client/session/second-session",
     "v1/client/terminal/all-methods",
 ];
