@@ -66,16 +66,15 @@ impl Writer<'_> {
         let opening = self.opening();
         let last = self.exchange.turns.iter().rposition(|turn| !matches!(turn.said, Said::Fence)).unwrap_or_default();
         let exchange = self.exchange;
-        for (at, turn) in exchange.turns.iter().enumerate().take(last + 1).skip(opening) {
+        let played = exchange.turns.get(opening..=last).unwrap_or_default();
+        for (at, turn) in (opening..).zip(played) {
             if let Some(line) = self.turn(at, turn) {
                 self.put(line);
             }
         }
-        let acts = exchange.turns.iter().any(|turn| matches!(turn.said, Said::Act(_)));
-        let asks = |turn: &Turn| {
-            turn.from == Party::Client && matches!(turn.said, Said::Request { .. } | Said::Notification { .. })
-        };
-        if exchange.subject == Party::Client && !acts && exchange.turns[opening..=last.max(opening)].iter().any(asks) {
+        let acts = played.iter().any(|turn| matches!(turn.said, Said::Act(_)));
+        let asks = |turn: &Turn| turn.from == Party::Client && turn.called().is_some();
+        if exchange.subject == Party::Client && !acts && played.iter().any(asks) {
             self.remark("What the user of the client did is not in the trace: say it by `user:` steps.");
         }
     }
@@ -157,39 +156,32 @@ impl Writer<'_> {
                 let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
                 Some(format!("- raw: {}", flow(&json!({ "text": message, "legal": true }))))
             }
-            Said::Request { id, method, params } => {
+            Said::Request { id, method, .. } => {
                 let label = self.names.label(at, method);
                 let mut line =
                     Map::from_iter([("id".to_owned(), label.into()), ("method".to_owned(), method.as_str().into())]);
                 if !is_subject && (!id.is_u64() || self.is_named_by_number(id)) {
                     line.insert("wire-id".to_owned(), self.names.said(id));
                 }
-                self.call(turn, method, params.as_ref(), line, is_subject, "")
+                self.call(turn, "", line)
             }
             Said::Notification { method, params } => {
-                let mark = if is_subject && method == "session/update" { self.mark(at, params.as_ref()) } else { "" };
-                let line = Map::from_iter([("method".to_owned(), method.as_str().into())]);
-                self.call(turn, method, params.as_ref(), line, is_subject, mark)
+                let mark = if is_subject { self.mark(at, method, params.as_ref()) } else { "" };
+                self.call(turn, mark, Map::from_iter([("method".to_owned(), method.as_str().into())]))
             }
         }
     }
 
-    /// A request or a notification.
-    fn call(
-        &mut self,
-        turn: &Turn,
-        method: &str,
-        params: Option<&Value>,
-        mut line: Map<String, Value>,
-        is_subject: bool,
-        mark: &str,
-    ) -> Option<String> {
-        let params = params.map(|params| match is_subject {
-            true if mark == "*" => self.kind_of_update(params),
-            true => self.names.pattern(params),
-            false if method == "session/prompt" => self.names.said(&by_intent(params)),
-            false => self.names.said(params),
-        });
+    /// A request or a notification, of which the line has everything but the params.
+    fn call(&mut self, turn: &Turn, mark: &str, mut line: Map<String, Value>) -> Option<String> {
+        let is_subject = turn.from == self.exchange.subject;
+        let (method, params) = turn.called()?;
+        let params = match params {
+            Some(params) if mark == "*" => self.kind_of_update(method, params),
+            Some(params) if is_subject => Some(self.names.pattern(params)),
+            Some(params) if method == "session/prompt" => Some(self.names.said(&by_intent(params))),
+            params => params.map(|params| self.names.said(params)),
+        };
         line.extend(params.map(|params| ("params".to_owned(), params)));
         if !is_subject && (turn.deliberate || !is_legal(turn.from, turn)) {
             line.insert("illegal".to_owned(), true.into());
@@ -223,24 +215,28 @@ impl Writer<'_> {
 
     /// How an update is awaited. What a turn is about is hoped for, and so is what the tester spoke upon; of the rest any
     /// number may come.
-    fn mark(&self, at: usize, params: Option<&Value>) -> &'static str {
+    fn mark(&self, at: usize, method: &str, params: Option<&Value>) -> &'static str {
+        if method.starts_with('_') {
+            return "*";
+        }
+        if method != "session/update" {
+            return "";
+        }
         let variant = params.and_then(|params| params.pointer("/update/sessionUpdate")?.as_str());
         let telling = variant.is_some_and(|variant| {
             matches!(variant, "tool_call" | "tool_call_update" | "plan" | "current_mode_update")
         });
         let next = self.exchange.turns.get(at + 1);
-        let spoken_upon = next.is_some_and(|next| {
-            next.from != self.exchange.subject && matches!(next.said, Said::Request { .. } | Said::Notification { .. })
-        });
+        let spoken_upon = next.is_some_and(|next| next.from != self.exchange.subject && next.called().is_some());
         if telling || spoken_upon && self.exchange.is_in_turn(at) { "?" } else { "*" }
     }
 
-    /// An update with nothing but its session and its kind.
-    fn kind_of_update(&mut self, params: &Value) -> Value {
-        let session =
-            params.get("sessionId").map(|id| self.names.pattern(&json!({ "sessionId": id }))["sessionId"].clone());
-        let variant = params.pointer("/update/sessionUpdate");
-        json!({ "sessionId": session, "update": { "sessionUpdate": variant } })
+    /// An update with nothing but its session and its kind; of what is somebody's own nothing.
+    fn kind_of_update(&mut self, method: &str, params: &Value) -> Option<Value> {
+        let variant = params.pointer("/update/sessionUpdate").filter(|_| method == "session/update")?;
+        let mut kind = self.names.pattern(&json!({ "sessionId": params.get("sessionId") }));
+        kind["update"] = json!({ "sessionUpdate": variant });
+        Some(kind)
     }
 
     /// A step of the case that was played, as it stands there.
@@ -276,13 +272,11 @@ fn is_unheard_of(turn: &Turn) -> bool {
 
 /// Whether a case could say this without breaking the protocol.
 fn is_legal(by: Party, turn: &Turn) -> bool {
-    let (method, params, kind) = match &turn.said {
-        Said::Request { method, params, .. } => (method, params, MethodKind::Request),
-        Said::Notification { method, params } => (method, params, MethodKind::Notification),
-        _ => return true,
-    };
+    let Some((method, params)) = turn.called() else { return true };
+    let is_request = matches!(turn.said, Said::Request { .. });
+    let kind = if is_request { MethodKind::Request } else { MethodKind::Notification };
     let is_own = method.starts_with('_') || method.starts_with("$/");
-    let params = params.as_ref().unwrap_or(&Value::Null);
+    let params = params.unwrap_or(&Value::Null);
     is_own || (Vocabulary::v1().is_method)(by, method) == kind && fits(by, Payload::Params(method), params)
 }
 

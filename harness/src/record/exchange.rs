@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::requirement::Party;
-use crate::trace::{Event, FENCE, Lack, StepKind, Trace, What};
+use crate::trace::{Event, FENCE, Lack, Outcome, StepKind, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
 /// Why a trace cannot become a case.
@@ -43,6 +43,18 @@ pub(super) struct Turn {
     pub(super) deliberate: bool,
     /// What it was.
     pub(super) said: Said,
+}
+
+impl Turn {
+    /// The method and the params of a request or a notification.
+    pub(super) fn called(&self) -> Option<(&str, Option<&Value>)> {
+        match &self.said {
+            Said::Request { method, params, .. } | Said::Notification { method, params } => {
+                Some((method, params.as_ref()))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What was said or done.
@@ -170,7 +182,7 @@ impl Reader {
                 Ok(())
             }
             What::Unattributed(_) => Err(RecordError::NoSender(event.n)),
-            What::Step(step) if step.kind == StepKind::Act => {
+            What::Step(step) if step.kind == StepKind::Act && step.outcome == Outcome::Done => {
                 let said = Said::Act(step.text.clone());
                 self.turns.push(Turn { n: event.n, from: tester, deliberate: false, said });
                 Ok(())

@@ -12,11 +12,10 @@ const MOST_OF_AN_AREA: usize = 2;
 fn methods(exchange: &Exchange) -> Vec<&str> {
     let mut methods = Vec::new();
     for turn in &exchange.turns {
-        let (Said::Request { method, .. } | Said::Notification { method, .. }) = &turn.said else { continue };
-        if !["initialize", "session/new", "session/update"].contains(&method.as_str())
-            && !methods.contains(&method.as_str())
-        {
-            methods.push(method.as_str());
+        let Some((method, _)) = turn.called() else { continue };
+        let is_usual = ["initialize", "session/new", "session/update"].contains(&method);
+        if !is_usual && !is_own_notice(turn) && !methods.contains(&method) {
+            methods.push(method);
         }
     }
     methods
@@ -67,12 +66,7 @@ fn areas(exchange: &Exchange) -> BTreeSet<&'static str> {
 }
 
 fn area(turn: &Turn) -> Option<&'static str> {
-    let (method, params) = match &turn.said {
-        Said::Request { method, params, .. } | Said::Notification { method, params } => {
-            (method.as_str(), params.as_ref())
-        }
-        _ => return None,
-    };
+    let (method, params) = turn.called().filter(|_| !is_own_notice(turn))?;
     Some(match method {
         "session/prompt" => "prompt",
         "session/cancel" => "cancel",
@@ -97,4 +91,9 @@ fn area(turn: &Turn) -> Option<&'static str> {
         _ if method.starts_with('_') => "ext",
         _ => return None,
     })
+}
+
+/// A notification of somebody's own, which tells nothing of the exchange.
+fn is_own_notice(turn: &Turn) -> bool {
+    matches!(&turn.said, Said::Notification { method, .. } if method.starts_with('_'))
 }
