@@ -40,10 +40,14 @@ pub mod wire;
 pub mod protocol;
 pub mod recording;
 
+// What may be seen by everybody.
+pub mod redact;
+
 // What is to be done: cases, subjects, deliberate faults.
 pub mod case;
 pub mod fault;
 pub mod profile;
+pub mod record;
 
 // The judge, which knows nothing of processes.
 pub mod judge;

@@ -7,6 +7,8 @@
 //! as JSON, `B` a line of the subject and `D` its standard error in base64, `L` the last line of the subject, without a line
 //! feed, in base64 as well, `N` the number of the connection that is spoken of from there on, and `T` the milliseconds that
 //! pass before the next line. Every requirement that fails must be listed.
+//!
+//! Every trace is redacted as well, and must be judged as before.
 
 mod recorded;
 
@@ -15,6 +17,7 @@ use std::path::Path;
 
 use acp_conformance::judge::judge;
 use acp_conformance::protocol::Edition;
+use acp_conformance::redact::{Key, redact};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Event, Header, Trace, What};
 use acp_conformance::verdict::Verdict;
@@ -35,6 +38,8 @@ fn main() {
     for file in areas.filter(|area| area.is_dir()).flat_map(|area| fs::read_dir(area).into_iter().flatten().flatten()) {
         let path = file.path();
         let name = path.strip_prefix(&root).unwrap_or(&path).with_extension("").display().to_string();
+        let again = path.clone();
+        trials.push(Trial::test(format!("{name}-redacted"), move || check_redacted(&again)).with_kind("redaction"));
         let same = path.clone();
         trials.push(Trial::test(format!("{name}/recorded"), move || recorded::check(&same)).with_kind("recording"));
         trials.push(Trial::test(name, move || check(&path)).with_kind("trace"));
@@ -68,6 +73,27 @@ fn check(path: &Path) -> Result<(), Failed> {
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// A redacted trace has lines as long as they were, and is judged as before.
+fn check_redacted(path: &Path) -> Result<(), Failed> {
+    let text = fs::read_to_string(path)?;
+    let (_, trace) = parts(&text)?;
+    let redacted = redact(&trace, Key::new([7; 32])).trace;
+    let lengths = |trace: &Trace| -> Vec<usize> { trace.events.iter().map(|event| length(&event.what)).collect() };
+    if lengths(&trace) != lengths(&redacted) {
+        return Err("a line has another length".into());
+    }
+    let [before, after] = [&trace, &redacted].map(|trace| judge(trace, Edition::v1()));
+    let differences = before.differences(&after);
+    if differences.is_empty() { Ok(()) } else { Err(format!("\n{}", differences.join("\n")).into()) }
+}
+
+const fn length(what: &What) -> usize {
+    match what {
+        What::Line { bytes, .. } | What::Unattributed(bytes) | What::Stderr(bytes) | What::Stdout(bytes) => bytes.len(),
+        What::Process(_) | What::Mcp(_) | What::Visit(_) | What::Step(_) => 0,
+    }
 }
 
 /// The wanted verdicts and the conversation.

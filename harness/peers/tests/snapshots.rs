@@ -16,7 +16,7 @@ use acp_conformance::report::model::{FindingReport, RunReport};
 use acp_conformance::report::{Collector, SuiteEvent, TextReport};
 use acp_conformance::requirement::Party;
 use acp_conformance::run::run_case;
-use acp_conformance::trace::{Redactor, Trace, normalised};
+use acp_conformance::trace::{Renamer, Trace, normalised};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -107,13 +107,13 @@ fn brief(party: Party, line: &str) -> &str {
 fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
     let options = ["--fault", run.fault].map(str::to_owned);
     let mut collector = Collector::new(run.party, reference::subject(run.party, &options).command);
-    let mut redactor = Redactor::new();
-    redactor.path(reference::AGENT, "acp-reference-agent");
-    redactor.path(reference::CLIENT, "acp-reference-client");
+    let mut renamer = Renamer::new();
+    renamer.path(reference::AGENT, "acp-reference-agent");
+    renamer.path(reference::CLIENT, "acp-reference-client");
     let mut wanted = Vec::new();
     for id in run.cases {
         let trace = play(id, &options)?;
-        redactor.learn(&trace.events);
+        renamer.learn(&trace.events);
         wanted.extend(trace.header.requirements.clone());
         collector.add(&trace, Duration::ZERO, Some(format!("traces/{}.jsonl", id.replace('/', "-"))));
     }
@@ -128,7 +128,7 @@ fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
         requirement.findings.iter_mut().for_each(renumber);
         *report.summary.requirements.entry(requirement.verdict.name().to_owned()).or_default() += 1;
     }
-    kept("reports", name, "harness/peers/tests/snapshots.rs", &redactor.text(&render(&report)?));
+    kept("reports", name, "harness/peers/tests/snapshots.rs", &renamer.text(&render(&report)?));
     Ok(())
 }
 

@@ -105,6 +105,9 @@ impl std::fmt::Debug for Vocabulary<'_> {
     }
 }
 
+/// Begins the line of a prompt that carries its intent as JSON, for whoever obeys without a model.
+pub const MARKER: &str = "acp-intent: ";
+
 /// Every intent that a prompt can have.
 pub const INTENTS: [&str; 26] = [
     "say",

@@ -39,6 +39,10 @@ pub enum Command {
     Monitor(MonitorArgs),
     /// Judge recorded traffic, without the subject
     Check(CheckArgs),
+    /// Make traces fit for a public bug report: what was said goes, and its shape stays
+    Redact(RedactArgs),
+    /// Make a case of a trace, to be edited and kept as a regression test
+    Record(RecordArgs),
     /// List the cases, the requirements or the faults
     List(ListArgs),
     /// Explain one requirement, or list those of an area
@@ -174,6 +178,9 @@ pub struct RunArgs {
     /// Write the trace of each case into this folder
     #[arg(long, value_name = "DIR")]
     pub trace_dir: Option<PathBuf>,
+    /// Redact these traces, as `acp-conformance redact` does
+    #[arg(long, requires = "trace_dir")]
+    pub redact: bool,
     /// Say where the time went: in the subject, in the tester, in which cases, and how much the bare starts of the subject
     /// take, for which it is started a few times more
     #[arg(long)]
@@ -281,6 +288,49 @@ fn party(text: &str) -> Result<Party, String> {
     let all = [Party::Agent, Party::Client];
     all.into_iter().find(|party| party.name() == text).ok_or_else(|| "it is agent or client".to_owned())
 }
+
+/// Arguments of `redact`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = REDACT_HELP)]
+pub struct RedactArgs {
+    /// Trace files, or folders of them
+    #[arg(required = true, value_name = "TRACE")]
+    pub traces: Vec<PathBuf>,
+    /// The file to write, or the folder where there are several traces
+    #[arg(long, short, value_name = "FILE|DIR")]
+    pub output: PathBuf,
+}
+
+const REDACT_HELP: &str = "Letters and digits of texts, paths, commands and free members become others, each of its kind: prompts, replies, file
+contents, output, tokens, the names of files and of environment variables. Equal texts stay equal within one trace.
+Ids, numbers, times, methods, the names of members and what programs say of themselves stay; docs/redaction.md has the list.
+The judge says the same of the redacted trace, or you are told. Read it before you publish it.
+
+Example:
+  acp-conformance redact traces/v1-agent-fs-read.jsonl -o public.jsonl";
+
+/// Arguments of `record`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = RECORD_HELP)]
+pub struct RecordArgs {
+    /// A trace file of one connection
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+    /// The case file to write [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Whose behaviour is to be kept, where the trace does not say
+    #[arg(long, value_parser = one_of(&Party::ALL, Party::name))]
+    pub subject: Option<Party>,
+}
+
+const RECORD_HELP: &str = "The case plays the exchange again. Ids and paths become names, what a model may word otherwise becomes a pattern, and what
+the tester answers by itself is left out. Edit it until it says what matters; cases/README.md has the format.
+
+Examples:
+  acp-conformance agent --case fs/read --trace-dir traces -- my-agent --acp
+  acp-conformance record traces/v1-agent-fs-read.jsonl -o mine/v1/agent/fs/my-read.yaml
+  acp-conformance agent --cases mine --case fs/my-read -- my-agent --acp";
 
 /// Arguments of `list`.
 #[derive(Debug, clap::Args)]

@@ -15,7 +15,7 @@ use crate::recording::{self, Input, Recording};
 use crate::report::model::RunReport;
 use crate::report::{Collector, Heard, Hearing, SuiteEvent, TextReport};
 use crate::requirement::Party;
-use crate::trace::Event;
+use crate::trace::{Event, Trace};
 
 /// Runs the command.
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
@@ -176,8 +176,17 @@ fn copied() -> anyhow::Result<File> {
     Ok(file)
 }
 
+/// Reads a whole recording, of this program or of another tool.
+pub(super) fn read(path: &Path) -> anyhow::Result<Trace> {
+    let recording =
+        Recording::open(Input::Whole(open(path)?, None, None)).with_context(|| path.display().to_string())?;
+    let header = recording.header.clone();
+    let events = recording.collect::<Result<_, _>>().with_context(|| path.display().to_string())?;
+    Ok(Trace { header, events })
+}
+
 /// The trace files that were named, or that lie in folders that were.
-fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {

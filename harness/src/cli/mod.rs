@@ -12,6 +12,8 @@ mod monitor;
 mod output;
 mod person;
 mod plan;
+mod record;
+mod redact;
 mod suite;
 
 pub use args::Args;
@@ -48,6 +50,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         args::Command::Explain(explain) => explain::run(&explain),
         args::Command::Lint(lint) => lint::run(&lint),
         args::Command::List(list) => list::run(&list),
+        args::Command::Record(record) => record::run(&record),
+        args::Command::Redact(redact) => redact::run(&redact),
         args::Command::Monitor(_) => unreachable!("run above"),
     }
 }

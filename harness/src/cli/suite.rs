@@ -11,6 +11,7 @@ use super::args::{Format, RunArgs};
 use super::exit::Exit;
 use super::output::{say, stdout};
 use super::plan::Plan;
+use super::redact::{redacted, save};
 use crate::case::model::Case;
 use crate::case::{Vocabulary, embedded_case, handshake};
 use crate::report::model::{Floor, Spent, Timings};
@@ -47,7 +48,7 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
     }
     let mut spent = BTreeMap::new();
     let mut take = |trace: &Trace, took: Duration| -> anyhow::Result<()> {
-        let file = args.trace_dir.as_deref().map(|dir| write_trace(dir, trace)).transpose()?;
+        let file = args.trace_dir.as_deref().map(|dir| write_trace(dir, trace, args.redact)).transpose()?;
         let arrived = Instant::now();
         let report = collector.add(trace, took, file);
         spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
@@ -167,14 +168,13 @@ fn not_started(trace: &Trace) -> bool {
     trace.events.iter().any(|event| matches!(event.what, What::Process(ProcessEvent::NotSpawned(_))))
 }
 
-fn write_trace(dir: &Path, trace: &Trace) -> anyhow::Result<String> {
+fn write_trace(dir: &Path, trace: &Trace, redact: bool) -> anyhow::Result<String> {
     let name = trace.header.case.as_deref().unwrap_or("recording").replace('/', "-");
     let path: PathBuf = dir.join(format!("{name}.jsonl"));
-    let file = std::fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    let mut writer = std::io::BufWriter::new(file);
-    trace
-        .write(&mut writer)
-        .and_then(|()| writer.flush())
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    if redact {
+        save(&redacted(trace)?.trace, &path)?;
+    } else {
+        save(trace, &path)?;
+    }
     Ok(path.display().to_string())
 }

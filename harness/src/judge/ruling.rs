@@ -1,6 +1,6 @@
 //! What checks say, and how it adds up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::Registry;
 use super::lacks::tells;
@@ -50,6 +50,14 @@ impl Tally {
         self.findings.iter().map(|finding| finding.verdict).fold(base, Verdict::max)
     }
 
+    /// All that it says but for the words.
+    fn outline(&self) -> String {
+        let findings: Vec<_> =
+            self.findings.iter().map(|finding| format!("{} by {:?}", finding.verdict, finding.events)).collect();
+        let (passes, notes) = (self.passes, self.notes.len());
+        format!("{}, {passes} passes, {notes} notes, findings [{}]", self.verdict(), findings.join(", "))
+    }
+
     fn add(&mut self, finding: Finding) {
         // A check and a step of the case may see the same thing in the same event; it is one finding all the same.
         if self
@@ -94,6 +102,17 @@ impl Judgement {
     #[must_use]
     pub fn verdict(&self, requirement: &str) -> Verdict {
         self.tallies.get(requirement).map_or(Verdict::NotExercised, Tally::verdict)
+    }
+
+    /// What another judgement says otherwise, by verdict, evidence or number of looks; the words may differ.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let none = Tally::default();
+        let ids: BTreeSet<&String> = self.tallies.keys().chain(other.tallies.keys()).collect();
+        let told =
+            ids.into_iter().map(|id| (id, [self, other].map(|one| one.tallies.get(id).unwrap_or(&none).outline())));
+        let changed = told.filter(|(_, [mine, others])| mine != others);
+        changed.map(|(id, [mine, others])| format!("{id}: {mine}; {others}")).collect()
     }
 }
 

@@ -120,7 +120,8 @@ impl Schema {
     }
 
     /// Every name that some definition of the file gives to a member.
-    pub(super) fn member_names(&self) -> BTreeSet<&'static str> {
+    #[must_use]
+    pub fn member_names(&self) -> BTreeSet<&'static str> {
         let mut names = BTreeSet::new();
         collect_names(self.root, &mut names);
         names

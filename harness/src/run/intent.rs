@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// Begins the line that carries the intent as JSON.
-pub const MARKER: &str = "acp-intent: ";
+pub use crate::case::MARKER;
 
 /// The wording of an intent where the profile has none; `{name}` stands for an argument.
 fn default_wording(intent: &str) -> &'static str {

@@ -160,7 +160,7 @@ impl Script<'_> {
     }
 
     /// Records how a step went. What was sent as written leaves no event behind, since its lines are in the trace, nor does
-    /// a look that found everything as it should be and decides nothing.
+    /// a look that found everything as it should be and decides nothing. What a user does is in no line.
     fn note(&mut self, index: usize, step: &Step, report: Report) -> Next {
         let stop = match report.outcome {
             Outcome::Missed if matches!(report.kind, StepKind::Send | StepKind::Act) => Next::Stop,
@@ -170,7 +170,7 @@ impl Script<'_> {
             _ => Next::Stop,
         };
         let matched = matches!(report.kind, StepKind::Must | StepKind::Hope) && !report.events.is_empty();
-        let telling = matched || report.kind == StepKind::Fence || !step.decides.is_empty();
+        let telling = matched || matches!(report.kind, StepKind::Fence | StepKind::Act) || !step.decides.is_empty();
         let silent = report.outcome == Outcome::Done && !telling;
         // A wrong text or file without a requirement of its own is no more than a hope.
         let undecided = report.outcome == Outcome::Contradicted && step.decides.is_empty();

@@ -11,11 +11,8 @@ use super::script::{Report, Script};
 use crate::case::model::{Action, Incoming};
 use crate::peer::process::Exit;
 use crate::requirement::Party;
-use crate::trace::{Outcome, StepEvent, StepKind, What};
+use crate::trace::{FENCE, Outcome, StepEvent, StepKind, What};
 use crate::wire::{LineEnd, RpcId};
-
-/// The method of a fence. No agent knows it, and every agent owes an answer to it.
-const FENCE: &str = "_acp-conformance/fence";
 
 /// How long a subject has for the fence that follows a time limit, to tell a dropped request from a wedged subject.
 const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);

@@ -269,6 +269,9 @@ pub enum StepKind {
     End,
 }
 
+/// The method of the request that a fence is; nobody knows it, and everybody owes an answer to it.
+pub const FENCE: &str = "_acp-conformance/fence";
+
 /// How a step went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]

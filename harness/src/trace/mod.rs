@@ -3,11 +3,11 @@
 mod event;
 mod jsonl;
 mod normal;
-mod redact;
+mod renamer;
 
 pub use event::{
-    AgentStart, Event, McpEvent, McpTransport, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Visit, What,
+    AgentStart, Event, FENCE, McpEvent, McpTransport, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Visit, What,
 };
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};
 pub use normal::normalised;
-pub use redact::Redactor;
+pub use renamer::Renamer;

@@ -16,7 +16,7 @@ use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Value, json};
 
 use super::event::{Event, Outcome, ProcessEvent, StepEvent, StepKind, What};
-use super::redact::Redactor;
+use super::renamer::Renamer;
 use crate::requirement::Party;
 use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
 
@@ -31,30 +31,30 @@ use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
 /// A message that is more or less than its parts is shown as it is, and a line that is no message in quotes.
 #[must_use]
 pub fn normalised(subject: Party, events: &[Event]) -> String {
-    let mut redactor = Redactor::new();
+    let mut renamer = Renamer::new();
     let mut text = String::new();
     for connection in 0..=events.iter().map(|event| event.connection).max().unwrap_or_default() {
         if connection > 0 {
-            redactor.begin_connection();
+            renamer.begin_connection();
             text.push_str(&format!("\nconnection {}\n", connection + 1));
         }
         let side = Side { subject, connection };
-        let lines = side.in_order(events).into_iter().filter_map(|event| line(subject, &event.what, &mut redactor));
+        let lines = side.in_order(events).into_iter().filter_map(|event| line(subject, &event.what, &mut renamer));
         lines.for_each(|line| text.push_str(&(line + "\n")));
     }
-    aside::write(events, &mut redactor, &mut text);
+    aside::write(events, &mut renamer, &mut text);
     let exits = events.iter().filter_map(|event| exit(subject, &event.what));
     exits.fold(text, |text, line| text + &line + "\n")
 }
 
-fn line(subject: Party, what: &What, redactor: &mut Redactor) -> Option<String> {
+fn line(subject: Party, what: &What, renamer: &mut Renamer) -> Option<String> {
     let (to_agent, to_client) = ("→", "←");
     match what {
         What::Line { from, bytes, end, deliberate } => {
             let arrow = if *from == Party::Client { to_agent } else { to_client };
             let mark = if *deliberate { " (wrong on purpose)" } else { "" };
             let cut = if *end == LineEnd::Lf { String::new() } else { format!(" (line end: {end:?})").to_lowercase() };
-            Some(format!("{arrow}{mark}{cut} {}", content(*from, bytes, redactor)))
+            Some(format!("{arrow}{mark}{cut} {}", content(*from, bytes, renamer)))
         }
         What::Process(process) => match (subject, process) {
             (Party::Agent, ProcessEvent::StdinClosed) | (Party::Client, ProcessEvent::StdoutEnded) => {
@@ -82,11 +82,11 @@ fn exit(subject: Party, what: &What) -> Option<String> {
     }
 }
 
-fn content(from: Party, bytes: &[u8], redactor: &mut Redactor) -> String {
+fn content(from: Party, bytes: &[u8], renamer: &mut Renamer) -> String {
     let Content::One { value, .. } = read_line(bytes) else {
-        return format!("{:?}", redactor.text(&String::from_utf8_lossy(bytes)));
+        return format!("{:?}", renamer.text(&String::from_utf8_lossy(bytes)));
     };
-    let message = redactor.message(from, &value);
+    let message = renamer.message(from, &value);
     parts(&message).unwrap_or_else(|| spaced(&message))
 }
 

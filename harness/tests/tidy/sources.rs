@@ -3,7 +3,7 @@
 use super::{files, none_of, read};
 
 /// The modules; each uses only those before it.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 22] = [
     "source",
     "diagnostic",
     "document",
@@ -12,8 +12,10 @@ const ORDER: [&str; 20] = [
     "wire",
     "trace",
     "protocol",
+    "redact",
     "recording",
     "case",
+    "record",
     "profile",
     "fault",
     "judge",
@@ -41,8 +43,20 @@ const APART: [(&str, &str); 9] = [
 ];
 
 /// Modules without input, output, clock or threads, apart from the files that read folders.
-const PURE: [&str; 10] =
-    ["source", "diagnostic", "document", "requirement", "verdict", "wire", "trace", "protocol", "recording", "judge"];
+const PURE: [&str; 12] = [
+    "source",
+    "diagnostic",
+    "document",
+    "requirement",
+    "verdict",
+    "wire",
+    "trace",
+    "protocol",
+    "redact",
+    "recording",
+    "record",
+    "judge",
+];
 
 const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "tokio::", "Instant::now", "SystemTime"];
 

@@ -19,7 +19,7 @@ fn every_snapshot_has_its_source() {
         if let Some(input) = named("input_file:").filter(|input| !root().join(input).is_file()) {
             wrong.push(format!("{file}: there is no {input}"));
         }
-        if !["diagnostics/", "transcripts/", "reports/"]
+        if !["diagnostics/", "transcripts/", "reports/", "record/"]
             .iter()
             .any(|folder| file["snapshots/".len()..].starts_with(folder))
         {

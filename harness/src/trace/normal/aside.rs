@@ -7,45 +7,45 @@ use serde_json::json;
 use super::{content, spaced};
 use crate::requirement::Party;
 use crate::trace::event::{Event, McpEvent, McpWhat, What};
-use crate::trace::redact::Redactor;
+use crate::trace::renamer::Renamer;
 
 /// A header that tells nothing; it changes with the length of a version.
 const LENGTH: &str = "content-length";
 
 /// Writes what the agent says to MCP servers and asks of HTTP endpoints, in the order in which it says it to each. What it says
 /// to different ones has no order.
-pub(super) fn write(events: &[Event], redactor: &mut Redactor, text: &mut String) {
+pub(super) fn write(events: &[Event], renamer: &mut Renamer, text: &mut String) {
     let mut parts: BTreeMap<_, Vec<&What>> = BTreeMap::new();
     for event in events {
         let part = match &event.what {
             What::Mcp(mcp) => (format!("MCP server {}, {}", mcp.server, mcp.over.name()), mcp.instance),
-            What::Visit(visit) => (format!("visits to {}", redactor.text(&visit.url)), 0),
+            What::Visit(visit) => (format!("visits to {}", renamer.text(&visit.url)), 0),
             _ => continue,
         };
         parts.entry(part).or_default().push(&event.what);
     }
     for ((title, instance), whats) in parts {
-        redactor.begin_connection();
+        renamer.begin_connection();
         let number = if instance == 0 { String::new() } else { format!(", number {}", instance + 1) };
         text.push_str(&format!("\n{title}{number}\n"));
-        whats.into_iter().filter_map(|what| line(what, redactor)).for_each(|line| text.push_str(&(line + "\n")));
+        whats.into_iter().filter_map(|what| line(what, renamer)).for_each(|line| text.push_str(&(line + "\n")));
     }
 }
 
 /// One line; how a server ended is left out, since the end of a case does not wait for it.
-fn line(what: &What, redactor: &mut Redactor) -> Option<String> {
+fn line(what: &What, renamer: &mut Renamer) -> Option<String> {
     match what {
         What::Mcp(McpEvent { what, .. }) => match what {
-            McpWhat::FromAgent(text) => Some(format!("← {}", content(Party::Agent, text.as_bytes(), redactor))),
-            McpWhat::ToAgent(text) => Some(format!("→ {}", content(Party::Client, text.as_bytes(), redactor))),
+            McpWhat::FromAgent(text) => Some(format!("← {}", content(Party::Agent, text.as_bytes(), renamer))),
+            McpWhat::ToAgent(text) => Some(format!("→ {}", content(Party::Client, text.as_bytes(), renamer))),
             McpWhat::Started { args, env, .. } => {
-                Some(redactor.text(&format!("← started with {} {}", spaced(&json!(args)), spaced(&json!(env)))))
+                Some(renamer.text(&format!("← started with {} {}", spaced(&json!(args)), spaced(&json!(env)))))
             }
             McpWhat::Ended => None,
         },
         What::Visit(visit) => {
             let headers: Vec<_> = visit.headers.iter().filter(|(name, _)| name != LENGTH).collect();
-            Some(redactor.text(&format!("← {} {}", visit.method, spaced(&json!(headers)))))
+            Some(renamer.text(&format!("← {} {}", visit.method, spaced(&json!(headers)))))
         }
         _ => None,
     }

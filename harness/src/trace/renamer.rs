@@ -34,7 +34,7 @@ const SHORTEST: usize = 8;
 
 /// Gives stable names to what differs from run to run.
 #[derive(Debug, Clone, Default)]
-pub struct Redactor {
+pub struct Renamer {
     /// The name of each value that was seen, by what it is of.
     names: BTreeMap<(String, String), String>,
     /// How many values of each kind were named.
@@ -43,8 +43,8 @@ pub struct Redactor {
     texts: Vec<(String, String)>,
 }
 
-impl Redactor {
-    /// A redactor that knows nothing yet.
+impl Renamer {
+    /// A renamer that knows nothing yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -190,29 +190,29 @@ mod tests {
 
     #[test]
     fn the_same_thing_has_the_same_name_wherever_it_stands() {
-        let mut redactor = Redactor::new();
+        let mut renamer = Renamer::new();
         let new = json!({ "id": 7, "method": "session/new", "params": { "cwd": "/x/acp-1/work", "mcpServers": [] } });
         assert_eq!(
-            redactor.message(Party::Client, &new),
+            renamer.message(Party::Client, &new),
             json!({ "id": "<client-request-1>", "method": "session/new", "params": { "cwd": "<cwd>", "mcpServers": [] } })
         );
-        let opened = redactor.message(Party::Agent, &json!({ "id": 7, "result": { "sessionId": "sess-abcdef" } }));
+        let opened = renamer.message(Party::Agent, &json!({ "id": 7, "result": { "sessionId": "sess-abcdef" } }));
         assert_eq!(opened, json!({ "id": "<client-request-1>", "result": { "sessionId": "<session-1>" } }));
         let asked =
             json!({ "id": 7, "method": "fs/read_text_file", "params": { "path": "/x/acp-1/work/a", "line": 7 } });
         assert_eq!(
-            redactor.message(Party::Agent, &asked),
+            renamer.message(Party::Agent, &asked),
             json!({ "id": "<agent-request-1>", "method": "fs/read_text_file", "params": { "path": "<cwd>/a", "line": 7 } })
         );
         let withdrawn = json!({ "method": "$/cancel_request", "params": { "requestId": 7 } });
-        assert_eq!(redactor.message(Party::Agent, &withdrawn)["params"]["requestId"], "<agent-request-1>");
-        assert_eq!(redactor.text("file:///x/acp-1/home/sess-abcdef"), "file://<home>/<session-1>");
+        assert_eq!(renamer.message(Party::Agent, &withdrawn)["params"]["requestId"], "<agent-request-1>");
+        assert_eq!(renamer.text("file:///x/acp-1/home/sess-abcdef"), "file://<home>/<session-1>");
     }
 
     #[test]
     fn ids_of_different_types_are_different() {
-        let mut redactor = Redactor::new();
-        let mut id = |id: Value| redactor.message(Party::Client, &json!({ "id": id, "method": "m" }))["id"].clone();
+        let mut renamer = Renamer::new();
+        let mut id = |id: Value| renamer.message(Party::Client, &json!({ "id": id, "method": "m" }))["id"].clone();
         assert_eq!(
             [id(json!(1)), id(json!("1")), id(json!(1.0)), id(Value::Null)].map(|id| id.to_string()),
             ["\"<client-request-1>\"", "\"<client-request-2>\"", "\"<client-request-1>\"", "null"]
@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn times_and_versions_have_no_number() {
-        let mut redactor = Redactor::new();
+        let mut renamer = Renamer::new();
         let message = json!({ "result": { "agentInfo": { "name": "a", "version": "1.2.3" }, "updatedAt": "2026-01-02T03:04:05.6Z", "title": "2026-01-02T then", "pid": 12 } });
         let wanted = json!({ "result": { "agentInfo": { "name": "a", "version": "<version>" }, "updatedAt": "<time>", "title": "2026-01-02T then", "pid": "<pid-1>" } });
-        assert_eq!(redactor.message(Party::Agent, &message), wanted);
+        assert_eq!(renamer.message(Party::Agent, &message), wanted);
     }
 }

@@ -1,0 +1,108 @@
+//! What is done with traces afterwards, on those of the reference peers: each one is judged as before when it is redacted, and
+//! the case that is recorded from it passes.
+
+mod reference;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
+use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::judge::{judge, judge_case};
+use acp_conformance::peer::relay;
+use acp_conformance::protocol::Edition;
+use acp_conformance::record::{Aim, record};
+use acp_conformance::redact::{Key, redact};
+use acp_conformance::requirement::Catalogue;
+use acp_conformance::run::run_case;
+use acp_conformance::trace::{Trace, What};
+use acp_conformance::verdict::Verdict;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// The cases that are recorded and played again, one or more for each kind of line that a recording has.
+const RECORDED: [&str; 24] = [
+    "v1/agent/cancel/while-asking",
+    "v1/agent/config/set",
+    "v1/agent/fs/read",
+    "v1/agent/fs/write",
+    "v1/agent/init/handshake",
+    "v1/agent/list/all",
+    "v1/agent/load/replay",
+    "v1/agent/modes/set",
+    "v1/agent/permission/rejected-write",
+    "v1/agent/plan/progress",
+    "v1/agent/terminal/run",
+    "v1/agent/tool/failure",
+    "v1/client/cancel/notification",
+    "v1/client/config/set",
+    "v1/client/fs/read-line-and-limit",
+    "v1/client/init/handshake",
+    "v1/client/list/pages",
+    "v1/client/load/replay",
+    "v1/client/modes/set",
+    "v1/client/permission/cancelled",
+    "v1/client/permission/rejected",
+    "v1/client/update/between-turns",
+    "v1/client/session/second-session",
+    "v1/client/terminal/all-methods",
+];
+
+fn main() -> ExitCode {
+    // The reference client starts this program in place of its agent.
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    let (cases, _) = embedded(&Vocabulary::v1());
+    let mut trials = Vec::new();
+    for case in cases.into_iter().map(Arc::new) {
+        if RECORDED.contains(&case.id.as_str()) {
+            let (played, free) = (Arc::clone(&case), Arc::clone(&case));
+            trials.push(Trial::test(format!("{}-recorded", case.id), move || check_recorded(&played, |trace| trace)));
+            if case.id.starts_with("v1/agent/") {
+                let name = format!("{}-recorded-without-its-case", case.id);
+                trials.push(Trial::test(name, move || check_recorded(&free, without_case)));
+            }
+        }
+        trials.push(Trial::test(format!("{}-redacted", case.id), move || check_redacted(&case)).with_kind("redaction"));
+    }
+    let missing = RECORDED.iter().filter(|id| !trials.iter().any(|trial| trial.name() == format!("{id}-recorded")));
+    let missing: Vec<_> = missing.collect();
+    assert!(missing.is_empty(), "there are no such cases: {missing:?}");
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn check_redacted(case: &Case) -> Result<(), Failed> {
+    let trace = run_case(case, &reference::subject(case.subject, &[]));
+    let redacted = redact(&trace, Key::new([7; 32])).trace;
+    let [before, after] = [&trace, &redacted].map(|trace| judge(trace, Edition::v1()));
+    let differences = before.differences(&after);
+    if differences.is_empty() { Ok(()) } else { Err(format!("\n{}", differences.join("\n")).into()) }
+}
+
+/// The trace as a recording of other traffic has it.
+fn without_case(mut trace: Trace) -> Trace {
+    trace.header.case = None;
+    trace.header.requirements.clear();
+    trace.events.retain(|event| matches!(event.what, What::Line { .. }));
+    trace.events.iter_mut().enumerate().for_each(|(n, event)| event.n = n);
+    trace
+}
+
+fn check_recorded(case: &Case, view: fn(Trace) -> Trace) -> Result<(), Failed> {
+    let subject = reference::subject(case.subject, &[]);
+    let trace = view(run_case(case, &subject));
+    let judgement = judge(&without_case(trace.clone()), Edition::v1());
+    let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
+    let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
+    let text = record(&trace, &Aim { origin: "a run", subject: None, kept: &kept })?;
+    let (recorded, problems) = load_text("recorded.yaml", &text, &Vocabulary::v1(), &Includes::embedded());
+    let ([recorded], []) = (recorded.as_slice(), problems.as_slice()) else {
+        return Err(format!("{text}\n{}", render_all(&problems, Look::Plain)).into());
+    };
+    let again = run_case(recorded, &subject);
+    let verdict = judge_case(&again, &judge(&again, Edition::v1()), Catalogue::v1());
+    match verdict.verdict {
+        Verdict::Pass => Ok(()),
+        other => Err(format!("{other}: {}\n{text}", verdict.reason.unwrap_or_default()).into()),
+    }
+}

@@ -1,0 +1,65 @@
+//! `redact`: makes traces fit for a public bug report, and looks whether the judge says the same of them.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::args::RedactArgs;
+use super::check::{files, read};
+use super::exit::Exit;
+use super::output::say;
+use crate::judge::judge;
+use crate::protocol::Edition;
+use crate::redact::{Key, Redacted, redact};
+use crate::trace::Trace;
+
+/// Runs the command.
+pub(super) fn run(args: &RedactArgs) -> anyhow::Result<Exit> {
+    let found = files(&args.traces)?;
+    let into_folder = args.output.is_dir() || found.len() > 1 || args.traces.iter().any(|path| path.is_dir());
+    if into_folder {
+        std::fs::create_dir_all(&args.output).with_context(|| format!("--output {}", args.output.display()))?;
+    }
+    for path in &found {
+        let to = match path.file_name() {
+            Some(name) if into_folder => args.output.join(name),
+            _ => args.output.clone(),
+        };
+        if to.exists() && to.canonicalize()? == path.canonicalize()? {
+            bail!("{} would take its own place; choose another --output", path.display());
+        }
+        let trace = read(path)?;
+        let redacted = redacted(&trace)?;
+        save(&redacted.trace, &to)?;
+        report(&to, &trace, &redacted);
+    }
+    Ok(Exit::Good)
+}
+
+/// The trace without what was said, by a key that nobody has.
+pub(super) fn redacted(trace: &Trace) -> anyhow::Result<Redacted> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(|error| anyhow::anyhow!("the system has no randomness to give: {error}"))?;
+    Ok(redact(trace, Key::new(key)))
+}
+
+/// Writes a trace file.
+pub(super) fn save(trace: &Trace, path: &Path) -> anyhow::Result<()> {
+    let file = std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut writer = std::io::BufWriter::new(file);
+    let written = trace.write(&mut writer).and_then(|()| writer.flush());
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn report(to: &Path, before: &Trace, redacted: &Redacted) {
+    let cut = match redacted.cut {
+        0 => String::new(),
+        count => format!("; what {count} sentence(s) about steps quoted was removed"),
+    };
+    say(&format!("{}: read it before you publish it{cut}", to.display()));
+    let [was, is] = [before, &redacted.trace].map(|trace| judge(trace, Edition::v1()));
+    for difference in was.differences(&is) {
+        say(&format!("  the judge says something else of it than before: {difference}"));
+    }
+}

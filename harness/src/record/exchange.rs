@@ -1,0 +1,233 @@
+//! The messages of a trace, each with the request that it answers; and why there may be no case in them.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::requirement::Party;
+use crate::trace::{Event, FENCE, Lack, Outcome, StepKind, Trace, What};
+use crate::wire::{Content, Envelope, RpcId, read_line};
+
+/// Why a trace cannot become a case.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// Nothing says whose behaviour is to be kept.
+    #[error("the trace does not say whether the agent or the client is the subject; give --subject")]
+    NoSubject,
+    /// The lines of both parties have no common order.
+    #[error("the trace does not tell in which order the two parties spoke")]
+    NoOrder,
+    /// Several connections.
+    #[error("the trace has {0} connections, and a case has one; record it from a trace of one")]
+    Connections(usize),
+    /// A line without a sender.
+    #[error("event #{0} is a line that nobody is known to have sent")]
+    NoSender(usize),
+    /// A broken line.
+    #[error("event #{0} is no message, so that nothing can be awaited in its place")]
+    Broken(usize),
+    /// The beginning is missing.
+    #[error("the trace does not begin with initialize and its answer, and a case does")]
+    NoInitialize,
+}
+
+/// What was said or done, in the order of the trace.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Turn {
+    /// The position of the event.
+    pub(super) n: usize,
+    /// Who did it; the tester's party for what is done around the conversation.
+    pub(super) from: Party,
+    /// Whether the tester broke the protocol with it on purpose.
+    pub(super) deliberate: bool,
+    /// What it was.
+    pub(super) said: Said,
+}
+
+impl Turn {
+    /// The method and the params of a request or a notification.
+    pub(super) fn called(&self) -> Option<(&str, Option<&Value>)> {
+        match &self.said {
+            Said::Request { method, params, .. } | Said::Notification { method, params } => {
+                Some((method, params.as_ref()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What was said or done.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Said {
+    /// A request.
+    Request { id: Value, method: String, params: Option<Value> },
+    /// A notification.
+    Notification { method: String, params: Option<Value> },
+    /// The answer to the request at this place of the exchange: a result or an error.
+    Answer { to: usize, outcome: Result<Value, Value> },
+    /// A request that shows that nothing more will come.
+    Fence,
+    /// Bytes of the tester that are no message, or an answer to nothing.
+    Raw(Vec<u8>),
+    /// A step of the case that was played: something that its user did, as it was written.
+    Act(String),
+    /// An answer of the subject to nothing that is known.
+    Stray,
+}
+
+/// The exchange of a trace.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) subject: Party,
+    pub(super) turns: Vec<Turn>,
+}
+
+impl Exchange {
+    /// Reads the exchange of a trace.
+    pub(super) fn read(trace: &Trace, subject: Option<Party>) -> Result<Self, RecordError> {
+        let subject = subject.or(trace.header.subject).ok_or(RecordError::NoSubject)?;
+        if trace.header.lacks.contains(&Lack::Order) {
+            return Err(RecordError::NoOrder);
+        }
+        let connections = trace.events.iter().map(|event| event.connection + 1).max().unwrap_or_default();
+        if connections > 1 {
+            return Err(RecordError::Connections(connections));
+        }
+        let mut reader = Reader { subject, turns: Vec::new(), open: HashMap::new(), fences: Vec::new() };
+        for event in &trace.events {
+            reader.read(event)?;
+        }
+        let exchange = Self { subject, turns: reader.turns };
+        let begins = matches!(exchange.turns.first(), Some(Turn { from: Party::Client, said: Said::Request { method, .. }, .. }) if method == "initialize");
+        let agreed = exchange.answer_of(0).is_some_and(|(_, outcome)| outcome.is_ok());
+        if begins && agreed { Ok(exchange) } else { Err(RecordError::NoInitialize) }
+    }
+
+    /// The answer to the request at this place, and where it stands.
+    pub(super) fn answer_of(&self, request: usize) -> Option<(usize, &Result<Value, Value>)> {
+        self.turns.iter().enumerate().skip(request).find_map(|(at, turn)| match &turn.said {
+            Said::Answer { to, outcome } if *to == request => Some((at, outcome)),
+            _ => None,
+        })
+    }
+
+    /// Whether a prompt is open at this place.
+    pub(super) fn is_in_turn(&self, at: usize) -> bool {
+        let prompts =
+            (0..at).filter(|&earlier| self.request(earlier).is_some_and(|(method, _)| method == "session/prompt"));
+        prompts.into_iter().any(|prompt| self.answer_of(prompt).is_none_or(|(answer, _)| answer > at))
+    }
+
+    /// The request at this place.
+    pub(super) fn request(&self, at: usize) -> Option<(&str, Option<&Value>)> {
+        match &self.turns.get(at)?.said {
+            Said::Request { method, params, .. } => Some((method, params.as_ref())),
+            _ => None,
+        }
+    }
+
+    /// The requests of a party with their answers: place, method, params and outcome.
+    pub(super) fn answered(&self, by: Party) -> impl Iterator<Item = Answered<'_>> {
+        self.turns.iter().enumerate().filter_map(move |(at, turn)| match &turn.said {
+            Said::Answer { to, outcome } if turn.from == by => {
+                let (method, params) = self.request(*to)?;
+                Some(Answered { at, request: *to, method, params, outcome })
+            }
+            _ => None,
+        })
+    }
+}
+
+/// A request with its answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Answered<'e> {
+    /// The place of the answer.
+    pub(super) at: usize,
+    /// The place of the request.
+    pub(super) request: usize,
+    pub(super) method: &'e str,
+    pub(super) params: Option<&'e Value>,
+    pub(super) outcome: &'e Result<Value, Value>,
+}
+
+impl<'e> Answered<'e> {
+    /// A text among the params.
+    pub(super) fn text(&self, name: &str) -> Option<&'e str> {
+        self.params?.get(name)?.as_str()
+    }
+
+    /// A number among the params.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.params?.get(name)?.as_u64()
+    }
+}
+
+struct Reader {
+    subject: Party,
+    turns: Vec<Turn>,
+    /// The open requests, by who asked and the id.
+    open: HashMap<(Party, RpcId), usize>,
+    fences: Vec<RpcId>,
+}
+
+impl Reader {
+    fn read(&mut self, event: &Event) -> Result<(), RecordError> {
+        let tester = self.subject.other();
+        match &event.what {
+            What::Line { from, bytes, deliberate, .. } => {
+                if let Some(said) = self.line(event.n, *from, bytes)? {
+                    self.turns.push(Turn { n: event.n, from: *from, deliberate: *deliberate, said });
+                }
+                Ok(())
+            }
+            What::Unattributed(_) => Err(RecordError::NoSender(event.n)),
+            What::Step(step) if step.kind == StepKind::Act && step.outcome == Outcome::Done => {
+                let said = Said::Act(step.text.clone());
+                self.turns.push(Turn { n: event.n, from: tester, deliberate: false, said });
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn line(&mut self, n: usize, from: Party, bytes: &[u8]) -> Result<Option<Said>, RecordError> {
+        let broken =
+            || if from == self.subject { Err(RecordError::Broken(n)) } else { Ok(Some(Said::Raw(bytes.to_vec()))) };
+        let Content::One { value, doubled } = read_line(bytes) else { return broken() };
+        if !doubled.is_empty() {
+            return broken();
+        }
+        let here = self.turns.len();
+        Ok(Some(match Envelope::of(&value) {
+            Envelope::Call(call) if call.method == FENCE => {
+                self.fences.extend(call.id.map(RpcId::new));
+                Said::Fence
+            }
+            Envelope::Call(call) => {
+                let (method, params) = (call.method.to_owned(), call.params.cloned());
+                match call.id {
+                    Some(id) => {
+                        self.open.insert((from, RpcId::new(id)), here);
+                        Said::Request { id: id.clone(), method, params }
+                    }
+                    None => Said::Notification { method, params },
+                }
+            }
+            Envelope::Response { id, result, error } => {
+                let id = id.map(RpcId::new);
+                if id.as_ref().is_some_and(|id| self.fences.contains(id)) {
+                    return Ok(None);
+                }
+                let asked = id.and_then(|id| self.open.remove(&(from.other(), id)));
+                match (asked, result, error) {
+                    (Some(to), Some(result), None) => Said::Answer { to, outcome: Ok(result.clone()) },
+                    (Some(to), None, Some(error)) => Said::Answer { to, outcome: Err(error.clone()) },
+                    _ if from == self.subject => Said::Stray,
+                    _ => Said::Raw(bytes.to_vec()),
+                }
+            }
+            Envelope::Unclear => return broken(),
+        }))
+    }
+}

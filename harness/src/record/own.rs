@@ -1,0 +1,206 @@
+//! Which answers of the tester need not be written, because it would give them by itself.
+//!
+//! A transcript that answers one request of a method answers them all, so this is asked of a method as a whole; the
+//! methods of terminals belong together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::exchange::{Answered, Exchange, Said};
+use super::names::Names;
+use crate::case::{Payload, Vocabulary};
+use crate::protocol::Edition;
+use crate::requirement::Party;
+
+/// The error of a method that does not exist.
+const NO_METHOD: i64 = -32601;
+
+/// The error of a file that does not exist.
+const NOT_FOUND: i64 = -32002;
+
+/// What the tester has to be set up with so that it answers by itself as it did.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    /// The methods whose answers have to be written.
+    pub(super) by_hand: BTreeSet<String>,
+    /// The files that were read, by their path from the working directory.
+    pub(super) workspace: BTreeMap<String, String>,
+    /// How requests for permission were answered, where that was always the same way and not the usual one.
+    pub(super) permission: Option<&'static str>,
+}
+
+impl Own {
+    /// Finds out what the tester would answer by itself.
+    pub(super) fn of(exchange: &Exchange, names: &Names) -> Self {
+        let mut own = Self::default();
+        let tester = exchange.subject.other();
+        let mut by_method: BTreeMap<&str, Vec<Answered<'_>>> = BTreeMap::new();
+        for answered in exchange.answered(tester) {
+            by_method.entry(answered.method).or_default().push(answered);
+        }
+        for (method, answers) in &by_method {
+            let alike = match tester {
+                _ if !are_usual(tester, method, answers) => false,
+                Party::Client => own.of_a_client(exchange, names, method, answers),
+                Party::Agent => of_an_agent(exchange, method, answers),
+            };
+            if !alike {
+                own.by_hand.insert((*method).to_owned());
+            }
+        }
+        if own.by_hand.iter().any(|method| method.starts_with("terminal/")) {
+            let all = by_method.keys().filter(|method| method.starts_with("terminal/"));
+            own.by_hand.extend(all.map(|method| (*method).to_owned()));
+        }
+        if own.by_hand.contains("fs/read_text_file") {
+            own.workspace.clear();
+        }
+        if tester == Party::Agent {
+            own.lay_out(exchange, names);
+        }
+        own
+    }
+
+    /// Lays out the files that a client read, as far as their content was seen.
+    fn lay_out(&mut self, exchange: &Exchange, names: &Names) {
+        let mut read: Vec<_> =
+            exchange.answered(Party::Client).filter(|one| one.method == "fs/read_text_file").collect();
+        // What was read as a whole is better than a part.
+        read.sort_by_key(|one| (one.number("limit").is_some(), one.number("line").is_some(), one.at));
+        for one in read {
+            let content = one.outcome.as_ref().ok().and_then(|result| result.get("content")?.as_str());
+            let path = one.text("path");
+            if let (Some(content), Some(path)) = (content, path)
+                && let Some(below) = names.below_cwd(path)
+                && written_before(exchange, one.at, path).is_none()
+            {
+                let above = one.number("line").map_or(0, |line| line.saturating_sub(1));
+                let text = || "\n".repeat(usize::try_from(above).unwrap_or_default()) + content;
+                self.workspace.entry(below.to_owned()).or_insert_with(text);
+            }
+        }
+    }
+
+    fn of_a_client(&mut self, exchange: &Exchange, names: &Names, method: &str, answers: &[Answered<'_>]) -> bool {
+        let capabilities = exchange.request(0).and_then(|(_, params)| params?.get("clientCapabilities"));
+        let adapter = Edition::v1().adapter;
+        if adapter.client_capability_of(method).is_some_and(|path| !adapter.advertises(capabilities, path)) {
+            return answers.iter().all(is_refused);
+        }
+        match method {
+            "session/request_permission" => self.permissions(exchange, answers),
+            "fs/read_text_file" => answers.iter().all(|answer| self.is_read(exchange, names, answer)),
+            "fs/write_text_file" => answers.iter().all(|answer| {
+                answer.outcome.is_ok() && answer.text("path").is_some_and(|path| names.below_cwd(path).is_some())
+            }),
+            _ if method.starts_with("terminal/") => answers.iter().all(|answer| answer.outcome.is_ok()),
+            _ => !Edition::v1().methods.knows(Party::Agent, method) && answers.iter().all(is_refused),
+        }
+    }
+
+    /// Whether a file of the working directory was read as a whole, or was not there; such a file is laid out.
+    fn is_read(&mut self, exchange: &Exchange, names: &Names, answer: &Answered<'_>) -> bool {
+        let whole = ["line", "limit"].iter().all(|name| answer.params.is_none_or(|params| params.get(name).is_none()));
+        let path = answer.text("path").filter(|_| whole);
+        let Some((path, relative)) = path.and_then(|path| Some((path, names.below_cwd(path)?))) else { return false };
+        let written = written_before(exchange, answer.at, path);
+        match answer.outcome {
+            Ok(result) => {
+                let Some(content) = result.get("content").and_then(Value::as_str) else { return false };
+                written.map_or_else(
+                    || self.workspace.entry(relative.to_owned()).or_insert_with(|| content.to_owned()) == content,
+                    |written| written == content,
+                )
+            }
+            Err(error) => written.is_none() && error.get("code") == Some(&NOT_FOUND.into()),
+        }
+    }
+
+    fn permissions(&mut self, exchange: &Exchange, answers: &[Answered<'_>]) -> bool {
+        let decisions: BTreeSet<_> = answers.iter().map(|answer| decision(exchange, answer)).collect();
+        match decisions.iter().next().copied().flatten() {
+            Some(decision) if decisions.len() == 1 => {
+                self.permission = Some(decision).filter(|decision| *decision != "allow");
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What was written last to a file through the client.
+fn written_before<'e>(exchange: &'e Exchange, at: usize, path: &str) -> Option<&'e str> {
+    exchange.turns[..at].iter().rev().find_map(|turn| match &turn.said {
+        Said::Request { method, params: Some(params), .. } if method == "fs/write_text_file" => {
+            (params.get("path")?.as_str()? == path).then(|| params.get("content")?.as_str()).flatten()
+        }
+        _ => None,
+    })
+}
+
+/// Whether the tester kept to the protocol in its answers and put nothing of its own into them.
+fn are_usual(tester: Party, method: &str, answers: &[Answered<'_>]) -> bool {
+    let vocabulary = Vocabulary::v1();
+    let results = answers.iter().filter_map(|answer| answer.outcome.as_ref().ok());
+    results.into_iter().all(|result| {
+        result.get("_meta").is_none() && (vocabulary.invalid)(tester, Payload::Result(method), result).is_empty()
+    })
+}
+
+/// The policy by which the tester would answer this request for permission as it did.
+fn decision(exchange: &Exchange, answer: &Answered<'_>) -> Option<&'static str> {
+    let outcome = answer.outcome.as_ref().ok()?.get("outcome")?;
+    if outcome.get("outcome")? == "cancelled" {
+        let meanwhile = &exchange.turns[answer.request..answer.at];
+        let cancelled = meanwhile
+            .iter()
+            .any(|turn| matches!(&turn.said, Said::Notification { method, .. } if method == "session/cancel"));
+        return Some(if cancelled { "hold" } else { "cancel" });
+    }
+    let options = answer.params?.get("options")?.as_array()?;
+    let first = |kinds: [&str; 2]| kinds.iter().find_map(|kind| options.iter().find(|option| option["kind"] == **kind));
+    let chosen = |kinds| first(kinds).is_some_and(|option| option.get("optionId") == outcome.get("optionId"));
+    if chosen(["allow_once", "allow_always"]) {
+        Some("allow")
+    } else {
+        chosen(["reject_once", "reject_always"]).then_some("reject")
+    }
+}
+
+fn of_an_agent(exchange: &Exchange, method: &str, answers: &[Answered<'_>]) -> bool {
+    let capabilities = exchange.answer_of(0).and_then(|(_, outcome)| outcome.as_ref().ok()?.get("agentCapabilities"));
+    let adapter = Edition::v1().adapter;
+    if adapter.capability_of(method).is_some_and(|path| !adapter.advertises(capabilities, path)) {
+        return answers.iter().all(is_refused);
+    }
+    let session = super::setup::session_members(exchange);
+    let results = |good: &dyn Fn(&Value) -> bool| answers.iter().all(|answer| answer.outcome.as_ref().is_ok_and(good));
+    match method {
+        "initialize" => true,
+        "session/new" => results(&|result| members_but_id(result) == Value::Object(session.clone())),
+        "session/load" | "session/resume" => results(&|result| *result == Value::Object(session.clone())),
+        "session/list" => results(&|result| *result == json!({ "sessions": [] })),
+        "session/set_mode" | "session/close" | "session/delete" | "authenticate" | "logout" => {
+            results(&|result| *result == json!({}))
+        }
+        "session/prompt" => {
+            let first = answers.iter().map(|answer| answer.at).min().unwrap_or_default();
+            let nothing_more =
+                exchange.turns[first..].iter().all(|turn| matches!(turn.said, Said::Answer { .. } | Said::Fence));
+            nothing_more && results(&|result| result.get("stopReason") == Some(&json!("end_turn")))
+        }
+        _ => !Edition::v1().methods.knows(Party::Client, method) && answers.iter().all(is_refused),
+    }
+}
+
+/// The result of session/new without the id.
+pub(super) fn members_but_id(result: &Value) -> Value {
+    let mut members = result.as_object().cloned().unwrap_or_default();
+    members.shift_remove("sessionId");
+    Value::Object(members)
+}
+
+fn is_refused(answer: &Answered<'_>) -> bool {
+    answer.outcome.as_ref().is_err_and(|error| error.get("code") == Some(&NO_METHOD.into()))
+}

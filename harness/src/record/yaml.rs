@@ -1,0 +1,47 @@
+//! Writes values in one line, as the case files have them.
+
+use serde_json::Value;
+
+/// A value in the flow style of YAML, with as few quotes as it takes.
+pub(super) fn flow(value: &Value) -> String {
+    match value {
+        Value::String(text) => scalar(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Value::Object(members) if members.is_empty() => "{}".to_owned(),
+        Value::Object(members) => {
+            let members: Vec<_> =
+                members.iter().map(|(key, member)| format!("{}: {}", scalar(key), flow(member))).collect();
+            format!("{{ {} }}", members.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A text, quoted unless it means itself.
+pub(super) fn scalar(text: &str) -> String {
+    if is_plain(text) { text.to_owned() } else { Value::from(text).to_string() }
+}
+
+/// Whether YAML would read the bare word as this very text.
+fn is_plain(text: &str) -> bool {
+    const RESERVED: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || "<_/".contains(c));
+    let inside = text.chars().all(|c| c.is_ascii_alphanumeric() || "<>_/.+-".contains(c) || c == ' ');
+    begins && inside && !text.ends_with(' ') && !RESERVED.contains(&text.to_ascii_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_written_as_cases_have_them() {
+        let value = json!({ "id": "turn", "params": { "path": "<cwd>/a.txt", "line": 2, "x": [], "o": {} }, "text": "a\nb: c", "ok": "yes" });
+        assert_eq!(
+            flow(&value),
+            r#"{ id: turn, params: { path: <cwd>/a.txt, line: 2, x: [], o: {} }, text: "a\nb: c", ok: "yes" }"#
+        );
+    }
+}

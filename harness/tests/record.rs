@@ -1,0 +1,58 @@
+//! Trace → case: each file under `harness/tests/record/` is a trace, and its snapshot the case that is made of it, or
+//! the reason why there is none.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use acp_conformance::case::{Includes, Vocabulary, load_text};
+use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::judge::judge;
+use acp_conformance::protocol::Edition;
+use acp_conformance::record::{Aim, record};
+use acp_conformance::trace::Trace;
+use acp_conformance::verdict::Verdict;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+const FOLDER: &str = "harness/tests/record";
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = fs::read_dir(root.join(FOLDER)).expect("the folder of recordings").flatten().map(|entry| entry.path());
+    let mut trials: Vec<Trial> =
+        files.map(|path| Trial::test(name(&path), move || check(&path)).with_kind("recording")).collect();
+    trials.sort_by(|a, b| a.name().cmp(b.name()));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn name(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn check(path: &PathBuf) -> Result<(), Failed> {
+    let trace = Trace::read(BufReader::new(File::open(path)?))?;
+    let judgement = judge(&trace, Edition::v1());
+    let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
+    let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
+    let origin = format!("{}.jsonl", name(path));
+    let text = match record(&trace, &Aim { origin: &origin, subject: None, kept: &kept }) {
+        Ok(text) => sound(text)?,
+        Err(error) => format!("no case: {error}\n"),
+    };
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/record"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.set_input_file(path);
+    settings.bind(|| insta::assert_snapshot!(name(path), text));
+    Ok(())
+}
+
+/// A case without a mistake.
+fn sound(text: String) -> Result<String, Failed> {
+    let (_, problems) = load_text("recorded.yaml", &text, &Vocabulary::v1(), &Includes::embedded());
+    match problems.as_slice() {
+        [] => Ok(text),
+        _ => Err(format!("{text}\n{}", render_all(&problems, Look::Plain)).into()),
+    }
+}
