@@ -87,8 +87,8 @@ impl Conversation {
         holes.requests |= keep_newest(&mut self.answered, memory.requests, |n| *n);
         holes.anywhere |= keep_newest(&mut self.open, MOST_NAMES, |exchange| exchange.n);
         if self.shared_ids.len() > MOST_NAMES {
-            // They only excuse answers to what is remembered as answered.
-            self.shared_ids.retain(|id| self.answered.contains_key(id));
+            // They only excuse answers to what is remembered.
+            self.shared_ids.retain(|id| self.answered.contains_key(id) || self.open.contains_key(id));
         }
         holes.sessions |= keep_newest_of(&mut self.sessions, memory.sessions, Session::last_touched);
         if self.sessions.len() > 2 * memory.sessions {
