@@ -68,6 +68,8 @@ const LATE: &[&str] = &[
     "jsonrpc.notification-no-response.client",
     "jsonrpc.response-id-known.agent",
     "jsonrpc.response-id-known.client",
+    "jsonrpc.response-once.agent",
+    "jsonrpc.response-once.client",
     "list.cursor-opaque",
     "list.load-before-use",
     "load.replay-session-id",
