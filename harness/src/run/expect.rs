@@ -111,7 +111,7 @@ fn fits(line: &Incoming, answer: &Value, bindings: &mut Bindings) -> Result<(), 
 pub(super) fn passed(script: &Script<'_>, index: usize) -> bool {
     script.case.steps[index + 1..].iter().any(|step| {
         let lines = match &step.action {
-            Action::Expect { line, presence: Presence::Must } => std::slice::from_ref(line),
+            Action::Expect { line, presence: Presence::Must | Presence::Hope } => std::slice::from_ref(line),
             Action::AnyOrder(lines) => lines,
             _ => return false,
         };
