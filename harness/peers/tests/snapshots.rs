@@ -13,7 +13,7 @@ use std::time::Duration;
 use acp_conformance::case::{Case, Vocabulary, embedded};
 use acp_conformance::peer::relay;
 use acp_conformance::report::model::{FindingReport, RunReport};
-use acp_conformance::report::{Collector, SuiteEvent, TextReport};
+use acp_conformance::report::{Begin, Collector, Renderer, SuiteEvent, TextReport};
 use acp_conformance::requirement::Party;
 use acp_conformance::run::run_case;
 use acp_conformance::trace::{Renamer, Trace, normalised};
@@ -146,9 +146,17 @@ fn renumber(finding: &mut FindingReport) {
 fn text(report: &RunReport) -> Result<String, Failed> {
     let mut plain = anstream::StripStream::new(Vec::new());
     let command = format!("-- {}", report.subject.command.join(" "));
-    let mut text = TextReport::new(&mut plain, command, false).of_a_selection(true);
+    let begin = Begin {
+        suite: report.suite.clone(),
+        subject: report.subject.clone(),
+        cases: report.cases.len(),
+        whole: false,
+        reproduce: command,
+    };
+    let mut text = TextReport::new(&mut plain, false);
+    text.event(&SuiteEvent::Begin(&begin))?;
     for case in &report.cases {
-        text.event(&SuiteEvent::Case(case))?;
+        text.event(&SuiteEvent::Case(case, None))?;
     }
     text.event(&SuiteEvent::Run(report))?;
     Ok(String::from_utf8(plain.into_inner())?)

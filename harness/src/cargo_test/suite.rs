@@ -132,7 +132,7 @@ impl Suite {
             return Ok(Completion::ignored_with(reasons.collect::<Vec<_>>().join("; ")));
         }
         let mut text = StripStream::new(Vec::new());
-        let written = TextReport::new(&mut text, self.plan.reproduce(), false).failures(&surprises);
+        let written = TextReport::new(&mut text, false).reproduced_by(self.plan.reproduce()).failures(&surprises);
         written.map_err(|error| Failed::from(format!("the failure could not be shown: {error}")))?;
         let text = String::from_utf8_lossy(&text.into_inner()).into_owned();
         Err(format!("{}\n{text}", self.cases[index].title).into())

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 
+use super::outputs::Output;
 use crate::profile::{self, Means, Setting};
 use crate::recording;
 use crate::requirement::{Level, Party, Status};
@@ -73,7 +74,7 @@ const AGENT_EXAMPLES: &str = "Examples:
   acp-conformance agent -- my-agent --acp
   acp-conformance agent --case cancel -- my-agent --acp
   acp-conformance agent --env API_KEY=none --trace-dir traces -- node dist/agent.js
-  acp-conformance agent --format json --allow-incomplete -- my-agent > report.json";
+  acp-conformance agent --format json=report.json --allow-incomplete -- my-agent";
 
 /// Arguments of `client`.
 #[derive(Debug, clap::Args)]
@@ -185,9 +186,10 @@ pub struct RunArgs {
     /// take, for which it is started a few times more
     #[arg(long)]
     pub timings: bool,
-    /// How the result is written to standard output
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
+    /// The form of the result, text or json; may be repeated with a file each. Text goes to standard output, unless another
+    /// form without a file does
+    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse)]
+    pub formats: Vec<Output>,
     /// Show only the cases that did not pass
     #[arg(long, short)]
     pub quiet: bool,
@@ -259,9 +261,10 @@ pub struct CheckArgs {
     /// Report on this party alone [default: both, where both were recorded]
     #[arg(long, value_name = "PARTY", value_parser = party)]
     pub subject: Option<Party>,
-    /// How the result is written to standard output
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
+    /// The form of the result, text or json; may be repeated with a file each. Text goes to standard output, unless another
+    /// form without a file does
+    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse)]
+    pub formats: Vec<Output>,
     /// A broken SHOULD counts like a broken MUST
     #[arg(long)]
     pub strict: bool,

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::args::{CheckArgs, Format};
+use super::args::CheckArgs;
 use super::exit::Exit;
 use super::output::stdout;
+use super::outputs::Outputs;
 use crate::recording::{self, Input, Recording};
 use crate::report::model::RunReport;
-use crate::report::{Collector, Heard, Hearing, SuiteEvent, TextReport};
+use crate::report::{Collector, Heard, Hearing, SuiteEvent};
 use crate::requirement::Party;
 use crate::trace::{Event, Trace};
 
@@ -21,28 +22,25 @@ use crate::trace::{Event, Trace};
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let started = Instant::now();
     let tapes = tapes(args)?;
-    let mut out = stdout();
+    let mut outputs = Outputs::open(&args.formats, false)?;
     let mut reports = Reports::default();
     for tape in &tapes {
         reports.add(tape, args)?;
     }
     let several = reports.collectors.len() > 1;
-    if several && args.format == Format::Json {
+    if several && !args.formats.is_empty() {
         bail!("both parties were recorded, and a report is of one: add --subject agent or --subject client");
     }
     let mut worst = Exit::Good;
     for (party, collector) in reports.collectors {
+        let begin = collector.begin(tapes.len(), !reports.foreign, String::new());
         let report = collector.finish(started.elapsed(), args.strict);
-        match args.format {
-            Format::Text if several => writeln!(out, "\nThe {party}:")?,
-            Format::Text => {}
-            Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
+        if several {
+            writeln!(stdout(), "\nThe {party}:")?;
         }
-        if args.format == Format::Text {
-            let mut text = TextReport::new(&mut out, String::new(), false).of_a_selection(reports.foreign);
-            report.cases.iter().try_for_each(|case| text.event(&SuiteEvent::Case(case)))?;
-            text.event(&SuiteEvent::Run(&report))?;
-        }
+        outputs.event(&SuiteEvent::Begin(&begin))?;
+        report.cases.iter().try_for_each(|case| outputs.event(&SuiteEvent::Case(case, None)))?;
+        outputs.event(&SuiteEvent::Run(&report))?;
         worst = worse(worst, &report, args.allow_incomplete);
     }
     Ok(worst)

@@ -10,6 +10,7 @@ mod list;
 mod manual;
 mod monitor;
 mod output;
+mod outputs;
 mod person;
 mod plan;
 mod record;

@@ -195,7 +195,7 @@ fn broke(report: &RunReport) -> Option<String> {
 
 fn show(requirements: &[RequirementReport]) {
     // Nobody need read the standard error of an agent.
-    let _ = TextReport::new(&mut anstream::stderr(), String::new(), false).failures(requirements);
+    let _ = TextReport::new(anstream::stderr(), false).failures(requirements);
 }
 
 fn own_fault(text: &str) {

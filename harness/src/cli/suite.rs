@@ -1,21 +1,21 @@
 //! `agent` and `client`: run the cases against a subject and report what they show.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::args::{Format, RunArgs};
+use super::args::RunArgs;
 use super::exit::Exit;
-use super::output::{say, stdout};
+use super::output::say;
+use super::outputs::Outputs;
 use super::plan::Plan;
 use super::redact::{redacted, save};
 use crate::case::model::Case;
 use crate::case::{Vocabulary, embedded_case, handshake};
 use crate::report::model::{Floor, Spent, Timings};
-use crate::report::{Collector, SuiteEvent, TextReport, diagnose};
+use crate::report::{Collector, SuiteEvent, diagnose};
 use crate::requirement::Party;
 use crate::run::{Progress, Subject, bare_starts, interrupted, run_all, run_by_hand};
 use crate::trace::{ProcessEvent, Trace, What};
@@ -28,6 +28,7 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
     if let Some(dir) = &args.trace_dir {
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
     }
+    let outputs = Outputs::open(&args.formats, args.quiet)?;
     let started = Instant::now();
     // A person sees by themselves whether their client comes into contact.
     let by_hand = plan.subject.desk.is_some();
@@ -37,45 +38,26 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
         say(obstacle.unwrap_or_default());
         return Ok(Exit::Usage);
     }
-    let mut out = stdout();
-    let selection =
-        obstacle.is_some() || !args.cases.is_empty() || !args.requirements.is_empty() || args.fault.is_some();
-    let mut text = (args.format == Format::Text)
-        .then(|| TextReport::new(&mut out, plan.reproduce.clone(), args.quiet).of_a_selection(selection));
-    let mut collector = Collector::new(plan.subject.party, plan.subject.command.clone());
-    if by_hand {
-        collector = collector.driven_by_hand();
-    }
-    let mut spent = BTreeMap::new();
-    let mut take = |trace: &Trace, took: Duration| -> anyhow::Result<()> {
-        let file = args.trace_dir.as_deref().map(|dir| write_trace(dir, trace, args.redact)).transpose()?;
-        let arrived = Instant::now();
-        let report = collector.add(trace, took, file);
-        spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
-        text.as_mut().map_or(Ok(()), |text| text.event(&SuiteEvent::Case(&report)))?;
-        Ok(())
-    };
+    let mut going = Going::begin(plan, args, outputs, obstacle.is_some())?;
     if let Some(contact) = contact.as_ref().filter(|contact| contact.is_wanted(plan)) {
-        take(&contact.trace, contact.took)?;
+        going.ended(&contact.trace, contact.took)?;
     }
     if by_hand {
-        run_all_by_hand(plan, &mut take)?;
+        going.run_by_hand(plan)?;
     } else if obstacle.is_none() {
-        run_rest(plan, &mut take)?;
+        going.run_rest(plan)?;
     }
     if interrupted() {
         say("interrupted; nothing is reported");
         return Ok(Exit::Interrupted);
     }
+    let Going { collector, mut outputs, spent, .. } = going;
     let mut report = collector.finish(started.elapsed(), args.strict);
     if args.timings {
         let wall = begun.elapsed();
         report.timings = Some(Timings::new(plan.jobs, wall, started - begun, floor(plan)?, spent));
     }
-    match text.as_mut() {
-        Some(text) => text.event(&SuiteEvent::Run(&report))?,
-        None => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
-    }
+    outputs.event(&SuiteEvent::Run(&report))?;
     if let Some(planted) = &plan.subject.fault {
         super::fault::announce(planted, &report);
     }
@@ -85,33 +67,64 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
     Ok(Exit::of(report.verdict, args.allow_incomplete))
 }
 
+/// A run that is going on: each case is judged as it ends, and told to who wants to know.
+struct Going<'r> {
+    args: &'r RunArgs,
+    collector: Collector,
+    outputs: Outputs,
+    spent: BTreeMap<String, Spent>,
+}
+
+impl<'r> Going<'r> {
+    fn begin(plan: &Plan, args: &'r RunArgs, mut outputs: Outputs, is_cut_short: bool) -> anyhow::Result<Self> {
+        let is_selection =
+            is_cut_short || !args.cases.is_empty() || !args.requirements.is_empty() || args.fault.is_some();
+        let mut collector = Collector::new(plan.subject.party, plan.subject.command.clone());
+        if plan.subject.desk.is_some() {
+            collector = collector.driven_by_hand();
+        }
+        let cases = if is_cut_short { 1 } else { plan.cases.len() };
+        outputs.event(&SuiteEvent::Begin(&collector.begin(cases, !is_selection, plan.reproduce.clone())))?;
+        Ok(Self { args, collector, outputs, spent: BTreeMap::new() })
+    }
+
+    fn ended(&mut self, trace: &Trace, took: Duration) -> anyhow::Result<()> {
+        let file = self.args.trace_dir.as_deref().map(|dir| write_trace(dir, trace, self.args.redact)).transpose()?;
+        let arrived = Instant::now();
+        let report = self.collector.add(trace, took, file);
+        self.spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
+        self.outputs.event(&SuiteEvent::Case(&report, Some(trace)))
+    }
+
+    fn run_by_hand(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        let mut fault = None;
+        run_by_hand(&plan.cases, &plan.subject, |trace, took| {
+            fault = self.ended(trace, took).err();
+            fault.is_none()
+        });
+        fault.map_or(Ok(()), Err)
+    }
+
+    /// Runs every selected case but the handshake, if that was the first contact.
+    fn run_rest(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        let is_done = |case: &Case| case.id == handshake(plan.subject.party) && plan.subject.fault.is_none();
+        let rest: Vec<Case> = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
+        let mut fault = None;
+        run_all(&rest, &plan.subject, plan.jobs, |event| {
+            let told = match event {
+                Progress::Started(case) => self.outputs.event(&SuiteEvent::Start(&case.id)),
+                Progress::Ended { trace, took, .. } => self.ended(&trace, took),
+            };
+            fault = told.err();
+            fault.is_none()
+        });
+        fault.map_or(Ok(()), Err)
+    }
+}
+
 /// The least that a case can take.
 fn floor(plan: &Plan) -> anyhow::Result<Floor> {
     Ok(Floor::of(bare_starts(&first_case(plan)?, &plan.subject, plan.jobs)))
-}
-
-fn run_all_by_hand(plan: &Plan, take: &mut impl FnMut(&Trace, Duration) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let mut fault = None;
-    run_by_hand(&plan.cases, &plan.subject, |trace, took| {
-        fault = take(trace, took).err();
-        fault.is_none()
-    });
-    fault.map_or(Ok(()), Err)
-}
-
-/// Runs every selected case but the handshake, if that was the first contact.
-fn run_rest(plan: &Plan, take: &mut impl FnMut(&Trace, Duration) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let is_done = |case: &Case| case.id == handshake(plan.subject.party) && plan.subject.fault.is_none();
-    let rest: Vec<Case> = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
-    let mut fault = None;
-    run_all(&rest, &plan.subject, plan.jobs, |event| match event {
-        Progress::Started(_) => true,
-        Progress::Ended { trace, took, .. } => {
-            fault = take(&trace, took).err();
-            fault.is_none()
-        }
-    });
-    fault.map_or(Ok(()), Err)
 }
 
 fn first_case(plan: &Plan) -> anyhow::Result<Case> {

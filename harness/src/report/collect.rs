@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::event::Begin;
 use super::hearing::{Heard, Hearing};
 use super::model::{
     CaseReport, Conformance, Driven, FORMAT, FindingReport, ProbeReport, RequirementReport, RunReport, SubjectInfo,
@@ -13,14 +14,6 @@ use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
 use crate::trace::{Event, McpEvent, McpWhat, Trace, What};
 use crate::verdict::Verdict;
-
-/// What renderers are told while a run goes on.
-pub enum SuiteEvent<'r> {
-    /// A case is over.
-    Case(&'r CaseReport),
-    /// The run is over.
-    Run(&'r RunReport),
-}
 
 /// Gathers the cases of a run.
 pub struct Collector {
@@ -68,6 +61,30 @@ impl Collector {
     pub const fn driven_by_hand(mut self) -> Self {
         self.driven = Some(Driven::Manual);
         self
+    }
+
+    /// What is known before the first case of a run; `reproduce` starts its subject again.
+    #[must_use]
+    pub fn begin(&self, cases: usize, whole: bool, reproduce: String) -> Begin {
+        Begin { suite: self.suite(), subject: self.subject(), cases, whole, reproduce }
+    }
+
+    fn suite(&self) -> SuiteInfo {
+        SuiteInfo {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            edition: self.edition.name.to_owned(),
+            schema_sha256: self.edition.schema_sha256.clone(),
+        }
+    }
+
+    fn subject(&self) -> SubjectInfo {
+        SubjectInfo {
+            kind: self.kind,
+            command: self.command.clone(),
+            name: self.name.clone(),
+            version: self.version.clone(),
+            driven: self.driven,
+        }
     }
 
     /// Judges the trace of a case and keeps what it says.
@@ -139,18 +156,8 @@ impl Collector {
         };
         RunReport {
             format: FORMAT.to_owned(),
-            suite: SuiteInfo {
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                edition: self.edition.name.to_owned(),
-                schema_sha256: self.edition.schema_sha256.clone(),
-            },
-            subject: SubjectInfo {
-                kind: self.kind,
-                command: self.command,
-                name: self.name,
-                version: self.version,
-                driven: self.driven,
-            },
+            suite: self.suite(),
+            subject: self.subject(),
             verdict: conformance(&requirements, &self.cases, strict),
             requirements,
             probes,

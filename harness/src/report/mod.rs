@@ -2,13 +2,17 @@
 
 mod collect;
 mod diagnosis;
+mod event;
 mod hearing;
+mod json;
 pub mod model;
 mod text;
 mod timings;
 mod timings_text;
 
-pub use collect::{Collector, SuiteEvent, alone};
+pub use collect::{Collector, alone};
 pub use diagnosis::diagnose;
+pub use event::{Begin, Renderer, SuiteEvent};
 pub use hearing::{Heard, Hearing};
+pub use json::JsonReport;
 pub use text::TextReport;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::collect::SuiteEvent;
+use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport};
 use super::timings_text;
 use crate::requirement::{Catalogue, Level, Requirement, Status};
@@ -14,8 +14,8 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
 /// Writes events as text; styles are left to the stream, which drops them where they are not wanted.
-pub struct TextReport<'w> {
-    out: &'w mut dyn Write,
+pub struct TextReport<W> {
+    out: W,
     /// Whether cases that passed are left out.
     quiet: bool,
     /// How the subject is called in the line that reproduces a failure; empty where there is none to call.
@@ -24,29 +24,25 @@ pub struct TextReport<'w> {
     whole: bool,
 }
 
-impl<'w> TextReport<'w> {
-    /// A report on this stream.
-    pub fn new(out: &'w mut dyn Write, reproduce: String, quiet: bool) -> Self {
-        Self { out, quiet, reproduce, whole: true }
-    }
-
-    /// Says that only some of the cases are run.
-    #[must_use]
-    pub fn of_a_selection(mut self, selection: bool) -> Self {
-        self.whole = !selection;
-        self
-    }
-
-    /// Writes one event.
-    ///
-    /// # Errors
-    ///
-    /// Only those of the stream.
-    pub fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
+impl<W: Write> Renderer for TextReport<W> {
+    fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
         match event {
-            SuiteEvent::Case(case) => self.case(case),
+            SuiteEvent::Begin(begin) => {
+                self.reproduce.clone_from(&begin.reproduce);
+                self.whole = begin.whole;
+                Ok(())
+            }
+            SuiteEvent::Start(_) => Ok(()),
+            SuiteEvent::Case(case, _) => self.case(case),
             SuiteEvent::Run(report) => self.run(report),
         }
+    }
+}
+
+impl<W: Write> TextReport<W> {
+    /// A report on this stream.
+    pub const fn new(out: W, quiet: bool) -> Self {
+        Self { out, quiet, reproduce: String::new(), whole: true }
     }
 
     fn case(&mut self, case: &CaseReport) -> io::Result<()> {
@@ -70,7 +66,17 @@ impl<'w> TextReport<'w> {
         self.failures(&report.requirements)?;
         self.open_ends(report)?;
         self.summary(report)?;
-        report.timings.as_ref().map_or(Ok(()), |timings| timings_text::write(self.out, timings, report.subject.kind))
+        report
+            .timings
+            .as_ref()
+            .map_or(Ok(()), |timings| timings_text::write(&mut self.out, timings, report.subject.kind))
+    }
+
+    /// Says how the subject is started again, where no run has begun.
+    #[must_use]
+    pub fn reproduced_by(mut self, reproduce: String) -> Self {
+        self.reproduce = reproduce;
+        self
     }
 
     /// Writes each of the requirements that failed: what it asks, what was seen instead, and how to see it again.

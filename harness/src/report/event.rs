@@ -1,0 +1,45 @@
+//! What renderers are told while a run goes on; each of them makes its own of the same events.
+
+use std::io;
+
+use super::model::{CaseReport, RunReport, SubjectInfo, SuiteInfo};
+use crate::trace::Trace;
+
+/// What happens in a run, in this order: it begins, cases start and end, it is over. A run that is interrupted is never over.
+#[derive(Debug, Clone, Copy)]
+pub enum SuiteEvent<'r> {
+    /// The run begins.
+    Begin(&'r Begin),
+    /// The case with this id starts.
+    Start(&'r str),
+    /// A case is over, and judged. Its trace is there unless it was too long to be kept.
+    Case(&'r CaseReport, Option<&'r Trace>),
+    /// The run is over.
+    Run(&'r RunReport),
+}
+
+/// What is known before the first case.
+#[derive(Debug, Clone)]
+pub struct Begin {
+    /// By what will be judged.
+    pub suite: SuiteInfo,
+    /// What will be judged; it has not given its name yet.
+    pub subject: SubjectInfo,
+    /// How many cases will run.
+    pub cases: usize,
+    /// Whether they are all cases that there are for such a subject.
+    pub whole: bool,
+    /// The options and the command line that start the subject again, for a line that reproduces a failure; empty where there
+    /// is nothing to start.
+    pub reproduce: String,
+}
+
+/// Makes something of the events of a run: text, a file, a line in a log.
+pub trait Renderer {
+    /// Takes in the next event.
+    ///
+    /// # Errors
+    ///
+    /// Only those of writing.
+    fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()>;
+}
