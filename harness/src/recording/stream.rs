@@ -123,6 +123,7 @@ fn of_trace(error: &ReadError) -> Problem {
         "Traces are written by `acp-conformance agent --trace-dir DIR` and the like, and are not edited by hand.";
     match error {
         ReadError::Event { line, message } => Problem::at(*line, message, remedy),
+        ReadError::CutOff(line) => Problem::cut_off(*line),
         other => Problem::of_all(other.to_string(), remedy),
     }
 }

@@ -140,6 +140,7 @@ impl Collector {
     #[must_use]
     pub fn finish(mut self, took: Duration, strict: bool) -> RunReport {
         self.cases.sort_by(|a, b| a.id.cmp(&b.id));
+        self.by_requirement.values_mut().for_each(|seen| seen.sort_by(|a, b| a.case.cmp(&b.case)));
         let (catalogue, kind) = (self.catalogue, self.kind);
         let judged = |r: &&Requirement| r.party == kind && matches!(r.status, Status::Checked | Status::Planned);
         let requirements: Vec<RequirementReport> = catalogue

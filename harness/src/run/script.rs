@@ -139,7 +139,7 @@ impl Script<'_> {
             Action::Expect { line, presence: Presence::Any } => self.any(line),
             Action::AnyOrder(lines) => self.any_order(lines, step.within).await,
             Action::Never(_) => Report::new(StepKind::Never, Outcome::Done),
-            Action::Fence => self.fence(step.within.unwrap_or(self.limits.answer)).await,
+            Action::Fence => self.telling_fence(step).await,
             Action::Reply(reply) => look::reply(self, reply),
             Action::File(file) => look::file(self, file, step.within).await,
             Action::Process(process) => look::process(self, process, step.within).await,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::driver::{Driver, Written};
 use super::expect::{self, Found};
 use super::script::{Report, Script};
-use crate::case::model::{Action, Incoming};
+use crate::case::model::{Action, Incoming, Step};
 use crate::peer::process::Exit;
 use crate::requirement::Party;
 use crate::trace::{FENCE, Outcome, StepEvent, StepKind, What};
@@ -157,6 +157,18 @@ impl Script<'_> {
         }
         self.cursor = end;
         Report { events, ..Report::new(StepKind::Must, Outcome::Done) }
+    }
+
+    /// A fence of the case. One that decides something and has no answer is followed by a second: a program may have died of
+    /// what it read before, and find out only when it reads again.
+    pub(super) async fn telling_fence(&mut self, step: &Step) -> Report {
+        let limit = step.within.unwrap_or(self.limits.answer);
+        let first = self.fence(limit).await;
+        if first.outcome != Outcome::TimedOut || step.decides.is_empty() {
+            return first;
+        }
+        let second = self.fence(FENCE_AFTER_TIMEOUT.min(limit)).await;
+        if second.outcome == Outcome::Ended { Report { events: first.events, ..second } } else { first }
     }
 
     pub(super) async fn fence(&mut self, limit: Duration) -> Report {

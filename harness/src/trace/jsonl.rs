@@ -160,6 +160,9 @@ pub enum ReadError {
         /// What is wrong with it.
         message: String,
     },
+    /// The file ends in the middle of an event.
+    #[error("line {0}: the trace is cut off in the middle of this line")]
+    CutOff(usize),
 }
 
 impl Trace {
@@ -273,7 +276,12 @@ impl<R: BufRead> Iterator for TraceReader<R> {
         }
         let event = read_event(&self.line, self.position);
         self.position += 1;
-        Some(event.map_err(|message| ReadError::Event { line: self.position + 1, message }))
+        let line = self.position + 1;
+        let is_whole = self.line.ends_with(b"\n");
+        Some(
+            event
+                .map_err(|message| if is_whole { ReadError::Event { line, message } } else { ReadError::CutOff(line) }),
+        )
     }
 }
 
