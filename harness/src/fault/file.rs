@@ -93,7 +93,7 @@ pub struct MatchFile {
 
 /// What becomes of a message: members are changed first, then lines.
 ///
-/// In `before`, `after` and `replace`, `{id}` is the id of the message, `{session}` the id of its session, `{message}`
+/// In `before`, `after` and `replace`, `{id}` is the id of the message, `{session}` the id of its session as it stands between quotes, `{message}`
 /// the message itself, `{pretty}` the message over several lines, and `{count}` how many messages were changed so far, with
 /// this one.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

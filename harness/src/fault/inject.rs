@@ -241,11 +241,17 @@ impl Injector {
         [
             ("{id}", id.unwrap_or(&Value::Null).to_string()),
             ("{count}", self.planted.changed().to_string()),
-            ("{session}", named.map(str::to_owned).or_else(asked).unwrap_or_default()),
+            ("{session}", spelt(&named.map(str::to_owned).or_else(asked).unwrap_or_default())),
             ("{message}", String::from_utf8_lossy(line).into_owned()),
             ("{pretty}", format!("{message:#}")),
         ]
     }
+}
+
+/// A text as it is spelt between the quotes of JSON.
+fn spelt(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 /// The id of a request.
@@ -302,6 +308,13 @@ mod tests {
         assert_eq!(out, ["x 3 s1 1".to_owned(), format!("{ANSWER}{ANSWER}")]);
         let (out, _) = through("match: {any: true}\ndo: {replace: '{pretty}'}", ASKED, &["{\"a\":1}"]);
         assert_eq!(out, ["{", "  \"a\": 1", "}"]);
+    }
+
+    #[test]
+    fn an_odd_session_id_is_spelt_as_in_json() {
+        let update = r#"{"method":"session/update","params":{"sessionId":"a\\\"","update":{"sessionUpdate":"plan"}}}"#;
+        let (out, _) = through("match: {update: plan}\ndo: {replace: '[\"{session}\"]'}", ASKED, &[update]);
+        assert_eq!(out, [r#"["a\\\""]"#]);
     }
 
     #[test]

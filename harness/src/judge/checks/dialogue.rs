@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::support::{Finish, waits_for_others};
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::Exchange;
+use crate::judge::conversation::{Exchange, TurnCourse};
 use crate::judge::moment::{Answer, Moment, Outcome};
 use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
 use crate::wire::RpcId;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -74,7 +75,11 @@ fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     };
     let cancelled =
         Finish::of(moment, answer).is_some_and(|f| f.turn.cancelled.is_some() && f.reason() == Some("cancelled"));
-    if turns().any(|turn| turn.ended.is_none()) || cancelled {
+    // A turn that waits for nobody may end just now, so that an answer in its course shows nothing.
+    let held = |turn: &TurnCourse| {
+        moment.from == Party::Client || moment.talk.open_of(Party::Agent).any(|open| open.turn == Some(turn.n))
+    };
+    if turns().any(|turn| turn.ended.is_none() && held(turn)) || cancelled {
         return ruling.pass();
     }
     let over = turns()

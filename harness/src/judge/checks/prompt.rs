@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::support::{Finish, late_for};
+use super::support::{Finish, late_for, says_abort};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, Decision, Opening, Session, ToolCall};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
@@ -119,10 +119,19 @@ fn taken<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
         None => ruling.pass(),
         // An unknown method breaks the rule on the baseline, and -32800 is a cancellation.
         Some(-32601 | -32800) => {}
-        Some(-32602 | -32600) if plain && traits.len() == 1 => ruling.fail(seen(), &[finish.exchange.n]),
+        Some(-32602 | -32600) if plain && traits.len() == 1 && is_the_reason(moment, &finish, TRAIT) => {
+            ruling.fail(seen(), &[finish.exchange.n]);
+        }
         Some(_) if finish.was_cancelled() => {}
         Some(_) => ruling.inconclusive(format!("{}, which may come from elsewhere", seen()), &[finish.exchange.n]),
     }
+}
+
+/// Whether the prompt can only have been refused for this: where every prompt is refused, no cancel before it is the reason.
+fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>, kind: u8) -> bool {
+    let abort = || matches!(finish.outcome, Outcome::Error(error) if says_abort(error));
+    let reasons = || moment.talk.sessions.values().filter_map(|session| session.ended.as_ref()?.reason.as_ref());
+    kind != AFTER_IDLE_CANCEL || abort() || reasons().next().is_some()
 }
 
 /// What a prompt held was the reason to refuse it, if a plain one in the same session is taken after it: some agents

@@ -44,6 +44,7 @@ impl Conversation {
                 };
                 self.open_exchange(exchange);
             }
+            (None, method) if self.is_misdirected(from, method) => {}
             (None, "session/update") => {
                 if let Some(update) = self.edition.adapter.update(params) {
                     self.apply_update(n, &update);
@@ -78,6 +79,12 @@ impl Conversation {
         }
     }
 
+    /// Whether somebody calls what only the other party calls; that breaks a rule of its own, and changes nothing.
+    fn is_misdirected(&self, from: Party, method: &str) -> bool {
+        let methods = &self.edition.methods;
+        methods.knows(from.other(), method) && !methods.knows(from, method)
+    }
+
     fn open_exchange(&mut self, exchange: Exchange) {
         let n = exchange.n;
         if matches!(exchange.method.as_str(), "session/prompt" | "session/load" | "session/resume") {
@@ -87,6 +94,7 @@ impl Conversation {
             self.note_service_call(&exchange);
         }
         match exchange.method.as_str() {
+            method if self.is_misdirected(exchange.from, method) => {}
             "initialize" => self.initialize = self.initialize.take().or(Some((n, exchange.params.clone()))),
             "session/prompt" => self.apply_prompt(&exchange),
             "session/load" | "session/resume" => self.apply_reopening(&exchange),
@@ -212,6 +220,7 @@ impl Conversation {
             self.stir();
         }
         match (exchange.method.as_str(), outcome) {
+            (method, _) if self.is_misdirected(exchange.from, method) => {}
             ("initialize", Outcome::Result(result)) => {
                 self.initialized = self.initialized.take().or(Some((n, result.clone())));
             }
