@@ -40,6 +40,8 @@ impl Script<'_> {
     fn deadline(&self, line: &Incoming, within: Option<Duration>) -> Instant {
         let asked = line.body.answers().and_then(|label| self.driver.asked.get(label));
         let limit = within.unwrap_or_else(|| match asked {
+            // Whatever it is asked first, it has to start before it can answer.
+            Some(asked) if self.driver.inbox.is_empty() => self.limits.for_method(&asked.method).max(self.limits.start),
             Some(asked) => self.limits.for_method(&asked.method),
             None if self.driver.connections() == 0 => self.limits.start,
             None if self.case.subject == Party::Client => self.limits.answer,
