@@ -215,6 +215,9 @@ pub struct StepEvent {
     pub kind: StepKind,
     /// The 1-based line in the case file.
     pub line: usize,
+    /// The include in which that line is, by its name, where it is not in the case file itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include: Option<String>,
     /// The step as it stands in the case file.
     pub text: String,
     /// How it went.
