@@ -51,9 +51,12 @@ impl Progress {
     /// Keeps the line away while something else is written for this event.
     pub(super) fn around<T>(&self, event: &SuiteEvent<'_>, write: impl FnOnce() -> T) -> T {
         let mut shown = lock(&self.shown);
-        shown.clear();
+        let drawn = shown.clear();
         let written = write();
         shown.standing.event(event, Instant::now());
+        if !matches!(event, SuiteEvent::Run(_)) {
+            shown.restore(drawn);
+        }
         written
     }
 }
@@ -113,12 +116,21 @@ impl<W: Write> Shown<W> {
         }
     }
 
-    fn clear(&mut self) {
-        if let Manner::Terminal { drawn } = &mut self.manner {
-            if drawn.take().is_some() {
-                let _ = write!(self.out, "{CLEAR}");
-                let _ = self.out.flush();
-            }
+    /// Takes the line away, if there is one.
+    fn clear(&mut self) -> Option<String> {
+        let Manner::Terminal { drawn } = &mut self.manner else { return None };
+        let line = drawn.take()?;
+        let _ = write!(self.out, "{CLEAR}");
+        let _ = self.out.flush();
+        Some(line)
+    }
+
+    /// Puts the line back as it was; what is new waits for the next tick.
+    fn restore(&mut self, line: Option<String>) {
+        if let (Manner::Terminal { drawn }, Some(line)) = (&mut self.manner, line) {
+            let _ = write!(self.out, "{line}");
+            let _ = self.out.flush();
+            *drawn = Some(line);
         }
     }
 }
@@ -141,9 +153,11 @@ mod tests {
         shown.tick(now, 80);
         assert_eq!(shown.out, b"\r\x1b[2K[0/0] 1 running  v1/agent/fs/read");
         shown.out.clear();
-        shown.clear();
-        shown.clear();
-        assert_eq!(shown.out, b"\r\x1b[2K");
+        let line = shown.clear();
+        assert_eq!(shown.clear(), None);
+        shown.restore(line);
+        shown.tick(now, 80);
+        assert_eq!(shown.out, b"\r\x1b[2K[0/0] 1 running  v1/agent/fs/read");
     }
 
     #[test]

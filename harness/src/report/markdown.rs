@@ -6,7 +6,7 @@ use super::broken::{Broken, failures};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{Conformance, RequirementReport, RunReport};
 use super::visible::{cut, in_one_line, visible};
-use super::words::{counts, level, link_of, reproduce, subject, text_of};
+use super::words::{counts, is_judged, level, link_of, reproduce, subject, text_of};
 use crate::requirement::Level;
 use crate::verdict::Verdict;
 
@@ -21,28 +21,35 @@ pub struct MarkdownReport<W> {
     out: W,
     /// How the subject is started again.
     again: String,
+    /// Whether all cases were to be run; otherwise what was not exercised is no news.
+    whole: bool,
 }
 
 impl<W: Write> MarkdownReport<W> {
     /// A report on this stream.
     pub const fn new(out: W) -> Self {
-        Self { out, again: String::new() }
+        Self { out, again: String::new(), whole: true }
     }
 
     fn report(&mut self, report: &RunReport) -> io::Result<()> {
         writeln!(self.out, "## {}: {}\n", report.verdict.name(), escaped(&subject(report)))?;
         let by = format!("Judged by {}, acp-conformance {}.", report.suite.edition, report.suite.version);
-        writeln!(self.out, "{}\n{}\n", escaped(&by), said(report.verdict))?;
+        writeln!(self.out, "{}\n{}\n", escaped(&by), said(report))?;
         self.coverage(report)?;
         let failed: Vec<_> = report.requirements.iter().filter(|r| r.verdict == Verdict::Fail).collect();
         if !failed.is_empty() {
             self.table(&failed)?;
             failed.iter().try_for_each(|requirement| self.evidence(requirement))?;
         }
-        let undecided = |r: &&RequirementReport| r.level == Level::Must && r.verdict == Verdict::Inconclusive;
-        self.list("MUST requirements were left undecided", report.requirements.iter().filter(undecided))?;
-        let missed = |r: &&RequirementReport| r.level == Level::Must && r.verdict == Verdict::NotExercised;
-        self.list("MUST requirements were not exercised", report.requirements.iter().filter(missed))
+        let musts =
+            |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
+        self.list("MUST requirements were left undecided", musts(Verdict::Inconclusive))?;
+        if self.whole {
+            let (missed, planned): (Vec<_>, Vec<_>) = musts(Verdict::NotExercised).partition(|r| is_judged(&r.id));
+            self.list("MUST requirements were not exercised", missed.into_iter())?;
+            self.list("MUST requirements are not judged by this version", planned.into_iter())?;
+        }
+        Ok(())
     }
 
     fn coverage(&mut self, report: &RunReport) -> io::Result<()> {
@@ -93,7 +100,7 @@ impl<W: Write> MarkdownReport<W> {
     }
 
     fn list<'r>(&mut self, what: &str, all: impl Iterator<Item = &'r RequirementReport>) -> io::Result<()> {
-        let ids: Vec<_> = all.map(|requirement| linked(&requirement.id)).collect();
+        let ids: Vec<_> = all.map(|requirement| escaped(&requirement.id)).collect();
         if ids.is_empty() {
             return Ok(());
         }
@@ -105,7 +112,10 @@ impl<W: Write> MarkdownReport<W> {
 impl<W: Write> Renderer for MarkdownReport<W> {
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
         match event {
-            SuiteEvent::Begin(begin) => self.again.clone_from(&begin.reproduce),
+            SuiteEvent::Begin(begin) => {
+                self.again.clone_from(&begin.reproduce);
+                self.whole = begin.whole;
+            }
             SuiteEvent::Start(_) | SuiteEvent::Case(..) => {}
             SuiteEvent::Run(report) => self.report(report)?,
         }
@@ -114,11 +124,12 @@ impl<W: Write> Renderer for MarkdownReport<W> {
 }
 
 /// What the verdict means.
-const fn said(verdict: Conformance) -> &'static str {
-    match verdict {
+const fn said(report: &RunReport) -> &'static str {
+    match report.verdict {
         Conformance::Conformant => "Every MUST that applies and that a program can decide was exercised and kept.",
         Conformance::Incomplete => "No MUST was broken, and some that apply were not exercised.",
-        Conformance::NotConformant => "What counts was broken.",
+        Conformance::NotConformant if report.strict => "A MUST or a SHOULD was broken.",
+        Conformance::NotConformant => "A MUST was broken.",
         Conformance::HarnessError => "The harness itself failed, so nothing is said about the subject.",
     }
 }

@@ -7,8 +7,8 @@ use anstyle::{AnsiColor, Style};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport};
 use super::timings_text;
-use super::words::{counts, level, reproduce, subject};
-use crate::requirement::{Catalogue, Level, Requirement, Status};
+use super::words::{counts, is_judged, level, reproduce, subject};
+use crate::requirement::{Catalogue, Level, Requirement};
 use crate::verdict::Verdict;
 
 const BOLD: Style = Style::new().bold();
@@ -129,10 +129,8 @@ impl<W: Write> TextReport<W> {
                 writeln!(self.out, "{DIM}{}{DIM:#}", wrap("    ", &ids))?;
             }
         }
-        let catalogue = Catalogue::v1();
-        let judged = |id: &str| catalogue.find(id).is_some_and(|r| r.status == Status::Checked);
         let (missed, planned): (Vec<_>, Vec<_>) =
-            musts(Verdict::NotExercised).map(|r| r.id.as_str()).partition(|id| judged(id));
+            musts(Verdict::NotExercised).map(|r| r.id.as_str()).partition(|id| is_judged(id));
         if !missed.is_empty() && self.whole {
             writeln!(self.out, "\n{BOLD}{} MUST requirements were not exercised{BOLD:#}", missed.len())?;
             writeln!(self.out, "{}", wrap("  ", &missed))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::model::{CaseReport, RunReport};
 use crate::case::model::Case;
-use crate::requirement::{Catalogue, Level, Party};
+use crate::requirement::{Catalogue, Level, Party, Status};
 use crate::verdict::Verdict;
 
 /// How the levels are called where requirements are.
@@ -24,6 +24,11 @@ pub(super) fn text_of(requirement: &str) -> &'static str {
 /// Where the specification says so.
 pub(super) fn link_of(requirement: &str) -> Option<String> {
     Catalogue::v1().find(requirement)?.link()
+}
+
+/// Whether this version judges a requirement.
+pub(super) fn is_judged(requirement: &str) -> bool {
+    Catalogue::v1().find(requirement).is_some_and(|found| found.status == Status::Checked)
 }
 
 /// The name of the subject with its version, as far as it gave them.
