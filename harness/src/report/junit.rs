@@ -73,12 +73,8 @@ impl<W: Write> JunitReport<W> {
 
     fn case(&mut self, area: &str, outcome: &Outcome<'_>) -> io::Result<()> {
         let case = outcome.case;
-        let (class, file) = (quoted(&area.replace('/', ".")), quoted(&file_of(case)));
-        let (name, time) = (quoted(&case.id), seconds(case.duration_ms));
-        write!(self.out, r#"    <testcase name="{name}" classname="{class}" file="{file}""#)?;
-        let line = outcome.failed.iter().find_map(|broken| broken.finding.line);
-        line.map_or(Ok(()), |line| write!(self.out, r#" line="{line}""#))?;
-        writeln!(self.out, r#" time="{time}">"#)?;
+        let (name, class) = (quoted(&case.id), quoted(&area.replace('/', ".")));
+        writeln!(self.out, r#"    <testcase name="{name}" classname="{class}" time="{}">"#, seconds(case.duration_ms))?;
         let reason = case.reason.as_deref().unwrap_or_default();
         match outcome.kind {
             Kind::Pass => {}
@@ -110,9 +106,11 @@ impl<W: Write> JunitReport<W> {
             [first, more @ ..] => {
                 let others = if more.is_empty() { String::new() } else { format!(" (and {} more)", more.len()) };
                 let message = format!("{}: {}{others}", first.requirement.id, cut(&first.finding.message, LONGEST));
+                let line = first.finding.line.map_or_else(String::new, |line| format!(":{line}"));
+                let place = Some(format!("at {}{line}", file_of(outcome.case)));
                 let again = reproduce(first.finding.party, &outcome.case.id, &self.again);
-                let told = told(&outcome.failed) + &again.map_or_else(String::new, |again| format!("\n\n{again}"));
-                (level(first.requirement.level), message, told)
+                let text = [Some(told(&outcome.failed)), place, again].into_iter().flatten().collect::<Vec<_>>();
+                (level(first.requirement.level), message, text.join("\n\n"))
             }
         };
         let (message, text) = (quoted(&cut(&message, 2 * LONGEST)), escaped(&text));

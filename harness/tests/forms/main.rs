@@ -37,6 +37,7 @@ fn github(report: &RunReport) -> Vec<Command> {
 #[test]
 fn junit_tells_failures_errors_and_skipped_cases_apart() {
     let xml = junit(&hostile());
+    readers::fits_jenkins(&xml);
     let found = readers::junit(&xml);
     let kind = |case: &str| found.iter().find(|(name, _)| name == case).map(|(_, kind)| *kind);
     assert_eq!(kind("v1/agent/cancel/while-asking"), Some("failure"));
@@ -45,7 +46,14 @@ fn junit_tells_failures_errors_and_skipped_cases_apart() {
     assert_eq!(kind("v1/agent/fs/write"), Some("skipped"));
     assert_eq!(kind("v1/agent/init/handshake"), Some("error"));
     let told = readers::failure(&xml, "v1/agent/cancel/while-asking");
-    for part in ["cancel.stop-reason", r"\u{fffe}", "<script>", "]]>", "reproduce: acp-conformance agent --case"] {
+    for part in [
+        "cancel.stop-reason",
+        r"\u{fffe}",
+        "<script>",
+        "]]>",
+        "at cases/v1/agent/cancel/while-asking.yaml:12",
+        "reproduce: ",
+    ] {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(told.len() < LONG / 2, "a long message is cut");
@@ -154,6 +162,7 @@ fn tap_is_read_by_others() {
     assert_eq!(kinds["v1/agent/fs/write"], "skip");
     assert_eq!(kinds["v1/agent/init/handshake"], "not ok");
     assert_eq!(found.len(), hostile().cases.len());
+    assert!(found.iter().any(|(name, kind)| name.contains("%23 SKIP") && *kind == "not ok"), "a name is no directive");
 }
 
 #[test]

@@ -57,6 +57,30 @@ pub fn failure(xml: &str, case: &str) -> String {
     failure.text().unwrap_or_default().to_owned()
 }
 
+/// The attributes that the schema of Jenkins (`junit-10.xsd` of its xUnit plugin) allows, as far as they are used.
+const ATTRIBUTES: [(&str, &[&str]); 9] = [
+    ("testsuites", &["name", "tests", "failures", "errors", "time"]),
+    ("testsuite", &["name", "tests", "failures", "errors", "skipped", "time"]),
+    ("properties", &[]),
+    ("property", &["name", "value"]),
+    ("testcase", &["name", "classname", "time"]),
+    ("failure", &["message", "type"]),
+    ("error", &["message", "type"]),
+    ("skipped", &["message", "type"]),
+    ("system-out", &[]),
+];
+
+/// Complains about elements and attributes that strict readers refuse.
+pub fn fits_jenkins(xml: &str) {
+    let document = roxmltree::Document::parse(xml).expect("well-formed XML");
+    for node in document.descendants().filter(roxmltree::Node::is_element) {
+        let name = node.tag_name().name();
+        let (_, allowed) = ATTRIBUTES.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("<{name}>"));
+        let foreign = node.attributes().find(|attribute| !allowed.contains(&attribute.name()));
+        assert_eq!(foreign.map(|attribute| attribute.name()), None, "an attribute of <{name}>");
+    }
+}
+
 /// The name of each test case, and what became of it.
 pub fn junit(xml: &str) -> Vec<(String, &'static str)> {
     let suites = junit_parser::from_reader(Cursor::new(xml)).expect("JUnit XML");
