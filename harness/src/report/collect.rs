@@ -297,8 +297,8 @@ fn describe(what: &What, focus: &str) -> String {
         },
         What::Visit(visit) => format!("HTTP  {}", cut(&serde_json::to_string(visit).unwrap_or_default(), focus)),
         What::Step(step) => format!(
-            "case line {}  {} ({})",
-            step.line,
+            "case {}  {} ({})",
+            step.place().unwrap_or_default(),
             cut(&step.text, focus),
             serde_json::to_value(step.outcome).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
         ),

@@ -236,6 +236,15 @@ pub struct StepEvent {
     pub seen: String,
 }
 
+impl StepEvent {
+    /// Where the step is written; nowhere, if it stands in no file.
+    #[must_use]
+    pub fn place(&self) -> Option<String> {
+        let include = self.include.as_ref().map(|name| format!(" of the include {name}"));
+        (self.line > 0).then(|| format!("line {}{}", self.line, include.unwrap_or_default()))
+    }
+}
+
 /// The kinds of step that are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]

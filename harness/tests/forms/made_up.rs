@@ -10,7 +10,7 @@ use acp_conformance::verdict::Verdict;
 use super::readers::{Lines, tell};
 
 /// What a subject may call itself to harm a reader.
-pub const NASTY: &str = "]]><script>&|`*_[x](http://e) ```\n```\r\n::error::forged\n%0A::error::forged # SKIP\n</details>\
+pub const NASTY: &str = "]]><script>&|`*_[x](http://e) ```\n````\n```\r\n::error::forged\n%0A::error::forged # SKIP\n</details>\
                          \u{0}\u{1b}[31m\u{fffe}\u{ffff}\u{202e}\u{2028}\u{85}@all \\| \"'";
 
 /// The length of a message that is too long.

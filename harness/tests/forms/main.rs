@@ -148,7 +148,7 @@ fn markdown_shows_texts_as_texts() {
     assert_eq!(page.tables[1].len(), 4, "the head and what was broken");
     let seen = &page.tables[1][2][2];
     assert!(seen.contains(r#"]]><script>&|`*_[x](http://e)"#), "{seen}");
-    assert!(page.blocks.iter().any(|block| block.contains("```\n")), "fences in the evidence end no block");
+    assert!(page.blocks.iter().any(|block| block.contains("\n````\n")), "fences in the evidence end no block");
     assert_eq!(page.blocks.len(), 3, "evidence for each requirement that was broken");
 }
 
