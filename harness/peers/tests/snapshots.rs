@@ -13,7 +13,10 @@ use std::time::Duration;
 use acp_conformance::case::{Case, Vocabulary, embedded};
 use acp_conformance::peer::relay;
 use acp_conformance::report::model::{FindingReport, RunReport};
-use acp_conformance::report::{Begin, Collector, Renderer, SuiteEvent, TextReport};
+use acp_conformance::report::{
+    Begin, Collector, GithubReport, JunitReport, MarkdownReport, Renderer, SarifReport, SuiteEvent, TapReport,
+    TextReport,
+};
 use acp_conformance::requirement::Party;
 use acp_conformance::run::run_case;
 use acp_conformance::trace::{Renamer, Trace, normalised};
@@ -46,28 +49,40 @@ const CASES: [&str; 19] = [
 /// The cases whose transcripts begin with what the subject says at every beginning, as it is.
 const WHOLE: [&str; 3] = ["agent/init/handshake", "agent/modes/set", "client/init/handshake"];
 
-/// A run whose report is kept: these cases, with a subject that has this fault.
+/// A run whose report is kept: these cases, with a subject that has this fault, if any.
 struct Run {
     party: Party,
-    fault: &'static str,
+    fault: Option<&'static str>,
     cases: [&'static str; 2],
 }
 
 const OF_AN_AGENT: Run = Run {
     party: Party::Agent,
-    fault: "cancel-as-end-turn",
+    fault: Some("cancel-as-end-turn"),
     cases: ["agent/cancel/while-asking", "agent/init/handshake"],
 };
 
 const OF_A_CLIENT: Run = Run {
     party: Party::Client,
-    fault: "permission-unoffered",
+    fault: Some("permission-unoffered"),
     cases: ["client/init/handshake", "client/permission/rejected"],
 };
 
+const OF_A_GOOD_AGENT: Run = Run { fault: None, ..OF_AN_AGENT };
+
 /// The reports that are kept.
-const REPORTS: [(&str, Run, Render); 3] =
-    [("text", OF_AN_AGENT, text), ("json", OF_AN_AGENT, json), ("client", OF_A_CLIENT, text)];
+const REPORTS: [(&str, Run, Render); 10] = [
+    ("text", OF_AN_AGENT, text),
+    ("json", OF_AN_AGENT, json),
+    ("client", OF_A_CLIENT, text),
+    ("junit", OF_AN_AGENT, |report| form(report, |out| Box::new(JunitReport::new(out)))),
+    ("junit-good", OF_A_GOOD_AGENT, |report| form(report, |out| Box::new(JunitReport::new(out)))),
+    ("sarif", OF_AN_AGENT, |report| form(report, |out| Box::new(SarifReport::new(out)))),
+    ("github", OF_A_CLIENT, |report| form(report, |out| Box::new(GithubReport::new(out)))),
+    ("markdown", OF_AN_AGENT, |report| form(report, |out| Box::new(MarkdownReport::new(out)))),
+    ("markdown-good", OF_A_GOOD_AGENT, |report| form(report, |out| Box::new(MarkdownReport::new(out)))),
+    ("tap", OF_AN_AGENT, |report| form(report, |out| Box::new(TapReport::new(out)))),
+];
 
 type Render = fn(&RunReport) -> Result<String, Failed>;
 
@@ -105,7 +120,7 @@ fn brief(party: Party, line: &str) -> &str {
 }
 
 fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
-    let options = ["--fault", run.fault].map(str::to_owned);
+    let options: Vec<String> = run.fault.iter().flat_map(|fault| ["--fault", fault]).map(str::to_owned).collect();
     let mut collector = Collector::new(run.party, reference::subject(run.party, &options).command);
     let mut renamer = Renamer::new();
     renamer.path(reference::AGENT, "acp-reference-agent");
@@ -144,22 +159,30 @@ fn renumber(finding: &mut FindingReport) {
 }
 
 fn text(report: &RunReport) -> Result<String, Failed> {
-    let mut plain = anstream::StripStream::new(Vec::new());
-    let command = format!("-- {}", report.subject.command.join(" "));
+    form(report, |out| Box::new(TextReport::new(anstream::StripStream::new(out), false)))
+}
+
+/// What a renderer makes of the events of a run.
+fn form(
+    report: &RunReport,
+    renderer: impl for<'o> FnOnce(&'o mut Vec<u8>) -> Box<dyn Renderer + 'o>,
+) -> Result<String, Failed> {
     let begin = Begin {
         suite: report.suite.clone(),
         subject: report.subject.clone(),
         cases: report.cases.len(),
         whole: false,
-        reproduce: command,
+        reproduce: format!("-- {}", report.subject.command.join(" ")),
     };
-    let mut text = TextReport::new(&mut plain, false);
-    text.event(&SuiteEvent::Begin(&begin))?;
+    let mut out = Vec::new();
+    let mut renderer = renderer(&mut out);
+    renderer.event(&SuiteEvent::Begin(&begin))?;
     for case in &report.cases {
-        text.event(&SuiteEvent::Case(case, None))?;
+        renderer.event(&SuiteEvent::Case(case, None))?;
     }
-    text.event(&SuiteEvent::Run(report))?;
-    Ok(String::from_utf8(plain.into_inner())?)
+    renderer.event(&SuiteEvent::Run(report))?;
+    drop(renderer);
+    Ok(String::from_utf8(out)?)
 }
 
 fn json(report: &RunReport) -> Result<String, Failed> {

@@ -88,6 +88,7 @@ pub(crate) fn lower(
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         steps: checker.steps,
         source: Arc::clone(&document.source),
+        is_own: false,
     };
     let sound = !checker.problems.iter().any(Diagnostic::is_error);
     (sound.then_some(case), checker.problems)

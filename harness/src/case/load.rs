@@ -95,7 +95,8 @@ pub fn load_dir(dir: &Path, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diag
     }
     problems.extend(includes.problems());
     let sources = sources.iter().map(|(below, shown, bytes)| (below.as_str(), shown.as_str(), bytes.as_slice()));
-    let (cases, more) = load_all(sources, vocabulary, &includes);
+    let (mut cases, more) = load_all(sources, vocabulary, &includes);
+    cases.iter_mut().for_each(|case| case.is_own = true);
     problems.extend(more);
     diagnostic::sort(&mut problems);
     (cases, problems)

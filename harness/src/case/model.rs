@@ -6,6 +6,7 @@
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub struct Case {
     pub steps: Vec<Step>,
     /// The file it was read from.
     pub source: Arc<SourceFile>,
+    /// Whether the file is one of the user's own; others are built into the program.
+    pub is_own: bool,
 }
 
 impl Case {
@@ -50,6 +53,19 @@ impl Case {
     #[must_use]
     pub fn file_of(id: &str) -> &str {
         id.split_once('@').map_or(id, |(file, _)| file)
+    }
+
+    /// The file, where it is one of the user's own and not built into the program.
+    #[must_use]
+    pub fn own_file(&self) -> Option<&str> {
+        self.is_own.then(|| self.source.path())
+    }
+
+    /// The name of the include in which a step stands; none where it stands in the case file itself.
+    #[must_use]
+    pub fn include_of<'s>(&self, step: &'s Step) -> Option<&'s str> {
+        let path = Some(step.source.path()).filter(|path| *path != self.source.path())?;
+        Path::new(path).file_stem()?.to_str()
     }
 }
 

@@ -186,11 +186,10 @@ pub struct RunArgs {
     /// take, for which it is started a few times more
     #[arg(long)]
     pub timings: bool,
-    /// The form of the result, text or json; may be repeated with a file each. Text goes to standard output, unless another
-    /// form without a file does
-    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse)]
+    /// The forms of the result.
+    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse, help = super::outputs::help())]
     pub formats: Vec<Output>,
-    /// Show only the cases that did not pass
+    /// Show only the cases that did not pass; no progress where standard error is no terminal
     #[arg(long, short)]
     pub quiet: bool,
     /// A broken SHOULD counts like a broken MUST
@@ -261,9 +260,8 @@ pub struct CheckArgs {
     /// Report on this party alone [default: both, where both were recorded]
     #[arg(long, value_name = "PARTY", value_parser = party)]
     pub subject: Option<Party>,
-    /// The form of the result, text or json; may be repeated with a file each. Text goes to standard output, unless another
-    /// form without a file does
-    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse)]
+    /// The forms of the result.
+    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse, help = super::outputs::help())]
     pub formats: Vec<Output>,
     /// A broken SHOULD counts like a broken MUST
     #[arg(long)]

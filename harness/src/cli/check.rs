@@ -70,7 +70,10 @@ impl Reports {
     /// Judges one recording: what it says of each party that was asked for.
     fn add(&mut self, tape: &Tape, args: &CheckArgs) -> anyhow::Result<()> {
         let recording = tape.play(args)?;
-        let header = recording.header.clone();
+        let mut header = recording.header.clone();
+        if header.case.is_none() {
+            header.file = tape.file();
+        }
         let mut hearing = Hearing::new(&header);
         for event in recording {
             hearing.event(&event.with_context(|| tape.name.clone())?);
@@ -119,6 +122,11 @@ impl Tape {
             ),
         };
         Recording::open(input).with_context(|| self.name.clone())
+    }
+
+    /// The file, where it is one.
+    fn file(&self) -> Option<String> {
+        if let Source::File(path) = &self.what { Some(path.display().to_string()) } else { None }
     }
 
     /// The parties that were recorded.

@@ -13,6 +13,7 @@ mod output;
 mod outputs;
 mod person;
 mod plan;
+mod progress;
 mod record;
 mod redact;
 mod suite;

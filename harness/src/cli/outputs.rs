@@ -8,7 +8,11 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 use super::output::stdout;
-use crate::report::{JsonReport, Renderer, SuiteEvent, TextReport};
+use super::progress::Progress;
+use crate::report::{
+    EventLines, GithubReport, JsonReport, JunitReport, MarkdownReport, Renderer, SarifReport, SuiteEvent, TapReport,
+    TextReport,
+};
 
 /// A form of the result, and the file that it goes to; standard output without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,18 +24,45 @@ pub struct Output {
 /// The forms of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// For people
+    /// for people
     Text,
-    /// For programs; see `schemas/report.schema.json`
+    /// everything, for programs
     Json,
+    /// JSON Lines while it runs
+    Events,
+    /// JUnit XML
+    Junit,
+    /// the Test Anything Protocol
+    Tap,
+    /// SARIF, for code scanning
+    Sarif,
+    /// annotations of GitHub Actions, beside the text
+    Github,
+    /// the summary of a job
+    Markdown,
 }
 
 impl Output {
     /// Whether this takes standard output.
     #[must_use]
-    pub fn is_to_stdout(&self) -> bool {
+    pub const fn is_to_stdout(&self) -> bool {
         self.file.is_none()
     }
+}
+
+/// What `--format` says in the help.
+#[must_use]
+pub fn help() -> String {
+    let named = |form: &Form| {
+        let value = form.to_possible_value()?;
+        Some(format!("{} ({})", value.get_name(), value.get_help()?))
+    };
+    let forms: Vec<String> = Form::value_variants().iter().filter_map(named).collect();
+    format!(
+        "The form of the result; may be repeated with a file each. Text goes to standard output, unless another form without \
+         a file does. The forms: {}",
+        forms.join(", ")
+    )
 }
 
 /// Reads `FORM` or `FORM=FILE`.
@@ -55,6 +86,7 @@ pub fn parse(text: &str) -> Result<Output, String> {
 /// Everything that a run is told to.
 pub(super) struct Outputs {
     renderers: Vec<Box<dyn Renderer>>,
+    progress: Option<Progress>,
 }
 
 impl Outputs {
@@ -64,14 +96,14 @@ impl Outputs {
     ///
     /// That a file cannot be written, or that two forms want standard output.
     pub(super) fn open(wanted: &[Output], quiet: bool) -> anyhow::Result<Self> {
-        let mut wanted = wanted.to_vec();
-        match wanted.iter().filter(|output| output.is_to_stdout()).count() {
-            0 => wanted.insert(0, Output { form: Form::Text, file: None }),
-            1 => {}
-            _ => bail!("two forms cannot share standard output; give one a file: --format FORM=FILE"),
-        }
+        let wanted = complete(wanted)?;
         let renderers = wanted.into_iter().map(|output| renderer(output, quiet)).collect::<anyhow::Result<_>>()?;
-        Ok(Self { renderers })
+        Ok(Self { renderers, progress: None })
+    }
+
+    /// Shows how far it is, too.
+    pub(super) fn with(self, progress: Option<Progress>) -> Self {
+        Self { progress, ..self }
     }
 
     /// Tells all of them.
@@ -80,9 +112,32 @@ impl Outputs {
     ///
     /// Only those of writing.
     pub(super) fn event(&mut self, event: &SuiteEvent<'_>) -> anyhow::Result<()> {
-        self.renderers.iter_mut().try_for_each(|renderer| renderer.event(event))?;
+        let renderers = &mut self.renderers;
+        let mut tell = || renderers.iter_mut().try_for_each(|renderer| renderer.event(event));
+        match &self.progress {
+            Some(progress) => progress.around(event, tell)?,
+            None => tell()?,
+        }
         Ok(())
     }
+}
+
+/// What is wanted, with the text that stands on standard output where nothing else does.
+fn complete(wanted: &[Output]) -> anyhow::Result<Vec<Output>> {
+    let mut wanted = wanted.to_vec();
+    for (index, output) in wanted.iter().enumerate() {
+        if let Some(file) = output.file.as_ref().filter(|_| wanted[..index].iter().any(|o| o.file == output.file)) {
+            bail!("two forms cannot share {}", file.display());
+        }
+    }
+    let on_stdout: Vec<Form> = wanted.iter().filter(|output| output.is_to_stdout()).map(|output| output.form).collect();
+    match on_stdout.as_slice() {
+        // The runner picks its commands out of whatever a job prints.
+        [] | [Form::Github] => wanted.insert(0, Output { form: Form::Text, file: None }),
+        [_] | [Form::Text, Form::Github] | [Form::Github, Form::Text] => {}
+        _ => bail!("two forms cannot share standard output; give one a file: --format FORM=FILE"),
+    }
+    Ok(wanted)
 }
 
 fn renderer(output: Output, quiet: bool) -> anyhow::Result<Box<dyn Renderer>> {
@@ -96,6 +151,12 @@ fn of_form(form: Form, out: impl Write + 'static, quiet: bool) -> Box<dyn Render
     match form {
         Form::Text => Box::new(TextReport::new(out, quiet)),
         Form::Json => Box::new(JsonReport::new(out)),
+        Form::Events => Box::new(EventLines::new(out)),
+        Form::Junit => Box::new(JunitReport::new(out)),
+        Form::Tap => Box::new(TapReport::new(out)),
+        Form::Sarif => Box::new(SarifReport::new(out)),
+        Form::Github => Box::new(GithubReport::new(out)),
+        Form::Markdown => Box::new(MarkdownReport::new(out)),
     }
 }
 
@@ -115,8 +176,31 @@ mod tests {
 
     #[test]
     fn only_one_form_takes_standard_output() {
-        assert!(Outputs::open(&[], false).is_ok_and(|outputs| outputs.renderers.len() == 1));
-        let json = Output { form: Form::Json, file: None };
-        assert!(Outputs::open(&[json.clone(), json], false).is_err());
+        let forms = |wanted: &[Form]| {
+            let wanted: Vec<_> = wanted.iter().map(|form| Output { form: *form, file: None }).collect();
+            complete(&wanted).map(|all| all.iter().map(|output| output.form).collect::<Vec<_>>()).ok()
+        };
+        assert_eq!(forms(&[]), Some(vec![Form::Text]));
+        assert_eq!(forms(&[Form::Json]), Some(vec![Form::Json]));
+        assert_eq!(forms(&[Form::Json, Form::Tap]), None);
+        assert_eq!(forms(&[Form::Github]), Some(vec![Form::Text, Form::Github]), "the commands stand beside the text");
+        assert_eq!(forms(&[Form::Github, Form::Text]), Some(vec![Form::Github, Form::Text]));
+        assert_eq!(forms(&[Form::Github, Form::Json]), None);
+    }
+
+    #[test]
+    fn only_one_form_takes_a_file() {
+        let to = |form, file: &str| Output { form, file: Some(PathBuf::from(file)) };
+        assert!(
+            complete(&[to(Form::Json, "a"), to(Form::Tap, "a")]).is_err_and(|error| error.to_string().contains("a"))
+        );
+        assert!(complete(&[to(Form::Json, "a"), to(Form::Tap, "b")]).is_ok_and(|all| all.len() == 3));
+    }
+
+    #[test]
+    fn every_form_is_told_of() {
+        let help = help();
+        let all = Form::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        all.for_each(|form| assert!(form.get_help().is_some() && help.contains(form.get_name()), "{form:?}"));
     }
 }

@@ -11,6 +11,7 @@ use super::exit::Exit;
 use super::output::say;
 use super::outputs::Outputs;
 use super::plan::Plan;
+use super::progress::Progress as Shown;
 use super::redact::{redacted, save};
 use crate::case::model::Case;
 use crate::case::{Vocabulary, embedded_case, handshake};
@@ -38,6 +39,8 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
         say(obstacle.unwrap_or_default());
         return Ok(Exit::Usage);
     }
+    // A person who is told what to do at the same terminal sees how far it is.
+    let outputs = outputs.with(if plan.subject.person.is_none() { Shown::begin(args.quiet) } else { None });
     let mut going = Going::begin(plan, args, outputs, obstacle.is_some())?;
     if let Some(contact) = contact.as_ref().filter(|contact| contact.is_wanted(plan)) {
         going.ended(&contact.trace, contact.took)?;
@@ -48,6 +51,7 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
         going.run_rest(plan)?;
     }
     if interrupted() {
+        drop(going);
         say("interrupted; nothing is reported");
         return Ok(Exit::Interrupted);
     }

@@ -58,7 +58,7 @@ fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>) 
 }
 
 fn describe(step: &StepEvent) -> String {
-    let place = if step.line == 0 { String::new() } else { format!("line {}: ", step.line) };
+    let place = step.place().map_or_else(String::new, |place| format!("{place}: "));
     match step.outcome {
         Outcome::LoginNeeded => format!("{place}the agent asks for a login (-32000)"),
         _ if step.expected.is_empty() => format!("{place}{}", step.seen),

@@ -41,7 +41,14 @@ pub fn redact(trace: &Trace, key: Key) -> Redacted {
     for (position, word) in redacted.header.command.iter_mut().enumerate() {
         *word = writer.argument(position, word);
     }
+    // Where the user keeps their cases is nobody's business; the path below that folder is the id, which stays.
+    redacted.header.file = trace.header.file.as_ref().and(trace.header.case.as_deref()).map(file_below);
     Redacted { trace: redacted, cut: writer.cut }
+}
+
+/// The path of a case below the folder of cases.
+fn file_below(case: &str) -> String {
+    format!("{}.yaml", case.split('@').next().unwrap_or(case))
 }
 
 /// The first walk.
@@ -365,6 +372,7 @@ mod tests {
         let step = StepEvent {
             kind: StepKind::Reply,
             line: 1,
+            include: None,
             text: "reply: { id: turn }".to_owned(),
             outcome: Outcome::Missed,
             decides: Vec::new(),
@@ -420,7 +428,8 @@ mod tests {
         let events = whats.into_iter().enumerate();
         let events = events.map(|(n, what)| Event { n, us: 0, connection: 0, what }).collect();
         let command = ["/x/alice/bin/agent", "--key=hunter2", "secret"].map(str::to_owned).to_vec();
-        Trace { header: Header { command, ..Header::of_recording("v1", Vec::new()) }, events }
+        let (case, file) = (Some("v1/agent/own".to_owned()), Some("/x/alice/secret/v1/agent/own.yaml".to_owned()));
+        Trace { header: Header { command, case, file, ..Header::of_recording("v1", Vec::new()) }, events }
     }
 
     #[test]

@@ -32,8 +32,16 @@ pub struct Collector {
 struct SeenIn {
     case: String,
     tally: Tally,
-    /// For each finding, the lines that prove it.
-    lines: Vec<Vec<String>>,
+    /// For each finding, what proves it.
+    proofs: Vec<Proof>,
+}
+
+/// What proves a finding.
+struct Proof {
+    /// The lines of the events.
+    lines: Vec<String>,
+    /// The line of the step that was played.
+    line: Option<usize>,
 }
 
 /// The longest line that is quoted whole.
@@ -119,6 +127,7 @@ impl Collector {
             id,
             verdict: verdict.verdict,
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            file: heard.file().map(str::to_owned),
             trace: file,
             reason: verdict.reason,
             notes: heard.notes(),
@@ -129,9 +138,12 @@ impl Collector {
 
     fn keep<'t>(&mut self, case: &str, heard: &Heard, event: &dyn Fn(usize) -> Option<&'t Event>) {
         for (requirement, tally) in &heard.judgement.tallies {
-            let quoted = |finding: &Finding| quote(event, &finding.events, focus(&finding.message));
-            let lines = tally.findings.iter().map(quoted).collect();
-            let seen = SeenIn { case: case.to_owned(), tally: tally.clone(), lines };
+            let proof = |finding: &Finding| Proof {
+                lines: quote(event, &finding.events, focus(&finding.message)),
+                line: heard.line_of(&finding.events),
+            };
+            let proofs = tally.findings.iter().map(proof).collect();
+            let seen = SeenIn { case: case.to_owned(), tally: tally.clone(), proofs };
             self.by_requirement.entry(requirement.clone()).or_default().push(seen);
         }
     }
@@ -160,6 +172,7 @@ impl Collector {
             suite: self.suite(),
             subject: self.subject(),
             verdict: conformance(&requirements, &self.cases, strict),
+            strict,
             requirements,
             probes,
             cases: self.cases,
@@ -178,9 +191,9 @@ pub fn alone<'t>(
     event: &dyn Fn(usize) -> Option<&'t Event>,
 ) -> Option<RequirementReport> {
     let requirement = Catalogue::v1().find(requirement)?;
-    let lines = vec![quote(event, &finding.events, focus(&finding.message))];
+    let proofs = vec![Proof { lines: quote(event, &finding.events, focus(&finding.message)), line: None }];
     let tally = Tally { findings: vec![finding], ..Tally::default() };
-    Some(join(requirement, vec![SeenIn { case: recording.to_owned(), tally, lines }]))
+    Some(join(requirement, vec![SeenIn { case: recording.to_owned(), tally, proofs }]))
 }
 
 /// What all cases together say about one requirement.
@@ -214,16 +227,17 @@ fn notes(seen: &[SeenIn]) -> Vec<String> {
 }
 
 fn findings(party: Party, seen: SeenIn) -> Vec<FindingReport> {
-    let SeenIn { case, tally, lines } = seen;
-    let pairs = tally.findings.into_iter().zip(lines);
+    let SeenIn { case, tally, proofs } = seen;
+    let pairs = tally.findings.into_iter().zip(proofs);
     pairs
-        .map(|(finding, lines)| FindingReport {
+        .map(|(finding, Proof { lines, line })| FindingReport {
             case: case.clone(),
             verdict: finding.verdict,
             message: finding.message,
             party,
             events: finding.events,
             lines,
+            line,
         })
         .collect()
 }
@@ -284,8 +298,8 @@ fn describe(what: &What, focus: &str) -> String {
         },
         What::Visit(visit) => format!("HTTP  {}", cut(&serde_json::to_string(visit).unwrap_or_default(), focus)),
         What::Step(step) => format!(
-            "case line {}  {} ({})",
-            step.line,
+            "case {}  {} ({})",
+            step.place().unwrap_or_default(),
             cut(&step.text, focus),
             serde_json::to_value(step.outcome).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
         ),

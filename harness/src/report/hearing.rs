@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::judge::{CaseVerdict, Judge, Judgement, Tally, judge_case};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party};
-use crate::trace::{Event, Header, Lack, Trace, What};
+use crate::trace::{Event, Header, Lack, StepEvent, StepKind, Trace, What};
 
 /// Takes in a trace event by event.
 pub struct Hearing {
@@ -70,6 +70,28 @@ impl Heard {
         findings.flat_map(|finding| finding.events.iter().copied()).collect()
     }
 
+    /// The file that was played or recorded, where the user has it.
+    pub(super) fn file(&self) -> Option<&str> {
+        self.outline.header.file.as_deref()
+    }
+
+    /// The line in the case file of the step that was played when the first of these events came.
+    ///
+    /// Steps are noted once they are over, and those that forbid something at the end: so it is the step which is itself
+    /// the evidence, or which names the event, or else the next one.
+    pub(super) fn line_of(&self, evidence: &[usize]) -> Option<usize> {
+        let deciding = *evidence.first()?;
+        let steps = || {
+            let written = |event: &&Event| step_of(event).is_some_and(|step| step.line > 0);
+            self.outline.events.iter().filter(written).filter_map(|event| Some((event.n, step_of(event)?)))
+        };
+        let evident = evidence.iter().find_map(|n| steps().find(|(at, _)| at == n));
+        let naming = || steps().find(|(_, step)| step.events.first() == Some(&deciding));
+        let next = || steps().find(|(at, step)| *at > deciding && step.kind != StepKind::Never);
+        let (_, step) = evident.or_else(naming).or_else(next)?;
+        step.include.is_none().then_some(step.line)
+    }
+
     /// What the recording does not tell, a sentence each.
     pub(super) fn notes(&self) -> Vec<String> {
         let late = "it begins in the middle of a conversation: what depends on what was said before is not judged";
@@ -99,5 +121,51 @@ impl Heard {
         let mut outline = self.outline.clone();
         outline.header.subject = Some(party);
         judge_case(&outline, &self.judgement, catalogue)
+    }
+}
+
+const fn step_of(event: &Event) -> Option<&StepEvent> {
+    if let What::Step(step) = &event.what { Some(step) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Outcome;
+
+    fn step(n: usize, kind: StepKind, line: usize, events: &[usize]) -> Event {
+        let step = StepEvent {
+            kind,
+            line,
+            include: (line >= 100).then(|| "session".to_owned()),
+            text: String::new(),
+            outcome: Outcome::Done,
+            decides: Vec::new(),
+            events: events.to_vec(),
+            expected: String::new(),
+            seen: String::new(),
+        };
+        Event { n, us: 0, connection: 0, what: What::Step(step) }
+    }
+
+    #[test]
+    fn a_finding_is_where_the_transcript_was() {
+        let mut hearing = Hearing::new(&Header::of_recording("v1@2026-11", Vec::new()));
+        let steps = [
+            step(3, StepKind::Must, 105, &[2]),
+            step(6, StepKind::Must, 9, &[5]),
+            step(9, StepKind::Fence, 0, &[]),
+            step(10, StepKind::Never, 7, &[8]),
+            step(11, StepKind::Never, 8, &[]),
+        ];
+        steps.iter().for_each(|event| hearing.event(event));
+        let heard = hearing.close();
+        assert_eq!(heard.line_of(&[5, 2]), Some(9), "the step that names the event");
+        assert_eq!(heard.line_of(&[4]), Some(9), "the step that was awaited");
+        assert_eq!(heard.line_of(&[4, 10]), Some(7), "the step that is evidence itself");
+        assert_eq!(heard.line_of(&[8]), Some(7), "a step that forbids it is noted at the end");
+        assert_eq!(heard.line_of(&[2]), None, "an include is another file");
+        assert_eq!(heard.line_of(&[7]), None, "what forbids something else does not come next");
+        assert_eq!(heard.line_of(&[]), None);
     }
 }

@@ -20,6 +20,7 @@ impl<W: Write> Renderer for JsonReport<W> {
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
         let SuiteEvent::Run(report) = event else { return Ok(()) };
         serde_json::to_writer_pretty(&mut self.out, report)?;
-        writeln!(self.out)
+        writeln!(self.out)?;
+        self.out.flush()
     }
 }

@@ -31,6 +31,9 @@ pub struct RunReport {
     pub subject: SubjectInfo,
     /// The conformance of the subject.
     pub verdict: Conformance,
+    /// Whether a broken SHOULD counted like a broken MUST.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// Every requirement that binds the subject and that a program can decide, in the order of the catalogue.
     pub requirements: Vec<RequirementReport>,
     /// What was seen of all that the specification leaves open, in the order of the catalogue.
@@ -43,6 +46,14 @@ pub struct RunReport {
     /// Where the time went, if that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timings: Option<Timings>,
+}
+
+impl RunReport {
+    /// Whether a broken requirement of this level breaks the conformance of the subject.
+    #[must_use]
+    pub fn counts(&self, level: Level) -> bool {
+        level == Level::Must || self.strict && level == Level::Should
+    }
 }
 
 /// By what was judged.
@@ -162,6 +173,10 @@ pub struct FindingReport {
     pub events: Vec<usize>,
     /// The lines of those events as they stood on the wire, cut when they are long.
     pub lines: Vec<String>,
+    /// The 1-based line in the case file of the step that was played when the deciding event came; none where that step
+    /// stands in an include, or none was played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
 }
 
 /// How one case went.
@@ -174,6 +189,10 @@ pub struct CaseReport {
     pub verdict: Verdict,
     /// How long it took.
     pub duration_ms: u64,
+    /// The file in which the user finds it: their own case file, or the recording. None for a case that is built into the
+    /// program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The file with its trace, if traces were kept.
     pub trace: Option<String>,
     /// Why it is no pass.

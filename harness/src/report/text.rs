@@ -7,7 +7,8 @@ use anstyle::{AnsiColor, Style};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport};
 use super::timings_text;
-use crate::requirement::{Catalogue, Level, Requirement, Status};
+use super::words::{counts, is_judged, level, reproduce, subject};
+use crate::requirement::{Catalogue, Level, Requirement};
 use crate::verdict::Verdict;
 
 const BOLD: Style = Style::new().bold();
@@ -34,7 +35,7 @@ impl<W: Write> Renderer for TextReport<W> {
             }
             SuiteEvent::Start(_) => Ok(()),
             SuiteEvent::Case(case, _) => self.case(case),
-            SuiteEvent::Run(report) => self.run(report),
+            SuiteEvent::Run(report) => self.run(report).and_then(|()| self.out.flush()),
         }
     }
 }
@@ -96,7 +97,7 @@ impl<W: Write> TextReport<W> {
 
     fn failure(&mut self, requirement: &RequirementReport, text: &Requirement) -> io::Result<()> {
         let style = style_of(Verdict::Fail);
-        let level = if requirement.level == Level::Must { "MUST" } else { "SHOULD" };
+        let level = level(requirement.level);
         writeln!(self.out, "\n{style}failed{style:#}  {BOLD}{}{BOLD:#}  ({level})", requirement.id)?;
         writeln!(self.out, "  {}", text.text)?;
         if let Some(link) = text.link() {
@@ -112,14 +113,8 @@ impl<W: Write> TextReport<W> {
         if failed.len() > 3 {
             writeln!(self.out, "  … and {} more like it", failed.len() - 3)?;
         }
-        if let Some(finding) = failed.first().filter(|_| !self.reproduce.is_empty()) {
-            writeln!(
-                self.out,
-                "  reproduce: acp-conformance {} --case {} {}",
-                requirement.party, finding.case, self.reproduce
-            )?;
-        }
-        Ok(())
+        let first = failed.first().and_then(|finding| reproduce(requirement.party, &finding.case, &self.reproduce));
+        first.map_or(Ok(()), |line| writeln!(self.out, "  {line}"))
     }
 
     /// Names what was not decided, so that nobody takes it for a pass.
@@ -134,10 +129,8 @@ impl<W: Write> TextReport<W> {
                 writeln!(self.out, "{DIM}{}{DIM:#}", wrap("    ", &ids))?;
             }
         }
-        let catalogue = Catalogue::v1();
-        let judged = |id: &str| catalogue.find(id).is_some_and(|r| r.status == Status::Checked);
         let (missed, planned): (Vec<_>, Vec<_>) =
-            musts(Verdict::NotExercised).map(|r| r.id.as_str()).partition(|id| judged(id));
+            musts(Verdict::NotExercised).map(|r| r.id.as_str()).partition(|id| is_judged(id));
         if !missed.is_empty() && self.whole {
             writeln!(self.out, "\n{BOLD}{} MUST requirements were not exercised{BOLD:#}", missed.len())?;
             writeln!(self.out, "{}", wrap("  ", &missed))?;
@@ -155,11 +148,7 @@ impl<W: Write> TextReport<W> {
             Conformance::Incomplete => style_of(Verdict::Inconclusive),
             Conformance::NotConformant | Conformance::HarnessError => style_of(Verdict::Fail),
         };
-        let subject = match (&report.subject.name, &report.subject.version) {
-            (Some(name), Some(version)) => format!("{name} {version}"),
-            (Some(name), None) => name.clone(),
-            (None, _) => format!("a program that gives no name ({})", report.subject.kind),
-        };
+        let subject = subject(report);
         let driven = match report.subject.driven {
             Some(Driven::Manual) => ", driven by hand",
             None => "",
@@ -186,13 +175,6 @@ fn style_of(verdict: Verdict) -> Style {
         Verdict::NotApplicable | Verdict::NotExercised => AnsiColor::Cyan,
     };
     colour.on_default().bold()
-}
-
-fn counts(counts: &std::collections::BTreeMap<String, usize>) -> String {
-    let known =
-        Verdict::ALL.iter().filter_map(|v| counts.get(v.name()).filter(|n| **n > 0).map(|n| format!("{n} {v}")));
-    let text = known.collect::<Vec<_>>().join(" · ");
-    if text.is_empty() { "none".to_owned() } else { text }
 }
 
 /// Groups requirements by what kept them from being decided.

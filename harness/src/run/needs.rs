@@ -25,6 +25,7 @@ impl Script<'_> {
                 let event = StepEvent {
                     kind: StepKind::Needs,
                     line: 0,
+                    include: None,
                     text: format!("needs: {}{}", if need.unmet { "not " } else { "" }, need.text),
                     outcome: Outcome::NotApplicable,
                     decides: Vec::new(),

@@ -48,6 +48,7 @@ pub fn run_case(case: &Case, subject: &Subject) -> Trace {
         suite: env!("CARGO_PKG_VERSION").to_owned(),
         edition: Edition::v1().name.to_owned(),
         case: Some(case.id.clone()),
+        file: case.own_file().map(str::to_owned),
         subject: Some(case.subject),
         command: subject.command.clone(),
         requirements: case.requirements.clone(),

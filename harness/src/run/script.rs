@@ -74,7 +74,17 @@ impl Report {
     /// The event of a step that does not stand in the case.
     pub(super) fn event(self) -> StepEvent {
         let Self { kind, outcome, events, expected, seen } = self;
-        StepEvent { kind, line: 0, text: String::new(), outcome, decides: Vec::new(), events, expected, seen }
+        StepEvent {
+            kind,
+            line: 0,
+            include: None,
+            text: String::new(),
+            outcome,
+            decides: Vec::new(),
+            events,
+            expected,
+            seen,
+        }
     }
 }
 
@@ -187,6 +197,7 @@ impl Script<'_> {
         let event = StepEvent {
             kind,
             line: step.place.line,
+            include: self.case.include_of(step).map(str::to_owned),
             text: step.text.clone(),
             outcome,
             decides: if decides { step.decides.clone() } else { Vec::new() },

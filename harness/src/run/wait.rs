@@ -104,6 +104,7 @@ impl Script<'_> {
             let event = StepEvent {
                 kind: StepKind::Fence,
                 line: 0,
+                include: None,
                 text: "a fence after the time limit".to_owned(),
                 outcome: Outcome::Done,
                 decides: Vec::new(),

@@ -215,6 +215,9 @@ pub struct StepEvent {
     pub kind: StepKind,
     /// The 1-based line in the case file.
     pub line: usize,
+    /// The include in which that line is, by its name, where it is not in the case file itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include: Option<String>,
     /// The step as it stands in the case file.
     pub text: String,
     /// How it went.
@@ -231,6 +234,15 @@ pub struct StepEvent {
     /// What was seen instead; empty where the step went as expected.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub seen: String,
+}
+
+impl StepEvent {
+    /// Where the step is written; nowhere, if it stands in no file.
+    #[must_use]
+    pub fn place(&self) -> Option<String> {
+        let include = self.include.as_ref().map(|name| format!(" of the include {name}"));
+        (self.line > 0).then(|| format!("line {}{}", self.line, include.unwrap_or_default()))
+    }
 }
 
 /// The kinds of step that are recorded.

@@ -27,6 +27,9 @@ pub struct Header {
     /// The case, by its id; none for a recording of other traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// The file of the case, where it is not built into the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Which party is the subject; none when both are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Party>,
@@ -71,6 +74,7 @@ impl Header {
             suite: env!("CARGO_PKG_VERSION").to_owned(),
             edition: edition.to_owned(),
             case: None,
+            file: None,
             subject: None,
             command: Vec::new(),
             requirements: Vec::new(),
@@ -383,6 +387,7 @@ mod tests {
         let step = StepEvent {
             kind: StepKind::Must,
             line: 7,
+            include: None,
             text: "agent: …".to_owned(),
             outcome: Outcome::TimedOut,
             decides: vec!["init.respond".to_owned()],

@@ -276,6 +276,7 @@ mod tests {
         What::Step(StepEvent {
             kind: StepKind::Must,
             line: 1,
+            include: None,
             text: String::new(),
             outcome: Outcome::Done,
             decides: Vec::new(),

@@ -1,0 +1,175 @@
+//! Shows on standard error how far a run is: in a terminal one line that is gone at the end, in a log a line now and then.
+
+use std::io::{IsTerminal, Stderr, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::report::SuiteEvent;
+use crate::report::progress::{Pace, Standing};
+
+/// The shortest time between two drawings.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The width of a terminal that does not tell it.
+const USUAL_WIDTH: usize = 80;
+
+/// Goes back to the begin of the line and clears it.
+const CLEAR: &str = "\r\x1b[2K";
+
+/// What is shown, also while nothing happens.
+pub(super) struct Progress {
+    shown: Arc<Mutex<Shown<Stderr>>>,
+    /// The ticker ends with it.
+    alive: Option<mpsc::Sender<()>>,
+    ticker: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// For this run; nothing where it would only be in the way: in a log that is to be quiet.
+    pub(super) fn begin(quiet: bool) -> Option<Self> {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let now = Instant::now();
+        let manner = if std::io::stderr().is_terminal() && !is_dumb {
+            Manner::Terminal { drawn: None }
+        } else if quiet {
+            return None;
+        } else {
+            Manner::Log(Pace::new(now))
+        };
+        let shown = Arc::new(Mutex::new(Shown { standing: Standing::default(), out: std::io::stderr(), manner }));
+        let (alive, ended) = mpsc::channel();
+        let ticking = Arc::clone(&shown);
+        let ticker = std::thread::spawn(move || {
+            while ended.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
+                lock(&ticking).tick(Instant::now(), width());
+            }
+        });
+        Some(Self { shown, alive: Some(alive), ticker: Some(ticker) })
+    }
+
+    /// Keeps the line away while something else is written for this event.
+    pub(super) fn around<T>(&self, event: &SuiteEvent<'_>, write: impl FnOnce() -> T) -> T {
+        let mut shown = lock(&self.shown);
+        let drawn = shown.clear();
+        let written = write();
+        shown.standing.event(event, Instant::now());
+        if !matches!(event, SuiteEvent::Run(_)) {
+            shown.restore(drawn);
+        }
+        written
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        drop(self.alive.take());
+        if let Some(ticker) = self.ticker.take() {
+            let _ = ticker.join();
+        }
+        lock(&self.shown).clear();
+    }
+}
+
+fn lock<T>(shown: &Mutex<T>) -> MutexGuard<'_, T> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many characters fit into a line; the last column is left free, where some terminals would begin the next line.
+fn width() -> usize {
+    let size = terminal_size::terminal_size_of(std::io::stderr());
+    size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0)).saturating_sub(1)
+}
+
+/// Where a run stands, and what is seen of it. Nothing depends on whether it can be shown.
+struct Shown<W> {
+    standing: Standing,
+    out: W,
+    manner: Manner,
+}
+
+/// How it is shown.
+enum Manner {
+    /// In one line, which is drawn anew; nothing while there is none.
+    Terminal { drawn: Option<String> },
+    /// In a line now and then.
+    Log(Pace),
+}
+
+impl<W: Write> Shown<W> {
+    fn tick(&mut self, now: Instant, width: usize) {
+        match &mut self.manner {
+            Manner::Terminal { drawn } => {
+                let line = self.standing.line(now, width);
+                if *drawn != line {
+                    let _ = write!(self.out, "{CLEAR}{}", line.as_deref().unwrap_or_default());
+                    let _ = self.out.flush();
+                    *drawn = line;
+                }
+            }
+            Manner::Log(pace) => {
+                if pace.is_due(&self.standing, now) {
+                    let sentence = self.standing.sentence(now);
+                    let _ = sentence.map_or(Ok(()), |sentence| writeln!(self.out, "{sentence}"));
+                }
+            }
+        }
+    }
+
+    /// Takes the line away, if there is one.
+    fn clear(&mut self) -> Option<String> {
+        let Manner::Terminal { drawn } = &mut self.manner else { return None };
+        let line = drawn.take()?;
+        let _ = write!(self.out, "{CLEAR}");
+        let _ = self.out.flush();
+        Some(line)
+    }
+
+    /// Puts the line back as it was; what is new waits for the next tick.
+    fn restore(&mut self, line: Option<String>) {
+        if let (Manner::Terminal { drawn }, Some(line)) = (&mut self.manner, line) {
+            let _ = write!(self.out, "{line}");
+            let _ = self.out.flush();
+            *drawn = Some(line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(manner: Manner) -> Shown<Vec<u8>> {
+        let mut standing = Standing::default();
+        standing.event(&SuiteEvent::Start("v1/agent/fs/read"), Instant::now());
+        Shown { standing, out: Vec::new(), manner }
+    }
+
+    #[test]
+    fn the_line_is_drawn_when_it_changes_and_cleared_once() {
+        let mut shown = shown(Manner::Terminal { drawn: None });
+        let now = Instant::now();
+        shown.tick(now, 80);
+        shown.tick(now, 80);
+        assert_eq!(shown.out, b"\r\x1b[2K[0/0] 1 running  v1/agent/fs/read");
+        shown.out.clear();
+        let line = shown.clear();
+        assert_eq!(shown.clear(), None);
+        shown.restore(line);
+        shown.tick(now, 80);
+        assert_eq!(shown.out, b"\r\x1b[2K[0/0] 1 running  v1/agent/fs/read");
+    }
+
+    #[test]
+    fn a_log_gets_whole_lines_and_no_codes() {
+        let begun = Instant::now();
+        let mut shown = shown(Manner::Log(Pace::new(begun)));
+        shown.tick(begun, 80);
+        shown.clear();
+        assert_eq!(shown.out, b"");
+        shown.tick(begun + Duration::from_secs(60), 80);
+        let text = String::from_utf8(shown.out).expect("text");
+        assert!(text.starts_with("0 of 0 cases are done, 1 running, v1/agent/fs/read for "), "{text}");
+        assert!(text.ends_with(" s\n"), "{text}");
+    }
+}

@@ -1,0 +1,58 @@
+//! What a report holds against the subject, for the forms that list it one by one.
+
+use std::collections::BTreeMap;
+
+use super::model::{FindingReport, RequirementReport, RunReport};
+use super::visible::cut;
+use super::words::{level, link_of, text_of};
+use crate::verdict::Verdict;
+
+/// The longest message that is told whole.
+const LONGEST: usize = 2000;
+
+/// A requirement that was broken, and where that was found.
+#[derive(Clone, Copy)]
+pub(super) struct Broken<'r> {
+    pub(super) requirement: &'r RequirementReport,
+    pub(super) finding: &'r FindingReport,
+}
+
+/// Everything that was broken, in the order of the catalogue.
+pub(super) fn broken(report: &RunReport) -> impl Iterator<Item = Broken<'_>> {
+    report.requirements.iter().flat_map(failures)
+}
+
+/// Every way in which a requirement was broken.
+pub(super) fn failures(requirement: &RequirementReport) -> impl Iterator<Item = Broken<'_>> {
+    let failed = requirement.findings.iter().filter(|finding| finding.verdict == Verdict::Fail);
+    failed.map(move |finding| Broken { requirement, finding })
+}
+
+/// The same by the id of the case.
+pub(super) fn broken_by_case(report: &RunReport) -> BTreeMap<&str, Vec<Broken<'_>>> {
+    let mut by_case: BTreeMap<&str, Vec<Broken<'_>>> = BTreeMap::new();
+    for broken in broken(report) {
+        by_case.entry(&broken.finding.case).or_default().push(broken);
+    }
+    by_case
+}
+
+impl Broken<'_> {
+    /// What was seen.
+    pub(super) fn message(&self) -> String {
+        cut(&self.finding.message, LONGEST)
+    }
+
+    /// Who is at fault and what was seen, with the lines that prove it.
+    pub(super) fn told(&self) -> String {
+        let Self { requirement, finding } = self;
+        let mut lines = vec![
+            format!("{}  ({})", requirement.id, level(requirement.level)),
+            format!("  {}", text_of(&requirement.id)),
+            format!("  {} is at fault: {}", finding.party, self.message()),
+        ];
+        lines.extend(finding.lines.iter().map(|line| format!("    {line}")));
+        lines.extend(link_of(&requirement.id).map(|link| format!("  {link}")));
+        lines.join("\n")
+    }
+}

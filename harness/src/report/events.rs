@@ -1,0 +1,93 @@
+//! The events of a run as JSON Lines while it goes on. Format `acp-conformance-events/1`, read by other programs.
+
+use std::io::{self, Write};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::event::{Begin, Renderer, SuiteEvent};
+use super::model::{CaseReport, RunReport, SubjectInfo, SuiteInfo};
+
+/// The name and version of the format.
+pub const FORMAT: &str = "acp-conformance-events/1";
+
+/// The JSON Schema of a line, as it is committed in `schemas/events.schema.json`.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
+    generator.into_root_schema_for::<Line>().to_value()
+}
+
+/// A line: something that happened in the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Line {
+    /// The run begins; the first line.
+    Begin {
+        /// Always `acp-conformance-events/1`.
+        format: String,
+        /// By what will be judged.
+        suite: SuiteInfo,
+        /// What will be judged; it has not given its name yet.
+        subject: SubjectInfo,
+        /// How many cases will run.
+        cases: usize,
+        /// Whether they are all cases that there are for such a subject.
+        whole: bool,
+    },
+    /// A case starts. Not everything that ends was told to start: the handshake comes before the run, and recordings are only
+    /// judged.
+    Start {
+        /// The id of the case.
+        case: String,
+    },
+    /// A case is over.
+    Case {
+        /// How it went.
+        case: Box<CaseReport>,
+    },
+    /// The run is over; the last line, unless the run was interrupted.
+    Run {
+        /// Everything that was found.
+        report: Box<RunReport>,
+    },
+}
+
+impl Line {
+    /// The line for an event.
+    #[must_use]
+    pub fn of(event: &SuiteEvent<'_>) -> Self {
+        match event {
+            SuiteEvent::Begin(Begin { suite, subject, cases, whole, .. }) => Self::Begin {
+                format: FORMAT.to_owned(),
+                suite: suite.clone(),
+                subject: subject.clone(),
+                cases: *cases,
+                whole: *whole,
+            },
+            SuiteEvent::Start(case) => Self::Start { case: (*case).to_owned() },
+            SuiteEvent::Case(case, _) => Self::Case { case: Box::new((*case).clone()) },
+            SuiteEvent::Run(report) => Self::Run { report: Box::new((*report).clone()) },
+        }
+    }
+}
+
+/// Writes each event as soon as it is there.
+pub struct EventLines<W> {
+    out: W,
+}
+
+impl<W: Write> EventLines<W> {
+    /// Events on this stream.
+    pub const fn new(out: W) -> Self {
+        Self { out }
+    }
+}
+
+impl<W: Write> Renderer for EventLines<W> {
+    fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, &Line::of(event))?;
+        writeln!(self.out)?;
+        self.out.flush()
+    }
+}

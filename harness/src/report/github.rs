@@ -1,0 +1,109 @@
+//! What was broken as workflow commands of GitHub Actions, which become annotations: a MUST is an error, a SHOULD a warning.
+//!
+//! One command stands for one requirement, since GitHub shows ten of each kind and step. A file is named where it is one of
+//! the user's own; built-in cases are not in the repository that GitHub shows.
+
+use std::io::{self, Write};
+
+use super::broken::{Broken, failures};
+use super::event::{Renderer, SuiteEvent};
+use super::model::{CaseReport, Conformance, RequirementReport, RunReport};
+use super::visible::{cut, visible};
+use super::words::{counts, file_of, subject};
+use crate::requirement::Level;
+use crate::verdict::Verdict;
+
+/// The longest message.
+const LONGEST: usize = 8000;
+
+/// Writes workflow commands when the run is over.
+pub struct GithubReport<W> {
+    out: W,
+}
+
+impl<W: Write> GithubReport<W> {
+    /// A report on this stream.
+    pub const fn new(out: W) -> Self {
+        Self { out }
+    }
+
+    fn report(&mut self, report: &RunReport) -> io::Result<()> {
+        let counting = |wanted| move |r: &&RequirementReport| report.counts(r.level) == wanted;
+        for requirement in report.requirements.iter().filter(counting(true)) {
+            self.requirement("error", requirement, report)?;
+        }
+        for case in report.cases.iter().filter(|case| case.verdict == Verdict::HarnessError) {
+            let reason = case.reason.as_deref().unwrap_or_default();
+            self.command("error", "the harness failed", Place::default(), &format!("{}: {reason}", case.id))?;
+        }
+        let should = |r: &&RequirementReport| r.level == Level::Should;
+        for requirement in report.requirements.iter().filter(counting(false)).filter(should) {
+            self.requirement("warning", requirement, report)?;
+        }
+        self.summary(report)
+    }
+
+    /// One command for all ways in which a requirement was broken.
+    fn requirement(&mut self, command: &str, requirement: &RequirementReport, report: &RunReport) -> io::Result<()> {
+        let all: Vec<_> = failures(requirement).collect();
+        let Some(first) = all.first() else { return Ok(()) };
+        let others = match all.len() - 1 {
+            0 => String::new(),
+            more => format!("\n… and {more} more like it"),
+        };
+        let case = report.cases.iter().find(|case| case.id == first.finding.case);
+        let message = format!("{}: {}{others}", first.finding.case, first.told());
+        self.command(command, &requirement.id, Place::of(case, first), &message)
+    }
+
+    fn summary(&mut self, report: &RunReport) -> io::Result<()> {
+        let command = if report.verdict == Conformance::HarnessError { "error" } else { "notice" };
+        let message = format!(
+            "{}, judged by {}\nrequirements  {}\ncases         {}",
+            subject(report),
+            report.suite.edition,
+            counts(&report.summary.requirements),
+            counts(&report.summary.cases)
+        );
+        self.command(command, report.verdict.name(), Place::default(), &message)
+    }
+
+    fn command(&mut self, command: &str, title: &str, place: Place, message: &str) -> io::Result<()> {
+        let file = place.file.map(|file| format!("file={}", property(&file)));
+        let line = place.line.map(|line| format!("line={line}"));
+        let properties: Vec<_> = file.into_iter().chain(line).chain([format!("title={}", property(title))]).collect();
+        writeln!(self.out, "::{command} {}::{}", properties.join(","), data(&cut(message, LONGEST)))
+    }
+}
+
+impl<W: Write> Renderer for GithubReport<W> {
+    fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
+        let SuiteEvent::Run(report) = event else { return Ok(()) };
+        self.report(report)?;
+        self.out.flush()
+    }
+}
+
+/// Where an annotation goes.
+#[derive(Default)]
+struct Place {
+    file: Option<String>,
+    line: Option<usize>,
+}
+
+impl Place {
+    fn of(case: Option<&CaseReport>, broken: &Broken<'_>) -> Self {
+        let Some(case) = case.filter(|case| case.file.is_some()) else { return Self::default() };
+        Self { file: Some(file_of(case)), line: broken.finding.line }
+    }
+}
+
+/// The text as the message of a command.
+fn data(text: &str) -> String {
+    visible(text).replace('%', "%25").replace('\n', "%0A")
+}
+
+/// The text as the value of a property.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

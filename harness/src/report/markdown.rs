@@ -1,0 +1,171 @@
+//! The report in Markdown, as the summary of a job: the verdict, what was covered, what was broken, and the evidence.
+
+use std::io::{self, Write};
+
+use super::broken::{Broken, failures};
+use super::event::{Renderer, SuiteEvent};
+use super::model::{Conformance, RequirementReport, RunReport};
+use super::visible::{cut, in_one_line, visible};
+use super::words::{counts, is_judged, level, link_of, reproduce, subject, text_of};
+use crate::requirement::Level;
+use crate::verdict::Verdict;
+
+/// The longest message in the table.
+const LONGEST: usize = 300;
+
+/// How many findings of one requirement are shown.
+const SHOWN: usize = 3;
+
+/// Writes the report as Markdown when the run is over.
+pub struct MarkdownReport<W> {
+    out: W,
+    /// How the subject is started again.
+    again: String,
+    /// Whether all cases were to be run; otherwise what was not exercised is no news.
+    whole: bool,
+}
+
+impl<W: Write> MarkdownReport<W> {
+    /// A report on this stream.
+    pub const fn new(out: W) -> Self {
+        Self { out, again: String::new(), whole: true }
+    }
+
+    fn report(&mut self, report: &RunReport) -> io::Result<()> {
+        writeln!(self.out, "## {}: {}\n", report.verdict.name(), escaped(&subject(report)))?;
+        let by = format!("Judged by {}, acp-conformance {}.", report.suite.edition, report.suite.version);
+        writeln!(self.out, "{}\n{}\n", escaped(&by), said(report))?;
+        self.coverage(report)?;
+        let failed: Vec<_> = report.requirements.iter().filter(|r| r.verdict == Verdict::Fail).collect();
+        if !failed.is_empty() {
+            self.table(&failed)?;
+            failed.iter().try_for_each(|requirement| self.evidence(requirement))?;
+        }
+        let musts =
+            |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
+        self.list("MUST requirements were left undecided", musts(Verdict::Inconclusive))?;
+        if self.whole {
+            let (missed, planned): (Vec<_>, Vec<_>) = musts(Verdict::NotExercised).partition(|r| is_judged(&r.id));
+            self.list("MUST requirements were not exercised", missed.into_iter())?;
+            self.list("MUST requirements are not judged by this version", planned.into_iter())?;
+        }
+        Ok(())
+    }
+
+    fn coverage(&mut self, report: &RunReport) -> io::Result<()> {
+        let of = |wanted| {
+            let all =
+                report.requirements.iter().filter(move |r| r.level == wanted && r.verdict != Verdict::NotApplicable);
+            let exercised = all.clone().filter(|r| matches!(r.verdict, Verdict::Pass | Verdict::Fail));
+            format!("{} of {}", exercised.count(), all.count())
+        };
+        writeln!(self.out, "| | |\n|---|---|")?;
+        writeln!(self.out, "| MUST that were decided | {} |", of(Level::Must))?;
+        writeln!(self.out, "| SHOULD that were decided | {} |", of(Level::Should))?;
+        writeln!(self.out, "| requirements | {} |", counts(&report.summary.requirements))?;
+        writeln!(self.out, "| cases | {} |\n", counts(&report.summary.cases))
+    }
+
+    fn table(&mut self, failed: &[&RequirementReport]) -> io::Result<()> {
+        writeln!(self.out, "| broken | | what was seen | in |\n|---|---|---|---|")?;
+        for requirement in failed {
+            let all: Vec<_> = failures(requirement).collect();
+            let Some(first) = all.first() else { continue };
+            let more = match all.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            writeln!(
+                self.out,
+                "| {} | {} | {} | {}{more} |",
+                linked(&requirement.id),
+                level(requirement.level),
+                escaped(&cut(&first.finding.message, LONGEST)),
+                escaped(&first.finding.case),
+            )?;
+        }
+        writeln!(self.out)
+    }
+
+    fn evidence(&mut self, requirement: &RequirementReport) -> io::Result<()> {
+        let all: Vec<_> = failures(requirement).collect();
+        let mut blocks: Vec<String> = all.iter().take(SHOWN).map(block).collect();
+        blocks.extend((all.len() > SHOWN).then(|| format!("… and {} more like it", all.len() - SHOWN)));
+        let first = all.first().map(|broken| &broken.finding.case);
+        blocks.extend(first.and_then(|case| reproduce(requirement.party, case, &self.again)));
+        let text = visible(&blocks.join("\n\n"));
+        let fence = fence(&text);
+        writeln!(self.out, "<details><summary>{}</summary>\n", escaped(&requirement.id))?;
+        writeln!(self.out, "{}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n", escaped(text_of(&requirement.id)))
+    }
+
+    fn list<'r>(&mut self, what: &str, all: impl Iterator<Item = &'r RequirementReport>) -> io::Result<()> {
+        let ids: Vec<_> = all.map(|requirement| escaped(&requirement.id)).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let count = ids.len();
+        writeln!(self.out, "<details><summary>{count} {what}</summary>\n\n{}\n\n</details>\n", ids.join(", "))
+    }
+}
+
+impl<W: Write> Renderer for MarkdownReport<W> {
+    fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
+        match event {
+            SuiteEvent::Begin(begin) => {
+                self.again.clone_from(&begin.reproduce);
+                self.whole = begin.whole;
+            }
+            SuiteEvent::Start(_) | SuiteEvent::Case(..) => {}
+            SuiteEvent::Run(report) => self.report(report)?,
+        }
+        self.out.flush()
+    }
+}
+
+/// What the verdict means.
+const fn said(report: &RunReport) -> &'static str {
+    match report.verdict {
+        Conformance::Conformant => "Every MUST that applies and that a program can decide was exercised and kept.",
+        Conformance::Incomplete => "No MUST was broken, and some that apply were not exercised.",
+        Conformance::NotConformant if report.strict => "A MUST or a SHOULD was broken.",
+        Conformance::NotConformant => "A MUST was broken.",
+        Conformance::HarnessError => "The harness itself failed, so nothing is said about the subject.",
+    }
+}
+
+fn block(broken: &Broken<'_>) -> String {
+    let Broken { finding, .. } = broken;
+    let mut lines = vec![format!("{} is at fault in {}: {}", finding.party, finding.case, broken.message())];
+    lines.extend(finding.lines.iter().map(|line| format!("  {line}")));
+    lines.join("\n")
+}
+
+/// A requirement with the link to the specification.
+fn linked(requirement: &str) -> String {
+    match link_of(requirement) {
+        Some(link) => format!("[{requirement}]({link})"),
+        None => requirement.to_owned(),
+    }
+}
+
+/// A fence that is longer than every one in the text.
+fn fence(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    "`".repeat(longest.max(2) + 1)
+}
+
+/// The text in one line, where nothing of it is a mark of Markdown or HTML. A reference to a character is never a mark, not
+/// even in a table.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in in_one_line(text).chars() {
+        match c {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '|' | '~' | '#' | '@' | '!' | '$' => {
+                escaped.push_str(&format!("&#{};", u32::from(c)));
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,175 @@
+//! What was broken as SARIF 2.1.0: requirements are rules, findings are results, harness errors are notifications.
+//!
+//! A result lies in the case file, at the step that was played. A built-in case is no file of the user: its path has the
+//! base `SUITE`, which has no URI of its own. It must not have one: GitHub refuses the whole upload when a location is not
+//! below the checkout, and shows a result in a file that it does not have all the same.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::broken::{Broken, broken};
+use super::event::{Renderer, SuiteEvent};
+use super::model::{CaseReport, Conformance, RequirementReport, RunReport};
+use super::visible::visible;
+use super::words::{file_of, level, link_of, text_of};
+use crate::requirement::Level;
+use crate::verdict::Verdict;
+
+/// Where the schema of SARIF is.
+const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// What the paths of built-in cases start from.
+const SUITE: &str = "SUITE";
+
+/// Writes the report as SARIF when the run is over.
+pub struct SarifReport<W> {
+    out: W,
+}
+
+impl<W: Write> SarifReport<W> {
+    /// A report on this stream.
+    pub const fn new(out: W) -> Self {
+        Self { out }
+    }
+}
+
+impl<W: Write> Renderer for SarifReport<W> {
+    fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
+        let SuiteEvent::Run(report) = event else { return Ok(()) };
+        let log = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run(report)] });
+        serde_json::to_writer_pretty(&mut self.out, &log)?;
+        writeln!(self.out)?;
+        self.out.flush()
+    }
+}
+
+fn run(report: &RunReport) -> Value {
+    let rules: Vec<_> = report.requirements.iter().map(|requirement| rule(requirement, report)).collect();
+    json!({
+        "tool": { "driver": {
+            "name": "acp-conformance",
+            "semanticVersion": report.suite.version,
+            "rules": rules,
+        } },
+        // GitHub keeps the results of each category apart, which is all before the last slash.
+        "automationDetails": { "id": format!("acp-conformance/{}/", report.subject.kind) },
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": { SUITE: { "description": { "text": "The sources of acp-conformance, where its cases are." } } },
+        "invocations": [invocation(report)],
+        "results": results(report),
+        "properties": {
+            "edition": report.suite.edition,
+            "subject": report.subject,
+            "verdict": report.verdict,
+            "summary": report.summary,
+        },
+    })
+}
+
+fn rule(requirement: &RequirementReport, report: &RunReport) -> Value {
+    let text = text_of(&requirement.id);
+    let area = requirement.id.split('.').next().unwrap_or_default();
+    let mut rule = json!({
+        "id": requirement.id,
+        "shortDescription": { "text": text },
+        "fullDescription": { "text": text },
+        "help": { "text": format!("{text}\nacp-conformance explain {} tells more.", requirement.id) },
+        "defaultConfiguration": { "level": severity(requirement.level, report) },
+        "properties": { "tags": [area, level(requirement.level)] },
+    });
+    if let Some(link) = link_of(&requirement.id) {
+        rule["helpUri"] = link.into();
+    }
+    rule
+}
+
+fn severity(level: Level, report: &RunReport) -> &'static str {
+    match level {
+        _ if report.counts(level) => "error",
+        Level::Should => "warning",
+        _ => "note",
+    }
+}
+
+/// The run itself, with all that went wrong on our side.
+fn invocation(report: &RunReport) -> Value {
+    let failed = report.cases.iter().filter(|case| case.verdict == Verdict::HarnessError);
+    let notifications: Vec<_> = failed
+        .map(|case| {
+            let reason = case.reason.as_deref().unwrap_or_default();
+            let text = visible(&format!("{}: {reason}", case.id));
+            json!({ "level": "error", "message": { "text": text }, "locations": [location(case, None)] })
+        })
+        .collect();
+    json!({
+        "executionSuccessful": report.verdict != Conformance::HarnessError,
+        "toolExecutionNotifications": notifications,
+    })
+}
+
+fn results(report: &RunReport) -> Vec<Value> {
+    let cases: BTreeMap<&str, &CaseReport> = report.cases.iter().map(|case| (case.id.as_str(), case)).collect();
+    let rules: BTreeMap<&str, usize> =
+        report.requirements.iter().enumerate().map(|(index, requirement)| (requirement.id.as_str(), index)).collect();
+    let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut results = Vec::new();
+    for broken in broken(report) {
+        let (id, case) = (broken.requirement.id.as_str(), broken.finding.case.as_str());
+        let nth = seen.entry((id, case)).and_modify(|n| *n += 1).or_insert(1);
+        let place = cases.get(case).map(|case| location(case, broken.finding.line));
+        results.push(json!({
+            "ruleId": id,
+            "ruleIndex": rules[id],
+            "level": severity(broken.requirement.level, report),
+            "message": { "text": message(&broken) },
+            "locations": place.into_iter().collect::<Vec<_>>(),
+            "partialFingerprints": fingerprints(id, case, *nth),
+        }));
+    }
+    results
+}
+
+fn message(broken: &Broken<'_>) -> String {
+    let Broken { finding, .. } = broken;
+    let mut lines = vec![format!("{} is at fault in {}: {}", finding.party, finding.case, broken.message())];
+    lines.extend(finding.lines.iter().map(|line| format!("  {line}")));
+    visible(&lines.join("\n"))
+}
+
+/// Of what a subject says much differs from run to run; which requirement it breaks in which case does not.
+fn fingerprints(requirement: &str, case: &str, nth: usize) -> Value {
+    let digest = Sha256::digest(format!("{requirement} {case}"));
+    let hash: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let print = format!("{hash}:{nth}");
+    // The first is what GitHub looks at.
+    json!({ "primaryLocationLineHash": print, "acpConformanceFinding/v1": print })
+}
+
+fn location(case: &CaseReport, line: Option<usize>) -> Value {
+    let path = file_of(case);
+    let uri = if path.starts_with('/') { format!("file://{}", encoded(&path)) } else { encoded(&path) };
+    let mut physical = json!({ "artifactLocation": { "uri": uri } });
+    if case.file.is_none() {
+        physical["artifactLocation"]["uriBaseId"] = SUITE.into();
+    }
+    if let Some(line) = line {
+        physical["region"] = json!({ "startLine": line });
+    }
+    json!({ "physicalLocation": physical, "logicalLocations": [{ "fullyQualifiedName": visible(&case.id) }] })
+}
+
+/// A path as it stands in a URI.
+fn encoded(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}

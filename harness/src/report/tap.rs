@@ -1,0 +1,100 @@
+//! The report by the Test Anything Protocol, version 14: a test point for each case, with a YAML block for what was broken.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::broken::{Broken, broken_by_case};
+use super::event::{Renderer, SuiteEvent};
+use super::model::{CaseReport, RunReport};
+use super::visible::{cut, in_one_line};
+use super::words::{level, subject};
+use crate::verdict::Verdict;
+
+/// The longest reason.
+const LONGEST: usize = 500;
+
+/// Writes the report as TAP when the run is over.
+pub struct TapReport<W> {
+    out: W,
+}
+
+impl<W: Write> TapReport<W> {
+    /// A report on this stream.
+    pub const fn new(out: W) -> Self {
+        Self { out }
+    }
+
+    fn report(&mut self, report: &RunReport) -> io::Result<()> {
+        let broken = broken_by_case(report);
+        writeln!(self.out, "TAP version 14\n1..{}", report.cases.len())?;
+        for (index, case) in report.cases.iter().enumerate() {
+            self.case(index + 1, case, report, &broken)?;
+        }
+        let told = format!("{}  {}, judged by {}", report.verdict.name(), subject(report), report.suite.edition);
+        writeln!(self.out, "# {}", in_one_line(&told))
+    }
+
+    fn case(
+        &mut self,
+        number: usize,
+        case: &CaseReport,
+        report: &RunReport,
+        broken: &BTreeMap<&str, Vec<Broken<'_>>>,
+    ) -> io::Result<()> {
+        let all = broken.get(case.id.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let fails = all.iter().any(|broken| report.counts(broken.requirement.level))
+            || matches!(case.verdict, Verdict::Fail | Verdict::HarnessError);
+        // Readers that know no escapes would take a name with a `#` for a directive, and a failure for a skipped case.
+        let name = description(&case.id).replace(r"\#", "%23");
+        let reason = case.reason.as_deref().unwrap_or_default();
+        match case.verdict {
+            _ if fails => writeln!(self.out, "not ok {number} - {name}")?,
+            Verdict::Inconclusive | Verdict::NotApplicable | Verdict::NotExercised => {
+                let why = description(&cut(&format!("{}: {reason}", case.verdict), LONGEST));
+                writeln!(self.out, "ok {number} - {name} # SKIP {why}")?;
+            }
+            _ => writeln!(self.out, "ok {number} - {name}")?,
+        }
+        if !fails && all.is_empty() {
+            return Ok(());
+        }
+        // A scalar of JSON is one of YAML.
+        writeln!(self.out, "  ---")?;
+        writeln!(self.out, "  verdict: {}", case.verdict)?;
+        writeln!(self.out, "  duration_ms: {}", case.duration_ms)?;
+        if all.is_empty() {
+            writeln!(self.out, "  message: {}", json!(in_one_line(&cut(reason, LONGEST))))?;
+        } else {
+            writeln!(self.out, "  broken:")?;
+        }
+        for broken in all {
+            writeln!(self.out, "    - {}", details(broken))?;
+        }
+        writeln!(self.out, "  ...")
+    }
+}
+
+impl<W: Write> Renderer for TapReport<W> {
+    fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
+        let SuiteEvent::Run(report) = event else { return Ok(()) };
+        self.report(report)?;
+        self.out.flush()
+    }
+}
+
+/// What was broken, in a line of JSON, which YAML reads too.
+fn details(broken: &Broken<'_>) -> Value {
+    json!({
+        "requirement": broken.requirement.id,
+        "level": level(broken.requirement.level),
+        "message": in_one_line(&broken.message()),
+        "evidence": broken.finding.lines.iter().map(|line| in_one_line(line)).collect::<Vec<_>>(),
+    })
+}
+
+/// The text where a `#` would begin a directive.
+fn description(text: &str) -> String {
+    in_one_line(text).replace('\\', r"\\").replace('#', r"\#")
+}

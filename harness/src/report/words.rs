@@ -1,0 +1,59 @@
+//! Words that several forms of the report share.
+
+use std::collections::BTreeMap;
+
+use super::model::{CaseReport, RunReport};
+use crate::case::model::Case;
+use crate::requirement::{Catalogue, Level, Party, Status};
+use crate::verdict::Verdict;
+
+/// How the levels are called where requirements are.
+pub(super) const fn level(level: Level) -> &'static str {
+    match level {
+        Level::Must => "MUST",
+        Level::Should => "SHOULD",
+        Level::MayProbe => "MAY",
+    }
+}
+
+/// What a requirement asks.
+pub(super) fn text_of(requirement: &str) -> &'static str {
+    Catalogue::v1().find(requirement).map_or("", |found| &found.text)
+}
+
+/// Where the specification says so.
+pub(super) fn link_of(requirement: &str) -> Option<String> {
+    Catalogue::v1().find(requirement)?.link()
+}
+
+/// Whether this version judges a requirement.
+pub(super) fn is_judged(requirement: &str) -> bool {
+    Catalogue::v1().find(requirement).is_some_and(|found| found.status == Status::Checked)
+}
+
+/// The name of the subject with its version, as far as it gave them.
+pub(super) fn subject(report: &RunReport) -> String {
+    match (&report.subject.name, &report.subject.version) {
+        (Some(name), Some(version)) => format!("{name} {version}"),
+        (Some(name), None) => name.clone(),
+        (None, _) => format!("a program that gives no name ({})", report.subject.kind),
+    }
+}
+
+/// The verdicts of a count that are not zero.
+pub(super) fn counts(counts: &BTreeMap<String, usize>) -> String {
+    let known = Verdict::ALL.iter().filter_map(|verdict| Some((verdict, *counts.get(verdict.name())?)));
+    let told: Vec<_> = known.filter(|(_, n)| *n > 0).map(|(verdict, n)| format!("{n} {verdict}")).collect();
+    if told.is_empty() { "none".to_owned() } else { told.join(" · ") }
+}
+
+/// The file of a case: the user's own, or the path of a built-in one below the sources of this program.
+pub(super) fn file_of(case: &CaseReport) -> String {
+    let own = case.file.as_deref().map(|file| file.strip_prefix("./").unwrap_or(file).to_owned());
+    own.unwrap_or_else(|| format!("cases/{}.yaml", Case::file_of(&case.id)))
+}
+
+/// The command that plays a case again, where the subject can be started; `again` is what starts it.
+pub(super) fn reproduce(party: Party, case: &str, again: &str) -> Option<String> {
+    (!again.is_empty()).then(|| format!("reproduce: acp-conformance {party} --case {case} {again}"))
+}

@@ -1,0 +1,105 @@
+//! A report that no honest subject brings about.
+
+use std::time::Duration;
+
+use acp_conformance::report::model::{CaseReport, Conformance, FindingReport, RunReport};
+use acp_conformance::report::{Begin, Collector, Renderer, SuiteEvent};
+use acp_conformance::requirement::Party;
+use acp_conformance::verdict::Verdict;
+
+use super::readers::{Lines, tell};
+
+/// What a subject may call itself to harm a reader.
+pub const NASTY: &str = "]]><script>&|`*_[x](http://e) ```\n````\n```\r\n::error::forged\n%0A::error::forged # SKIP\n</details>\
+                         \u{0}\u{1b}[31m\u{fffe}\u{ffff}\u{202e}\u{2028}\u{85}@all \\| \"'";
+
+/// The length of a message that is too long.
+pub const LONG: usize = 100_000;
+
+/// A case file of the user.
+pub const OWN: &str = "mine/a b#,:%.yaml";
+
+/// The report of a run in which much was broken, and much went wrong.
+pub fn hostile() -> RunReport {
+    let mut report = Collector::new(Party::Agent, vec![NASTY.to_owned()]).finish(Duration::ZERO, false);
+    report.subject.name = Some(NASTY.to_owned());
+    report.subject.version = Some(NASTY.to_owned());
+    report.verdict = Conformance::NotConformant;
+    let long = format!("{NASTY}{}", "ä".repeat(LONG));
+    let asking = "v1/agent/cancel/while-asking";
+    fail(
+        &mut report,
+        "cancel.stop-reason",
+        &[(asking, &long, Some(12)), (asking, "once more", None), (NASTY, "x", None)],
+    );
+    fail(&mut report, "prompt.cancelled-only-on-cancel", &[("v1/agent/own/case", NASTY, Some(7))]);
+    fail(&mut report, "cancel.idle", &[("v1/agent/fs/read", NASTY, None)]);
+    report.cases = vec![
+        case(NASTY, Verdict::Fail, Some(NASTY)),
+        case(asking, Verdict::Fail, None),
+        case("v1/agent/fs/read", Verdict::Pass, None),
+        case("v1/agent/fs/write", Verdict::Inconclusive, Some(&long)),
+        case("v1/agent/init/handshake", Verdict::HarnessError, Some(&long)),
+        case("v1/agent/own/case", Verdict::Fail, Some("prompt.cancelled-only-on-cancel")),
+        case("v1/agent/prompt/plain@one,two", Verdict::NotApplicable, Some(NASTY)),
+    ];
+    report.cases[0].file = Some(NASTY.to_owned());
+    report.cases[5].file = Some(format!("./{OWN}"));
+    report
+}
+
+/// The same run, in which a SHOULD counts like a MUST.
+pub fn strict() -> RunReport {
+    RunReport { strict: true, ..hostile() }
+}
+
+/// What a renderer makes of the events of a run.
+pub fn told<R: Renderer>(renderer: impl FnOnce(Lines) -> R, report: &RunReport) -> Vec<u8> {
+    let out = Lines::default();
+    let mut renderer = renderer(out.clone());
+    let begin = begin(report);
+    tell(&mut renderer, &SuiteEvent::Begin(&begin));
+    report.cases.iter().for_each(|case| tell(&mut renderer, &SuiteEvent::Case(case, None)));
+    tell(&mut renderer, &SuiteEvent::Run(report));
+    out.flushed()
+}
+
+/// What is known before the first case of that run.
+pub fn begin(report: &RunReport) -> Begin {
+    Begin {
+        suite: report.suite.clone(),
+        subject: report.subject.clone(),
+        cases: report.cases.len(),
+        whole: true,
+        reproduce: format!("-- {NASTY}"),
+    }
+}
+
+fn fail(report: &mut RunReport, id: &str, findings: &[(&str, &str, Option<usize>)]) {
+    let requirement = report.requirements.iter_mut().find(|requirement| requirement.id == id).expect("a requirement");
+    requirement.verdict = Verdict::Fail;
+    requirement.findings = findings
+        .iter()
+        .map(|(case, message, line)| FindingReport {
+            case: (*case).to_owned(),
+            verdict: Verdict::Fail,
+            message: (*message).to_owned(),
+            party: Party::Agent,
+            events: vec![3],
+            lines: vec![format!("#3 agent → client  {NASTY}")],
+            line: *line,
+        })
+        .collect();
+}
+
+fn case(id: &str, verdict: Verdict, reason: Option<&str>) -> CaseReport {
+    CaseReport {
+        id: id.to_owned(),
+        verdict,
+        duration_ms: 1234,
+        file: None,
+        trace: None,
+        reason: reason.map(str::to_owned),
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,203 @@
+//! The forms of the report for other programs, read by other readers than ours: XML and JUnit parsers, the schema of SARIF, a
+//! Markdown parser, a TAP parser, our published schema of the events. What a subject says is as hostile as it can be.
+
+mod made_up;
+mod readers;
+
+use std::collections::BTreeMap;
+
+use acp_conformance::report::model::RunReport;
+use acp_conformance::report::{
+    EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport, events,
+};
+use acp_conformance::verdict::Verdict;
+use made_up::{LONG, NASTY, OWN, begin, hostile, strict, told};
+use readers::Command;
+use serde_json::Value;
+
+fn text(bytes: Vec<u8>) -> String {
+    let text = String::from_utf8(bytes).expect("UTF-8");
+    let unfit = |c: &char| c.is_control() && *c != '\n' || matches!(c, '\u{fffe}' | '\u{202e}' | '\u{2028}');
+    assert_eq!(text.chars().find(unfit), None, "a character that breaks lines or readers");
+    text
+}
+
+fn junit(report: &RunReport) -> String {
+    text(told(JunitReport::new, report))
+}
+
+fn sarif(report: &RunReport) -> Value {
+    serde_json::from_slice(&told(SarifReport::new, report)).expect("JSON")
+}
+
+fn github(report: &RunReport) -> Vec<Command> {
+    text(told(GithubReport::new, report)).lines().map(Command::read).collect()
+}
+
+#[test]
+fn junit_tells_failures_errors_and_skipped_cases_apart() {
+    let xml = junit(&hostile());
+    readers::fits_jenkins(&xml);
+    let found = readers::junit(&xml);
+    let kind = |case: &str| found.iter().find(|(name, _)| name == case).map(|(_, kind)| *kind);
+    assert_eq!(kind("v1/agent/cancel/while-asking"), Some("failure"));
+    assert_eq!(kind("v1/agent/own/case"), Some("failure"));
+    assert_eq!(kind("v1/agent/fs/read"), Some("pass"), "a broken SHOULD alone fails no case");
+    assert_eq!(kind("v1/agent/fs/write"), Some("skipped"));
+    assert_eq!(kind("v1/agent/init/handshake"), Some("error"));
+    let told = readers::failure(&xml, "v1/agent/cancel/while-asking");
+    for part in [
+        "cancel.stop-reason",
+        r"\u{fffe}",
+        "<script>",
+        "]]>",
+        "at cases/v1/agent/cancel/while-asking.yaml:12",
+        "reproduce: ",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(told.len() < LONG / 2, "a long message is cut");
+}
+
+#[test]
+fn junit_fails_what_fails_a_strict_run() {
+    let found = readers::junit(&junit(&strict()));
+    let kind = found.iter().find(|(name, _)| name == "v1/agent/fs/read").map(|(_, kind)| *kind);
+    assert_eq!(kind, Some("failure"));
+}
+
+#[test]
+fn sarif_fits_its_schema() {
+    readers::fits_sarif(&sarif(&hostile()));
+    readers::fits_sarif(&sarif(&strict()));
+}
+
+#[test]
+fn sarif_results_name_their_rules_and_places() {
+    let log = sarif(&hostile());
+    let run = &log["runs"][0];
+    let results = run["results"].as_array().expect("results");
+    let mut prints = BTreeMap::new();
+    for result in results {
+        let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().expect("an index") as usize];
+        assert_eq!(rule["id"], result["ruleId"]);
+        assert_eq!(rule["defaultConfiguration"]["level"], result["level"]);
+        let print = result["partialFingerprints"]["primaryLocationLineHash"].as_str().expect("a fingerprint");
+        assert_eq!(prints.insert(print, result), None, "two results with one fingerprint");
+    }
+    let of = |case: &str| {
+        let named = |r: &&Value| r["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] == case;
+        let found = results.iter().find(named).unwrap_or_else(|| panic!("no result in {case}"));
+        (found["level"].clone(), found["locations"][0]["physicalLocation"].clone())
+    };
+    let (level, place) = of("v1/agent/cancel/while-asking");
+    assert_eq!(level, "error");
+    assert_eq!(place["artifactLocation"]["uri"], "cases/v1/agent/cancel/while-asking.yaml");
+    assert_eq!(place["artifactLocation"]["uriBaseId"], "SUITE", "a built-in case is no file of the user");
+    assert_eq!(place["region"]["startLine"], 12);
+    let (_, place) = of("v1/agent/own/case");
+    assert_eq!(place["artifactLocation"], serde_json::json!({ "uri": "mine/a%20b%23%2C%3A%25.yaml" }), "{OWN}");
+    assert_eq!(of("v1/agent/fs/read").0, "warning");
+    assert_eq!(run["invocations"][0]["toolExecutionNotifications"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn sarif_fingerprints_stay_when_the_subject_words_it_otherwise() {
+    let mut other = hostile();
+    for finding in other.requirements.iter_mut().flat_map(|requirement| &mut requirement.findings) {
+        finding.message = "otherwise".to_owned();
+        finding.lines.clear();
+    }
+    let prints = |log: Value| -> Vec<Value> {
+        let results = log["runs"][0]["results"].as_array().cloned().unwrap_or_default();
+        results.iter().map(|result| result["partialFingerprints"].clone()).collect()
+    };
+    assert_eq!(prints(sarif(&hostile())), prints(sarif(&other)));
+}
+
+#[test]
+fn github_commands_cannot_be_forged() {
+    let commands = github(&hostile());
+    let titles: Vec<_> = commands.iter().map(|c| (c.name.as_str(), c.properties["title"].as_str())).collect();
+    assert_eq!(
+        titles,
+        [
+            ("error", "prompt.cancelled-only-on-cancel"),
+            ("error", "cancel.stop-reason"),
+            ("error", "the harness failed"),
+            ("warning", "cancel.idle"),
+            ("notice", "not-conformant"),
+        ]
+    );
+    let own = commands.iter().find(|command| command.properties.contains_key("file")).expect("a place");
+    assert_eq!((own.properties["file"].as_str(), own.properties["line"].as_str()), (OWN, "7"));
+    assert!(!commands[1].properties.contains_key("file"), "a built-in case is no file of the user");
+    assert!(commands[1].message.contains("::error::forged"), "{}", commands[1].message);
+    assert!(commands.iter().all(|command| command.message.len() < LONG / 2));
+    assert!(github(&strict()).iter().all(|command| command.name != "warning"));
+}
+
+#[test]
+fn markdown_shows_texts_as_texts() {
+    let markdown = text(told(MarkdownReport::new, &hostile()));
+    let page = readers::markdown(&markdown);
+    assert_eq!(page.html.iter().filter(|tag| !readers::is_ours(tag)).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(page.links.iter().all(|link| link.starts_with("https://agentclientprotocol.com/")), "{:?}", page.links);
+    assert_eq!(page.tables.len(), 2, "{markdown}");
+    assert!(page.tables[1].iter().all(|row| row.len() == 4), "{:#?}", page.tables[1]);
+    assert_eq!(page.tables[1].len(), 4, "the head and what was broken");
+    let seen = &page.tables[1][2][2];
+    assert!(seen.contains(r#"]]><script>&|`*_[x](http://e)"#), "{seen}");
+    assert!(page.blocks.iter().any(|block| block.contains("\n````\n")), "fences in the evidence end no block");
+    assert_eq!(page.blocks.len(), 3, "evidence for each requirement that was broken");
+}
+
+#[test]
+fn tap_is_read_by_others() {
+    let found = readers::tap(&text(told(TapReport::new, &hostile())));
+    let kinds: BTreeMap<_, _> = found.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
+    assert_eq!(kinds["v1/agent/cancel/while-asking"], "not ok");
+    assert_eq!(kinds["v1/agent/own/case"], "not ok");
+    assert_eq!(kinds["v1/agent/fs/read"], "ok");
+    assert_eq!(kinds["v1/agent/fs/write"], "skip");
+    assert_eq!(kinds["v1/agent/init/handshake"], "not ok");
+    assert_eq!(found.len(), hostile().cases.len());
+    assert!(found.iter().any(|(name, kind)| name.contains("%23 SKIP") && *kind == "not ok"), "a name is no directive");
+}
+
+#[test]
+fn events_are_told_line_by_line() {
+    let report = hostile();
+    let out = readers::Lines::default();
+    let mut renderer = EventLines::new(out.clone());
+    let begin = begin(&report);
+    readers::tell(&mut renderer, &SuiteEvent::Begin(&begin));
+    assert_eq!(out.complete().len(), 1, "the first event waits for nothing");
+    readers::tell(&mut renderer, &SuiteEvent::Start(NASTY));
+    for case in &report.cases {
+        readers::tell(&mut renderer, &SuiteEvent::Case(case, None));
+    }
+    readers::tell(&mut renderer, &SuiteEvent::Run(&report));
+    let lines = out.complete();
+    let kinds: Vec<_> = lines.iter().map(|line| line["event"].as_str().unwrap_or_default()).collect();
+    assert_eq!((kinds[0], kinds[1], kinds[2], kinds.last()), ("begin", "start", "case", Some(&"run")));
+    assert_eq!(lines[0]["format"], events::FORMAT);
+    assert_eq!(lines[1]["case"], NASTY);
+    assert_eq!(lines.len(), report.cases.len() + 3);
+    lines.iter().for_each(readers::fits_events);
+    assert_eq!(serde_json::from_value::<RunReport>(lines[lines.len() - 1]["report"].clone()).ok(), Some(report));
+}
+
+#[test]
+fn a_report_without_faults_has_none_in_any_form() {
+    let mut clean = hostile();
+    clean.requirements.iter_mut().for_each(|requirement| requirement.findings.clear());
+    clean.requirements.iter_mut().for_each(|requirement| requirement.verdict = Verdict::Pass);
+    clean.cases.iter_mut().for_each(|case| case.verdict = Verdict::Pass);
+    assert!(readers::junit(&junit(&clean)).iter().all(|(_, kind)| *kind == "pass"));
+    let log = sarif(&clean);
+    readers::fits_sarif(&log);
+    assert_eq!(log["runs"][0]["results"], serde_json::json!([]));
+    assert_eq!(github(&clean).iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["notice"]);
+    assert!(readers::tap(&text(told(TapReport::new, &clean))).iter().all(|(_, kind)| *kind == "ok"));
+}
