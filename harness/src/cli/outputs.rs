@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 use super::output::stdout;
-use crate::report::{JsonReport, Renderer, SuiteEvent, TextReport};
+use crate::report::{JsonReport, PageReport, Renderer, SuiteEvent, TextReport};
 
 /// A form of the result, and the file that it goes to; standard output without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,9 +24,24 @@ pub enum Form {
     Text,
     /// For programs; see `schemas/report.schema.json`
     Json,
+    /// A page to look at, in one file, with a chart of every case
+    Html,
 }
 
 impl Output {
+    /// These forms, and a page in this file.
+    #[must_use]
+    pub fn with_page(forms: &[Self], page: Option<&Path>) -> Vec<Self> {
+        let page = page.map(|file| Self { form: Form::Html, file: Some(file.to_owned()) });
+        forms.iter().cloned().chain(page).collect()
+    }
+
+    /// Whether this can hold the reports on both parties.
+    #[must_use]
+    pub fn holds_both_parties(&self) -> bool {
+        self.form == Form::Html
+    }
+
     /// Whether this takes standard output.
     #[must_use]
     pub fn is_to_stdout(&self) -> bool {
@@ -55,6 +70,8 @@ pub fn parse(text: &str) -> Result<Output, String> {
 /// Everything that a run is told to.
 pub(super) struct Outputs {
     renderers: Vec<Box<dyn Renderer>>,
+    /// Whether any of them shows charts.
+    pub(super) charts: bool,
 }
 
 impl Outputs {
@@ -70,8 +87,9 @@ impl Outputs {
             1 => {}
             _ => bail!("two forms cannot share standard output; give one a file: --format FORM=FILE"),
         }
+        let charts = wanted.iter().any(|output| output.form == Form::Html);
         let renderers = wanted.into_iter().map(|output| renderer(output, quiet)).collect::<anyhow::Result<_>>()?;
-        Ok(Self { renderers })
+        Ok(Self { renderers, charts })
     }
 
     /// Tells all of them.
@@ -81,6 +99,16 @@ impl Outputs {
     /// Only those of writing.
     pub(super) fn event(&mut self, event: &SuiteEvent<'_>) -> anyhow::Result<()> {
         self.renderers.iter_mut().try_for_each(|renderer| renderer.event(event))?;
+        Ok(())
+    }
+
+    /// Tells all of them that nothing more comes.
+    ///
+    /// # Errors
+    ///
+    /// Only those of writing.
+    pub(super) fn close(mut self) -> anyhow::Result<()> {
+        self.renderers.iter_mut().try_for_each(|renderer| renderer.close())?;
         Ok(())
     }
 }
@@ -96,6 +124,7 @@ fn of_form(form: Form, out: impl Write + 'static, quiet: bool) -> Box<dyn Render
     match form {
         Form::Text => Box::new(TextReport::new(out, quiet)),
         Form::Json => Box::new(JsonReport::new(out)),
+        Form::Html => Box::new(PageReport::new(out)),
     }
 }
 
