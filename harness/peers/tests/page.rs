@@ -55,7 +55,7 @@ fn trial(browser: Option<&Path>, pages: &LazyLock<Result<Pages, String>>, look: 
     };
     let pages = (**pages).as_ref()?;
     let browser = Browser::start(path)?;
-    let tab = browser.tab()?;
+    let tab = browser.tab().map_err(|error| format!("{}: {error}", path.display()))?;
     look(&tab, pages)?;
     match tab.complaints() {
         complaints if complaints.is_empty() => Ok(Completion::Completed),
@@ -179,6 +179,11 @@ fn keyboard(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
 fn broken_chart(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     let case = "view=cases&case=v1/agent/cancel/while-asking";
     tab.open(&pages.path("broken.html"), case)?;
+    let report = pages.report("broken.json")?;
+    let failed = report["requirements"].as_array().into_iter().flatten().find(|one| one["verdict"] == "fail");
+    let deciding = failed.map(|one| one["findings"][0]["events"][0].to_string()).unwrap_or_default();
+    let broke = "[...document.querySelectorAll('.row.broke')].map((row) => row.dataset.n).join()";
+    wants("the message that broke the rule", tab.value(broke)?, deciding.into())?;
     let finding = "document.querySelector('.row.broke .finding.fail').textContent";
     tab.until(&format!("{finding}.includes('cancel.stop-reason')"))?;
     wants(
@@ -231,7 +236,7 @@ const CONTRAST: &str = "(() => {
   const light = (text) => { const [r, g, b] = text.match(/[\\d.]+/g).map(Number); return .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b); };
   const behind = (one) => { for (; one; one = one.parentElement) { const c = getComputedStyle(one).backgroundColor; if (!/, 0\\)$/.test(c)) return c; } return 'rgb(255, 255, 255)'; };
   const contrast = (one) => { const [a, b] = [light(getComputedStyle(one).color), light(behind(one))].sort((a, b) => b - a); return (a + .05) / (b + .05); };
-  return Math.min(...[...document.querySelectorAll('h1, p, a, .mark, .facts, .open, .time, .gist, .kind, .lines li, td:not(.none), code, summary, output')].map(contrast));
+  return Math.min(...[...document.querySelectorAll('h1, p, a, .mark, .facts, .open, .time, .gist, .kind, .lines li, td, code, summary, output')].map(contrast));
 })()";
 
 fn themes(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {

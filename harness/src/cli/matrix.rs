@@ -27,8 +27,13 @@ pub(super) fn run(args: &MatrixArgs) -> anyhow::Result<Exit> {
     let file = File::create(&args.html).with_context(|| format!("cannot write {}", args.html.display()))?;
     let (subjects, charts) = (columns.len(), columns.iter().map(|column| column.charts.len()).sum::<usize>());
     write_matrix(columns, &mut BufWriter::new(file)).with_context(|| args.html.display().to_string())?;
-    say(&format!("{}: {subjects} subjects, {charts} charts of cases that failed", args.html.display()));
+    let (subjects, charts) = (many(subjects, "report"), many(charts, "chart"));
+    say(&format!("{}: {subjects}, {charts} of cases that failed", args.html.display()));
     Ok(Exit::Good)
+}
+
+fn many(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// A report, and the folders of traces that were named behind it.
@@ -42,6 +47,8 @@ fn given(files: &[PathBuf]) -> anyhow::Result<Vec<Given<'_>>> {
     for path in files {
         if !path.is_dir() {
             given.push(Given { report: path, folders: Vec::new() });
+        } else if super::check::files(std::slice::from_ref(path))?.is_empty() {
+            bail!("there is no trace in {}", path.display());
         } else if let Some(before) = given.last_mut() {
             before.folders.push(path);
         } else {

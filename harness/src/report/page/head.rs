@@ -59,8 +59,12 @@ fn section(html: &mut String, report: &RunReport) -> std::fmt::Result {
         let command: Vec<_> = subject.command.iter().map(|word| shell_words::quote(word)).collect();
         write!(html, "<code>{}</code> · ", escape(&command.join(" ")))?;
     }
+    let cases = match report.cases.len() {
+        1 => "1 case".to_owned(),
+        n => format!("{n} cases"),
+    };
     let (edition, version) = (escape(&suite.edition), escape(&suite.version));
-    writeln!(html, "judged by {edition}, suite {version} · {} cases · {seconds:.1} s</p>", report.cases.len())?;
+    writeln!(html, "judged by {edition}, suite {version} · {cases} · {seconds:.1} s</p>")?;
     coverage(html, report)?;
     broken(html, &report.requirements)?;
     writeln!(html, "</section>")

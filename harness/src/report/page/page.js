@@ -99,7 +99,7 @@ const VIEWS = {
     id: (one) => one.id,
     facts: (one) => ({ party: one.report.subject.kind, area: one.id.split('/')[2] || 'recording', verdict: one.verdict }),
     text: (one) => one.reason,
-    side: (one) => `${one.durationMs} ms`,
+    side: (one) => `${reports.length > 1 ? `${one.report.subject.kind} · ` : ''}${one.durationMs} ms`,
     more: () => '',
     details: (one) => caseDetails(one.report, one),
   },
