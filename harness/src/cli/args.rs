@@ -40,6 +40,8 @@ pub enum Command {
     Monitor(MonitorArgs),
     /// Judge recorded traffic, without the subject
     Check(CheckArgs),
+    /// Show many subjects in one page, requirement by requirement, from their reports
+    Matrix(MatrixArgs),
     /// Make traces fit for a public bug report: what was said goes, and its shape stays
     Redact(RedactArgs),
     /// Make a case of a trace, to be edited and kept as a regression test
@@ -74,7 +76,7 @@ const AGENT_EXAMPLES: &str = "Examples:
   acp-conformance agent -- my-agent --acp
   acp-conformance agent --case cancel -- my-agent --acp
   acp-conformance agent --env API_KEY=none --trace-dir traces -- node dist/agent.js
-  acp-conformance agent --format json=report.json --allow-incomplete -- my-agent";
+  acp-conformance agent --format json=report.json --html report.html --allow-incomplete -- my-agent";
 
 /// Arguments of `client`.
 #[derive(Debug, clap::Args)]
@@ -189,6 +191,9 @@ pub struct RunArgs {
     /// The forms of the result.
     #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse, help = super::outputs::help())]
     pub formats: Vec<Output>,
+    /// Write a page to look at, with a sequence chart of every case; the same as `--format html=FILE`
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Show only the cases that did not pass; no progress where standard error is no terminal
     #[arg(long, short)]
     pub quiet: bool,
@@ -214,6 +219,10 @@ pub struct MonitorArgs {
     /// that on the client; a folder gets a file for each session
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// When the session is over, write a page to look at, with both parties and the sequence chart of the session; a folder
+    /// gets a file for each session
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Say on standard error what is wrong as soon as it is, and not only when the session is over
     #[arg(long)]
     pub live: bool,
@@ -263,6 +272,9 @@ pub struct CheckArgs {
     /// The forms of the result.
     #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse, help = super::outputs::help())]
     pub formats: Vec<Output>,
+    /// Write a page to look at, with a sequence chart of every case; the same as `--format html=FILE`
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// A broken SHOULD counts like a broken MUST
     #[arg(long)]
     pub strict: bool,
@@ -289,6 +301,26 @@ fn party(text: &str) -> Result<Party, String> {
     let all = [Party::Agent, Party::Client];
     all.into_iter().find(|party| party.name() == text).ok_or_else(|| "it is agent or client".to_owned())
 }
+
+/// Arguments of `matrix`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = MATRIX_HELP)]
+pub struct MatrixArgs {
+    /// Reports as JSON, each with the folders of its traces behind it where they are elsewhere than the report says
+    #[arg(required = true, value_name = "REPORT|TRACES")]
+    pub files: Vec<PathBuf>,
+    /// The page to write
+    #[arg(long, value_name = "FILE")]
+    pub html: PathBuf,
+}
+
+const MATRIX_HELP: &str = "A column for each subject, those of one name side by side by their versions; a table for each party. A cell opens what was
+found, and the sequence chart of a case that failed, where its trace (--trace-dir) is found.
+
+Example:
+  acp-conformance agent --format json=old.json --trace-dir old -- my-agent-1.0 --acp
+  acp-conformance agent --format json=new.json --trace-dir new -- my-agent-1.1 --acp
+  acp-conformance matrix old.json new.json --html matrix.html";
 
 /// Arguments of `redact`.
 #[derive(Debug, clap::Args)]

@@ -11,10 +11,10 @@ use anyhow::{Context, bail};
 use super::args::CheckArgs;
 use super::exit::Exit;
 use super::output::stdout;
-use super::outputs::Outputs;
+use super::outputs::{Output, Outputs};
 use crate::recording::{self, Input, Recording};
 use crate::report::model::RunReport;
-use crate::report::{Collector, Heard, Hearing, SuiteEvent};
+use crate::report::{Chart, Charting, Collector, Heard, Hearing, SuiteEvent};
 use crate::requirement::Party;
 use crate::trace::{Event, Trace};
 
@@ -22,13 +22,18 @@ use crate::trace::{Event, Trace};
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let started = Instant::now();
     let tapes = tapes(args)?;
-    let mut outputs = Outputs::open(&args.formats, false)?;
+    let wanted = Output::with_page(&args.formats, args.html.as_deref());
+    let mut outputs = Outputs::open(&wanted, false)?;
     let mut reports = Reports::default();
+    let mut charts = Vec::new();
     for tape in &tapes {
-        reports.add(tape, args)?;
+        let (id, heard) = reports.add(tape, args)?;
+        if outputs.charts {
+            charts.push((id, tape.chart(&heard, args)?));
+        }
     }
     let several = reports.collectors.len() > 1;
-    if several && !args.formats.is_empty() {
+    if several && !wanted.iter().all(Output::holds_both_parties) {
         bail!("both parties were recorded, and a report is of one: add --subject agent or --subject client");
     }
     let mut worst = Exit::Good;
@@ -43,6 +48,8 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
         outputs.event(&SuiteEvent::Run(&report))?;
         worst = worse(worst, &report, args.allow_incomplete);
     }
+    charts.iter().try_for_each(|(id, chart)| outputs.event(&SuiteEvent::Chart(id, chart)))?;
+    outputs.close()?;
     Ok(worst)
 }
 
@@ -67,8 +74,8 @@ struct Reports {
 }
 
 impl Reports {
-    /// Judges one recording: what it says of each party that was asked for.
-    fn add(&mut self, tape: &Tape, args: &CheckArgs) -> anyhow::Result<()> {
+    /// Judges one recording: what it says of each party that was asked for. Tells how reports call it, and what was heard.
+    fn add(&mut self, tape: &Tape, args: &CheckArgs) -> anyhow::Result<(String, Heard)> {
         let recording = tape.play(args)?;
         let mut header = recording.header.clone();
         if header.case.is_none() {
@@ -90,7 +97,7 @@ impl Reports {
             let collector = self.collectors.entry(party).or_insert_with(of_party);
             collector.add_recording(id.clone(), &heard, &evidence, took, file.clone());
         }
-        Ok(())
+        Ok((id, heard))
     }
 }
 
@@ -135,6 +142,16 @@ impl Tape {
             Source::Sides(sides) => sides.iter().map(|(party, _)| *party).collect(),
             Source::File(_) | Source::Copied(_) => vec![Party::Agent, Party::Client],
         }
+    }
+
+    /// What a page shows of it, for which it is played once more.
+    fn chart(&self, heard: &Heard, args: &CheckArgs) -> anyhow::Result<Chart> {
+        let recording = self.play(args)?;
+        let mut charting = Charting::new(&recording.header, heard.evidence());
+        for event in recording {
+            charting.event(&event.with_context(|| self.name.clone())?);
+        }
+        Ok(charting.close())
     }
 
     /// The events that prove something: the recording is played once more, so that nothing has to be kept the first time.

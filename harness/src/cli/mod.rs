@@ -8,6 +8,7 @@ mod fault;
 mod lint;
 mod list;
 mod manual;
+mod matrix;
 mod monitor;
 mod output;
 mod outputs;
@@ -52,6 +53,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         args::Command::Explain(explain) => explain::run(&explain),
         args::Command::Lint(lint) => lint::run(&lint),
         args::Command::List(list) => list::run(&list),
+        args::Command::Matrix(matrix) => matrix::run(&matrix),
         args::Command::Record(record) => record::run(&record),
         args::Command::Redact(redact) => redact::run(&redact),
         args::Command::Monitor(_) => unreachable!("run above"),

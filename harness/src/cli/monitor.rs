@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -15,10 +15,10 @@ use super::args::MonitorArgs;
 use super::exit::Exit;
 use super::output::say;
 use crate::fault::Planted;
-use crate::monitor::{Plan, stand};
+use crate::monitor::{Outcome, Plan, stand};
 use crate::peer::{between, signal};
-use crate::report::TextReport;
 use crate::report::model::{RequirementReport, RunReport};
+use crate::report::{PageReport, Renderer, SuiteEvent, TextReport};
 use crate::requirement::Level;
 use crate::verdict::Verdict;
 
@@ -43,7 +43,7 @@ fn become_agent(args: &MonitorArgs) -> anyhow::Result<()> {
         planted(name)?;
     }
     // Better told now than when the session is over.
-    let wanted = [("--trace", &args.trace), ("--report", &args.report)];
+    let wanted = [("--trace", &args.trace), ("--report", &args.report), ("--html", &args.html)];
     for (option, path) in wanted.iter().filter_map(|(option, path)| Some((option, path.as_ref()?))) {
         prepare(path).with_context(|| format!("{option} {}", path.display()))?;
     }
@@ -133,6 +133,7 @@ fn stand_between(args: &MonitorArgs, session: &Path, record: Option<&Path>) -> a
         name: record.map_or_else(|| "this session".to_owned(), |path| path.display().to_string()),
         command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         fault: args.fault.as_deref().map(planted).transpose()?,
+        chart: args.html.is_some(),
     };
     between.start.confirm().context("--stand-between")?;
     let live = |requirement: &RequirementReport| show(std::slice::from_ref(requirement));
@@ -141,14 +142,17 @@ fn stand_between(args: &MonitorArgs, session: &Path, record: Option<&Path>) -> a
         told.set(true);
         own_fault(text);
     };
-    let reports = stand(between, &plan, args.live.then_some(&live), &own_fault);
-    if let Some(reports) = &reports {
-        if let Some(report) = &args.report {
-            let path = in_folder(report, &session.to_string_lossy(), "json");
-            if let Err(error) = write_reports(&path, reports) {
+    let outcome = stand(between, &plan, args.live.then_some(&live), &own_fault);
+    if let Some(outcome) = &outcome {
+        let reports = &outcome.reports;
+        let written = |option: &Option<PathBuf>, extension, write: &dyn Fn(&Path) -> std::io::Result<()>| {
+            let path = option.as_ref().map(|path| in_folder(path, &session.to_string_lossy(), extension));
+            if let Some((path, Err(error))) = path.map(|path| (path.clone(), write(&path))) {
                 own_fault(&format!("cannot write {}: {error}", path.display()));
             }
-        }
+        };
+        written(&args.report, "json", &|path| write_reports(path, reports));
+        written(&args.html, "html", &|path| write_page(path, &plan.name, outcome));
         sum_up(reports, args.live, record);
         if let Some(planted) = &plan.fault
             && let Some(report) = reports.iter().find(|report| report.subject.kind == planted.fault.party)
@@ -163,6 +167,14 @@ fn stand_between(args: &MonitorArgs, session: &Path, record: Option<&Path>) -> a
 fn write_reports(path: &Path, reports: &[RunReport]) -> std::io::Result<()> {
     let mut file = File::create(path)?;
     reports.iter().try_for_each(|report| writeln!(file, "{}", serde_json::to_string(report)?))
+}
+
+/// One page for both, since it is one session.
+fn write_page(path: &Path, name: &str, outcome: &Outcome) -> std::io::Result<()> {
+    let mut page = PageReport::new(BufWriter::new(File::create(path)?));
+    outcome.reports.iter().try_for_each(|report| page.event(&SuiteEvent::Run(report)))?;
+    outcome.chart.iter().try_for_each(|chart| page.event(&SuiteEvent::Chart(name, chart)))?;
+    page.close()
 }
 
 /// Says what was wrong, and nothing when nothing was.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
@@ -10,8 +10,8 @@ use clap::ValueEnum;
 use super::output::stdout;
 use super::progress::Progress;
 use crate::report::{
-    EventLines, GithubReport, JsonReport, JunitReport, MarkdownReport, Renderer, SarifReport, SuiteEvent, TapReport,
-    TextReport,
+    EventLines, GithubReport, JsonReport, JunitReport, MarkdownReport, PageReport, Renderer, SarifReport, SuiteEvent,
+    TapReport, TextReport,
 };
 
 /// A form of the result, and the file that it goes to; standard output without one.
@@ -40,9 +40,24 @@ pub enum Form {
     Github,
     /// the summary of a job
     Markdown,
+    /// a page to look at, in one file, with a chart of every case
+    Html,
 }
 
 impl Output {
+    /// These forms, and a page in this file.
+    #[must_use]
+    pub fn with_page(forms: &[Self], page: Option<&Path>) -> Vec<Self> {
+        let page = page.map(|file| Self { form: Form::Html, file: Some(file.to_owned()) });
+        forms.iter().cloned().chain(page).collect()
+    }
+
+    /// Whether this can hold the reports on both parties.
+    #[must_use]
+    pub fn holds_both_parties(&self) -> bool {
+        self.form == Form::Html
+    }
+
     /// Whether this takes standard output.
     #[must_use]
     pub const fn is_to_stdout(&self) -> bool {
@@ -86,6 +101,8 @@ pub fn parse(text: &str) -> Result<Output, String> {
 /// Everything that a run is told to.
 pub(super) struct Outputs {
     renderers: Vec<Box<dyn Renderer>>,
+    /// Whether any of them shows charts.
+    pub(super) charts: bool,
     progress: Option<Progress>,
 }
 
@@ -97,8 +114,9 @@ impl Outputs {
     /// That a file cannot be written, or that two forms want standard output.
     pub(super) fn open(wanted: &[Output], quiet: bool) -> anyhow::Result<Self> {
         let wanted = complete(wanted)?;
+        let charts = wanted.iter().any(|output| output.form == Form::Html);
         let renderers = wanted.into_iter().map(|output| renderer(output, quiet)).collect::<anyhow::Result<_>>()?;
-        Ok(Self { renderers, progress: None })
+        Ok(Self { renderers, charts, progress: None })
     }
 
     /// Shows how far it is, too.
@@ -118,6 +136,16 @@ impl Outputs {
             Some(progress) => progress.around(event, tell)?,
             None => tell()?,
         }
+        Ok(())
+    }
+
+    /// Tells all of them that nothing more comes.
+    ///
+    /// # Errors
+    ///
+    /// Only those of writing.
+    pub(super) fn close(mut self) -> anyhow::Result<()> {
+        self.renderers.iter_mut().try_for_each(|renderer| renderer.close())?;
         Ok(())
     }
 }
@@ -157,6 +185,7 @@ fn of_form(form: Form, out: impl Write + 'static, quiet: bool) -> Box<dyn Render
         Form::Sarif => Box::new(SarifReport::new(out)),
         Form::Github => Box::new(GithubReport::new(out)),
         Form::Markdown => Box::new(MarkdownReport::new(out)),
+        Form::Html => Box::new(PageReport::new(out)),
     }
 }
 

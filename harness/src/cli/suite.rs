@@ -9,14 +9,14 @@ use anyhow::Context;
 use super::args::RunArgs;
 use super::exit::Exit;
 use super::output::say;
-use super::outputs::Outputs;
+use super::outputs::{Output, Outputs};
 use super::plan::Plan;
 use super::progress::Progress as Shown;
 use super::redact::{redacted, save};
 use crate::case::model::Case;
 use crate::case::{Vocabulary, embedded_case, handshake};
 use crate::report::model::{Floor, Spent, Timings};
-use crate::report::{Collector, SuiteEvent, diagnose};
+use crate::report::{Chart, Collector, SuiteEvent, diagnose};
 use crate::requirement::Party;
 use crate::run::{Progress, Subject, bare_starts, interrupted, run_all, run_by_hand};
 use crate::trace::{ProcessEvent, Trace, What};
@@ -29,7 +29,7 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
     if let Some(dir) = &args.trace_dir {
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
     }
-    let outputs = Outputs::open(&args.formats, args.quiet)?;
+    let outputs = Outputs::open(&Output::with_page(&args.formats, args.html.as_deref()), args.quiet)?;
     let started = Instant::now();
     // A person sees by themselves whether their client comes into contact.
     let by_hand = plan.subject.desk.is_some();
@@ -62,6 +62,7 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
         report.timings = Some(Timings::new(plan.jobs, wall, started - begun, floor(plan)?, spent));
     }
     outputs.event(&SuiteEvent::Run(&report))?;
+    outputs.close()?;
     if let Some(planted) = &plan.subject.fault {
         super::fault::announce(planted, &report);
     }
@@ -97,7 +98,12 @@ impl<'r> Going<'r> {
         let arrived = Instant::now();
         let report = self.collector.add(trace, took, file);
         self.spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
-        self.outputs.event(&SuiteEvent::Case(&report, Some(trace)))
+        self.outputs.event(&SuiteEvent::Case(&report, Some(trace)))?;
+        if self.outputs.charts {
+            let chart = Chart::of(trace, self.collector.evidence(&report.id));
+            self.outputs.event(&SuiteEvent::Chart(&report.id, &chart))?;
+        }
+        Ok(())
     }
 
     fn run_by_hand(&mut self, plan: &Plan) -> anyhow::Result<()> {

@@ -5,11 +5,11 @@ use std::io::BufReader;
 use std::time::Duration;
 
 use super::follow::Follow;
-use super::session::Plan;
+use super::session::{Outcome, Plan};
 use crate::fault::{Fault, Planted};
 use crate::judge::{Finding, Tally};
 use crate::report::model::{RequirementReport, RunReport};
-use crate::report::{Collector, Heard, Hearing, alone};
+use crate::report::{Chart, Charting, Collector, Heard, Hearing, alone};
 use crate::requirement::Party;
 use crate::trace::{Event, ReadError, TraceReader, What};
 use crate::verdict::Verdict;
@@ -31,15 +31,12 @@ impl<'e> Ear<'e> {
         Self { trace, plan, told: BTreeSet::new(), failures: 0 }
     }
 
-    /// Judges the session to its end, and reports on each party.
+    /// Judges the session to its end, and says what there is to say of it.
     ///
     /// # Errors
     ///
     /// That the trace cannot be read.
-    pub(super) fn judge(
-        mut self,
-        live: Option<&(dyn Fn(&RequirementReport) + Sync)>,
-    ) -> Result<Vec<RunReport>, ReadError> {
+    pub(super) fn judge(mut self, live: Option<&(dyn Fn(&RequirementReport) + Sync)>) -> Result<Outcome, ReadError> {
         let reader = TraceReader::new(BufReader::new(self.trace))?;
         let header = reader.header.clone();
         let mut hearing = Hearing::new(&header);
@@ -57,7 +54,19 @@ impl<'e> Ear<'e> {
             self.tell(tallies.map(|(requirement, tally)| (requirement.as_str(), tally)), live)?;
         }
         let evidence = self.events(&heard.evidence())?;
-        Ok(Party::ALL.into_iter().map(|party| self.report(party, &heard, &evidence, header.command.clone())).collect())
+        let report = |party| self.report(party, &heard, &evidence, header.command.clone());
+        let reports = Party::ALL.into_iter().map(report).collect();
+        let chart = if self.plan.chart { Some(self.chart(heard.evidence())?) } else { None };
+        Ok(Outcome { reports, chart })
+    }
+
+    fn chart(&self, evidence: BTreeSet<usize>) -> Result<Chart, ReadError> {
+        let reader = TraceReader::new(BufReader::new(self.trace))?;
+        let mut charting = Charting::new(&reader.header, evidence);
+        for event in reader {
+            charting.event(&event?);
+        }
+        Ok(charting.close())
     }
 
     fn report(

@@ -12,4 +12,4 @@ mod session;
 mod tap;
 mod way;
 
-pub use session::{Plan, stand};
+pub use session::{Outcome, Plan, stand};

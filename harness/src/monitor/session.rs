@@ -15,6 +15,7 @@ use crate::fault::Planted;
 use crate::peer::between::{Between, Start};
 use crate::peer::process::give_way;
 use crate::protocol::Edition;
+use crate::report::Chart;
 use crate::report::model::{RequirementReport, RunReport};
 use crate::requirement::Party;
 use crate::trace::{Header, Lack, ReadError};
@@ -28,6 +29,17 @@ pub struct Plan {
     pub command: Vec<String>,
     /// A fault that is put into what one of the parties says.
     pub fault: Option<Planted>,
+    /// Whether a page is wanted.
+    pub chart: bool,
+}
+
+/// What there is to say when a session is over.
+#[derive(Debug, PartialEq)]
+pub struct Outcome {
+    /// A report on the agent and one on the client.
+    pub reports: Vec<RunReport>,
+    /// What a page shows of the session, if one is wanted.
+    pub chart: Option<Chart>,
 }
 
 /// Stands between client and agent until both have ended, and reports on the agent and on the client.
@@ -39,7 +51,7 @@ pub fn stand(
     plan: &Plan,
     live: Option<&(dyn Fn(&RequirementReport) + Sync)>,
     say: &dyn Fn(&str),
-) -> Option<Vec<RunReport>> {
+) -> Option<Outcome> {
     stand_with(between, plan, say, |trace| Ear::new(trace, plan).judge(live))
 }
 
@@ -47,8 +59,8 @@ fn stand_with(
     between: Between,
     plan: &Plan,
     say: &dyn Fn(&str),
-    judge: impl FnOnce(Follow<'_>) -> Result<Vec<RunReport>, ReadError> + Send,
-) -> Option<Vec<RunReport>> {
+    judge: impl FnOnce(Follow<'_>) -> Result<Outcome, ReadError> + Send,
+) -> Option<Outcome> {
     let Between { from_client, to_client, from_agent, to_agent, record, pid, start } = between;
     let broken = plan
         .fault
@@ -93,12 +105,12 @@ const GOES_ON: &str = "from here on nothing is recorded or judged, and the sessi
 
 /// What the judge says; nothing when what it heard was cut off.
 fn outcome(
-    judge: ScopedJoinHandle<'_, Result<Vec<RunReport>, ReadError>>,
+    judge: ScopedJoinHandle<'_, Result<Outcome, ReadError>>,
     cut_off: bool,
     say: &dyn Fn(&str),
-) -> Option<Vec<RunReport>> {
+) -> Option<Outcome> {
     let why = match judge.join() {
-        Ok(Ok(reports)) => return Some(reports),
+        Ok(Ok(outcome)) => return Some(outcome),
         Ok(Err(error)) => error.to_string(),
         Err(panic) => words(&*panic).to_owned(),
     };
@@ -169,7 +181,7 @@ mod tests {
     #[test]
     fn a_judge_that_panics_breaks_no_session() {
         let (between, (mut client_out, mut client_in), (mut agent_out, mut agent_in)) = between();
-        let plan = Plan { name: "t".to_owned(), command: Vec::new(), fault: None };
+        let plan = Plan { name: "t".to_owned(), command: Vec::new(), fault: None, chart: false };
         let said = RefCell::new(Vec::new());
         thread::scope(|scope| {
             scope.spawn(move || {

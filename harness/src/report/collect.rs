@@ -118,6 +118,13 @@ impl Collector {
         self.report(id, heard, took, file)
     }
 
+    /// The events of a trace that findings name, as long as it was the last of its case that was added.
+    #[must_use]
+    pub fn evidence(&self, case: &str) -> BTreeSet<usize> {
+        let last = self.by_requirement.values().filter_map(|seen| seen.last()).filter(|seen| seen.case == case);
+        last.flat_map(|seen| &seen.tally.findings).flat_map(|finding| finding.events.iter().copied()).collect()
+    }
+
     fn report(&mut self, id: String, heard: &Heard, took: Duration, file: Option<String>) -> CaseReport {
         let verdict = heard.verdict(self.kind, self.catalogue);
         if let Some(said) = heard.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::Chart;
 use super::model::{CaseReport, RunReport, SubjectInfo, SuiteInfo};
 use crate::trace::Trace;
 
@@ -14,6 +15,8 @@ pub enum SuiteEvent<'r> {
     Start(&'r str),
     /// A case is over, and judged. Its trace is there unless it was too long to be kept.
     Case(&'r CaseReport, Option<&'r Trace>),
+    /// What a page shows of the trace of the case with this id; told after the case, and only where a page is made.
+    Chart(&'r str, &'r Chart),
     /// The run is over.
     Run(&'r RunReport),
 }
@@ -42,4 +45,13 @@ pub trait Renderer {
     ///
     /// Only those of writing.
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()>;
+
+    /// Learns that nothing more comes. Of a recording there may have been two reports before, one on each party.
+    ///
+    /// # Errors
+    ///
+    /// Only those of writing.
+    fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -54,10 +54,10 @@ pub enum Line {
 }
 
 impl Line {
-    /// The line for an event.
+    /// The line for an event; none for a chart, which is for people.
     #[must_use]
-    pub fn of(event: &SuiteEvent<'_>) -> Self {
-        match event {
+    pub fn of(event: &SuiteEvent<'_>) -> Option<Self> {
+        Some(match event {
             SuiteEvent::Begin(Begin { suite, subject, cases, whole, .. }) => Self::Begin {
                 format: FORMAT.to_owned(),
                 suite: suite.clone(),
@@ -67,8 +67,9 @@ impl Line {
             },
             SuiteEvent::Start(case) => Self::Start { case: (*case).to_owned() },
             SuiteEvent::Case(case, _) => Self::Case { case: Box::new((*case).clone()) },
+            SuiteEvent::Chart(..) => return None,
             SuiteEvent::Run(report) => Self::Run { report: Box::new((*report).clone()) },
-        }
+        })
     }
 }
 
@@ -86,7 +87,8 @@ impl<W: Write> EventLines<W> {
 
 impl<W: Write> Renderer for EventLines<W> {
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, &Line::of(event))?;
+        let Some(line) = Line::of(event) else { return Ok(()) };
+        serde_json::to_writer(&mut self.out, &line)?;
         writeln!(self.out)?;
         self.out.flush()
     }

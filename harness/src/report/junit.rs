@@ -122,7 +122,7 @@ impl<W: Write> Renderer for JunitReport<W> {
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
         match event {
             SuiteEvent::Begin(begin) => self.again.clone_from(&begin.reproduce),
-            SuiteEvent::Start(_) | SuiteEvent::Case(..) => {}
+            SuiteEvent::Start(_) | SuiteEvent::Case(..) | SuiteEvent::Chart(..) => {}
             SuiteEvent::Run(report) => self.report(report)?,
         }
         self.out.flush()

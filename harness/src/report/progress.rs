@@ -27,6 +27,7 @@ impl Standing {
                 self.done += 1;
                 self.running.retain(|(running, _)| *running != in_one_line(&case.id));
             }
+            SuiteEvent::Chart(..) => {}
             SuiteEvent::Run(_) => self.running.clear(),
         }
     }

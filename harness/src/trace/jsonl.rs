@@ -326,6 +326,14 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
     Ok(Event { n: line.n, us: line.us, connection: line.connection, what })
 }
 
+impl Event {
+    /// The event as it stands in a trace file.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(EventLine::from(self)).unwrap_or_default()
+    }
+}
+
 impl From<&Event> for EventLine {
     fn from(event: &Event) -> Self {
         let mut line = Self { n: event.n, us: event.us, connection: event.connection, ..Self::default() };

@@ -1,0 +1,358 @@
+//! The pages, opened in a browser without a window: what they show, by mouse and by keyboard, in the dark and on a phone;
+//! and that nothing in them becomes markup, complains, or asks anybody for anything.
+//!
+//! `ACP_BROWSER` names the browser; without it a Chromium on the PATH is taken, and where there is none nothing is tested.
+
+#[path = "page/browser.rs"]
+mod browser;
+#[path = "page/pages.rs"]
+mod pages;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, LazyLock};
+
+use acp_conformance::peer::relay;
+use browser::{Browser, Tab};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use pages::{HOSTILE, Pages, area, count};
+use serde_json::{Value, json};
+
+type Look = fn(&Tab<'_>, &Pages) -> Result<(), String>;
+
+const LOOKS: [(&str, Look); 10] = [
+    ("every-filter-leaves-what-fits-it", filters),
+    ("a-view-can-be-linked", links),
+    ("a-chart-is-opened-by-keyboard", keyboard),
+    ("a-chart-shows-what-was-expected-and-what-broke-the-rule", broken_chart),
+    ("nothing-hostile-becomes-markup", hostile),
+    ("both-themes-can-be-read", themes),
+    ("no-page-is-wider-than-a-phone", phone),
+    ("everything-that-can-be-operated-has-a-name", names),
+    ("the-matrix-tells-where-subjects-differ", matrix),
+    ("without-a-script-the-verdict-is-there", without_script),
+];
+
+fn main() -> ExitCode {
+    if let Some(code) = relay::run_if_asked().or_else(pages::run_if_asked) {
+        return code;
+    }
+    let browser = browser::find();
+    let pages: Arc<LazyLock<Result<Pages, String>>> = Arc::new(LazyLock::new(Pages::make));
+    let trials: Vec<Trial> = LOOKS
+        .into_iter()
+        .map(|(name, look)| {
+            let (browser, pages) = (browser.clone(), Arc::clone(&pages));
+            Trial::ignorable_test(name, move || trial(browser.as_deref(), &pages, look))
+        })
+        .collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn trial(browser: Option<&Path>, pages: &LazyLock<Result<Pages, String>>, look: Look) -> Result<Completion, Failed> {
+    let Some(path) = browser else {
+        return Ok(Completion::ignored_with("there is no Chromium on the PATH; ACP_BROWSER names one"));
+    };
+    let pages = (**pages).as_ref()?;
+    let browser = Browser::start(path)?;
+    let tab = browser.tab().map_err(|error| format!("{}: {error}", path.display()))?;
+    look(&tab, pages)?;
+    match tab.complaints() {
+        complaints if complaints.is_empty() => Ok(Completion::Completed),
+        complaints => Err(complaints.join("\n").into()),
+    }
+}
+
+fn wants<T: PartialEq + std::fmt::Debug>(what: &str, found: T, wanted: T) -> Result<(), String> {
+    if found == wanted { Ok(()) } else { Err(format!("{what}: wanted {wanted:?}, found {found:?}")) }
+}
+
+/// How many rows are seen.
+const SEEN: &str =
+    "[...document.querySelectorAll('main section:not([hidden]) > .list > tbody')].filter((row) => !row.hidden).length";
+
+fn seen(tab: &Tab<'_>) -> Result<usize, String> {
+    Ok(tab.value(SEEN)?.as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX))
+}
+
+/// Chooses something in a filter, as a mouse would.
+fn choose(tab: &Tab<'_>, filter: &str, value: &str) -> Result<(), String> {
+    let label = format!(
+        "[...document.querySelectorAll('main section:not([hidden]) form label')].find((label) => label.textContent.startsWith('{filter}'))"
+    );
+    tab.value(&format!(
+        "{{ const field = {label}.querySelector('select, input'); field.value = {}; \
+         field.dispatchEvent(new Event(field.tagName === 'SELECT' ? 'change' : 'input')); }}",
+        json!(value)
+    ))
+    .map(drop)
+}
+
+fn filters(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    let report = pages.report("broken.json")?;
+    tab.open(&pages.path("broken.html"), "")?;
+    let all = count(&report, "requirements", |_| true);
+    wants("all requirements", seen(tab)?, all)?;
+    for (filter, value) in [("level", "should"), ("verdict", "fail"), ("verdict", "pass")] {
+        choose(tab, filter, value)?;
+        let wanted = count(&report, "requirements", |one| one[filter] == value);
+        wants(value, seen(tab)?, wanted)?;
+        choose(tab, filter, "")?;
+    }
+    choose(tab, "area", "cancel")?;
+    wants("an area", seen(tab)?, count(&report, "requirements", |one| area(one) == "cancel"))?;
+    choose(tab, "verdict", "fail")?;
+    wants("both filters", seen(tab)?, 1)?;
+    tab.value("[...document.querySelectorAll('form button')].find((one) => one.textContent === 'Clear').click()")?;
+    tab.until(&format!("{SEEN} === {all}"))?;
+    choose(tab, "Search", "STOPREASON cancelled running prompt")?;
+    wants("what is searched, by any word in any case", seen(tab)?, 1)?;
+    choose(tab, "Search", "no such words")?;
+    wants("nothing", seen(tab)?, 0)?;
+    wants("and that is told", tab.value("document.querySelector('main section .note').hidden")?, false.into())?;
+
+    let kept = pages.report("kept.json")?;
+    tab.open(&pages.path("kept.html"), "view=cases")?;
+    wants("all cases", seen(tab)?, count(&kept, "cases", |_| true))?;
+    choose(tab, "area", "fs")?;
+    let fs = count(&kept, "cases", |one| one["id"].as_str().is_some_and(|id| id.starts_with("v1/agent/fs/")));
+    wants("the cases of an area", seen(tab)?, fs)?;
+
+    tab.open(&pages.path("hostile.html"), "")?;
+    let both = seen(tab)?;
+    choose(tab, "party", "client")?;
+    let clients = seen(tab)?;
+    choose(tab, "party", "agent")?;
+    wants("both parties together", clients + seen(tab)?, both)?;
+    if clients == 0 { Err("no requirement is the client's".to_owned()) } else { Ok(()) }
+}
+
+fn links(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    let report = pages.report("broken.json")?;
+    let wanted = count(&report, "requirements", |one| {
+        one["level"] == "must" && one["verdict"] == "pass" && area(one) == "jsonrpc"
+    });
+    tab.open(&pages.path("broken.html"), "")?;
+    choose(tab, "level", "must")?;
+    choose(tab, "verdict", "pass")?;
+    choose(tab, "area", "jsonrpc")?;
+    let fragment = tab.value("location.hash")?;
+    let fragment = fragment.as_str().and_then(|hash| hash.strip_prefix('#')).ok_or("no fragment")?.to_owned();
+    tab.open(&pages.path("broken.html"), &fragment)?;
+    wants("a linked view", seen(tab)?, wanted)?;
+    // A number of the coverage opens what it counts.
+    tab.value("document.querySelector('.coverage td.fail a').click()")?;
+    tab.until(&format!("{SEEN} === 1"))?;
+    tab.value("document.querySelector('ul.broken a').click()")?;
+    tab.until("document.querySelector('[aria-expanded=true]')?.textContent === 'cancel.stop-reason'")?;
+    tab.value("document.querySelector('.details .finding a').click()")?;
+    tab.until("document.activeElement.matches('.row.broke')")
+}
+
+fn keyboard(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    tab.open(&pages.path("broken.html"), "view=cases")?;
+    let reach = |what: &str| {
+        for _ in 0..200 {
+            tab.press("Tab")?;
+            if tab.value(&format!("document.activeElement.matches('{what}')"))? == true {
+                return Ok(());
+            }
+        }
+        Err(format!("the Tab key never comes to {what}"))
+    };
+    reach("section:not([hidden]) .open")?;
+    wants("no chart is made before it is opened", tab.value("document.querySelectorAll('.chart').length")?, 0.into())?;
+    tab.press("Enter")?;
+    tab.until("document.activeElement.getAttribute('aria-expanded') === 'true' && document.querySelectorAll('.chart').length === 1")?;
+    reach(".message > summary")?;
+    wants("a message is closed", tab.value("document.activeElement.parentElement.open")?, false.into())?;
+    tab.press("Enter")?;
+    tab.until("document.activeElement.parentElement.querySelector('pre').textContent.startsWith('{\\n  \"jsonrpc\": \"2.0\"')")?;
+    tab.value("document.querySelector('.row.broke').focus()")?;
+    wants(
+        "the row that broke the rule takes focus",
+        tab.value("document.activeElement.matches('.broke')")?,
+        true.into(),
+    )
+}
+
+fn broken_chart(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    let case = "view=cases&case=v1/agent/cancel/while-asking";
+    tab.open(&pages.path("broken.html"), case)?;
+    let report = pages.report("broken.json")?;
+    let failed = report["requirements"].as_array().into_iter().flatten().find(|one| one["verdict"] == "fail");
+    let deciding = failed.map(|one| one["findings"][0]["events"][0].to_string()).unwrap_or_default();
+    let broke = "[...document.querySelectorAll('.row.broke')].map((row) => row.dataset.n).join()";
+    wants("the message that broke the rule", tab.value(broke)?, deciding.into())?;
+    let finding = "document.querySelector('.row.broke .finding.fail').textContent";
+    tab.until(&format!("{finding}.includes('cancel.stop-reason')"))?;
+    wants(
+        "the command that reproduces it",
+        tab.value("document.querySelector('.command code').textContent.split(' -- ')[0]")?,
+        "acp-conformance agent --case v1/agent/cancel/while-asking --fault cancelled-as-end-turn".into(),
+    )?;
+    tab.value("[...document.querySelectorAll('.command .copy')][0].click()")?;
+    tab.until("document.getElementById('said').textContent.startsWith('The command is')")?;
+    let asked = "[...document.querySelectorAll('.message')].filter((one) => one.textContent.includes('session/prompt')).map((one) => one.querySelector('.kind').textContent).join()";
+    wants("an answer is named by its request", tab.value(asked)?, "request,result".into())?;
+    // What was expected stands beside what came, in the made-up recording.
+    open_hostile(tab, pages)?;
+    let lines = |sign: &str| tab.value(&format!("document.querySelectorAll('.step .diff .{sign}').length"));
+    wants("what was expected and did not come", lines("gone")?, 1.into())?;
+    wants("what came instead", lines("came")?, 1.into())
+}
+
+fn open_hostile(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    tab.open(&pages.path("hostile.html"), "view=cases")?;
+    tab.value("document.querySelector('section:not([hidden]) .open').click()")?;
+    tab.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")?;
+    tab.until("[...document.querySelectorAll('.message > pre')].every((one) => one.textContent)")
+}
+
+fn hostile(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    let all_open = "document.querySelectorAll('.open[aria-expanded=false]').forEach((one) => one.click())";
+    open_hostile(tab, pages)?;
+    for view in ["requirements", "probes", "cases"] {
+        tab.value(&format!("location.hash = 'view={view}'"))?;
+        tab.until(&format!("document.querySelector('nav [aria-current]').textContent.toLowerCase().startsWith('{view}') || '{view}' === 'probes'"))?;
+        tab.value(all_open)?;
+    }
+    let shown = format!("document.body.textContent.includes({})", json!(HOSTILE));
+    wants("it is shown as it is", tab.value(&shown)?, true.into())?;
+    wants("no image", tab.value("document.images.length")?, 0.into())?;
+    wants("nothing ran", tab.value("String(window.hit)")?, "undefined".into())?;
+    wants("one script", tab.value("document.querySelectorAll('script:not([type])').length")?, 1.into())?;
+    // The policy would have stopped it as well.
+    tab.value(
+        "document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.hit = 2' }))",
+    )?;
+    wants("the policy holds", tab.value("String(window.hit)")?, "undefined".into())?;
+    wants("and says so", tab.complaints().len(), 1)
+}
+
+/// How well colours can be told from what is behind them, by the formula of WCAG: the least of some elements.
+const CONTRAST: &str = "(() => {
+  const channel = (c) => (c /= 255) <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
+  const light = (text) => { const [r, g, b] = text.match(/[\\d.]+/g).map(Number); return .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b); };
+  const behind = (one) => { for (; one; one = one.parentElement) { const c = getComputedStyle(one).backgroundColor; if (!/, 0\\)$/.test(c)) return c; } return 'rgb(255, 255, 255)'; };
+  const contrast = (one) => { const [a, b] = [light(getComputedStyle(one).color), light(behind(one))].sort((a, b) => b - a); return (a + .05) / (b + .05); };
+  return Math.min(...[...document.querySelectorAll('h1, p, a, .mark, .facts, .open, .time, .gist, .kind, .lines li, td, code, summary, output')].map(contrast));
+})()";
+
+fn themes(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    let mut grounds: Vec<Value> = Vec::new();
+    for theme in ["light", "dark"] {
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": theme }] });
+        tab.call("Emulation.setEmulatedMedia", &media)?;
+        for (page, fragment) in [
+            ("broken", "requirement=cancel.stop-reason"),
+            ("broken", "view=cases&case=v1/agent/cancel/while-asking"),
+            ("matrix", ""),
+        ] {
+            tab.open(&pages.path(&format!("{page}.html")), fragment)?;
+            let least = tab.value(CONTRAST)?.as_f64().ok_or("no contrast")?;
+            if least < 4.5 {
+                return Err(format!("{page} {theme}: something has a contrast of {least} only"));
+            }
+        }
+        grounds.push(tab.value("getComputedStyle(document.body).backgroundColor")?);
+    }
+    if grounds[0] == grounds[1] { Err("both themes are the same".to_owned()) } else { Ok(()) }
+}
+
+fn phone(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    let phone = json!({ "width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true });
+    tab.call("Emulation.setDeviceMetricsOverride", &phone)?;
+    let looks = [
+        ("broken", ""),
+        ("broken", "requirement=cancel.stop-reason"),
+        ("broken", "view=cases&case=v1/agent/cancel/while-asking"),
+        ("kept", "view=cases"),
+        ("matrix", ""),
+    ];
+    let width = "document.documentElement.scrollWidth";
+    for (page, fragment) in looks {
+        tab.open(&pages.path(&format!("{page}.html")), fragment)?;
+        tab.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")?;
+        wants(&format!("the width of {page} {fragment}"), tab.value(width)?, 390.into())?;
+    }
+    open_hostile(tab, pages)?;
+    wants("the width of what is hostile", tab.value(width)?, 390.into())
+}
+
+fn names(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    for (page, fragment) in [
+        ("broken", "requirement=cancel.stop-reason"),
+        ("broken", "view=cases&case=v1/agent/cancel/while-asking"),
+        ("matrix", ""),
+    ] {
+        tab.open(&pages.path(&format!("{page}.html")), fragment)?;
+        let tree = tab.call("Accessibility.getFullAXTree", &json!({}))?;
+        let nodes: Vec<&Value> =
+            tree["nodes"].as_array().into_iter().flatten().filter(|node| node["ignored"] != true).collect();
+        let operated =
+            ["button", "link", "combobox", "searchbox", "checkbox", "DisclosureTriangle", "dialog", "table", "group"];
+        let role = |node: &Value| node["role"]["value"].as_str().unwrap_or_default().to_owned();
+        let nameless: Vec<String> = nodes
+            .iter()
+            .filter(|node| {
+                operated.contains(&role(node).as_str()) && node["name"]["value"].as_str().is_none_or(str::is_empty)
+            })
+            .filter(|node| !["group", "table"].contains(&role(node).as_str()))
+            .map(|node| node.to_string())
+            .collect();
+        wants(&format!("what has no name in {page} {fragment}"), nameless, Vec::new())?;
+        for wanted in ["table", "rowheader", "button", "searchbox"] {
+            if !nodes.iter().any(|node| role(node) == wanted) {
+                return Err(format!("{page} {fragment}: there is no {wanted}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn matrix(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    tab.open(&pages.path("matrix.html"), "")?;
+    wants("a table", tab.value("document.querySelectorAll('table.matrix').length")?, 1.into())?;
+    let verdicts = |name: &str| -> Result<Vec<(Value, Value)>, String> {
+        let report = pages.report(name)?;
+        Ok(report["requirements"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|one| (one["id"].clone(), one["verdict"].clone()))
+            .collect())
+    };
+    let (kept, broken) = (verdicts("kept.json")?, verdicts("broken.json")?);
+    let differ = kept.iter().zip(&broken).filter(|(a, b)| a != b).count();
+    let shown = "[...document.querySelectorAll('.matrix tbody:not([hidden]) tr:not(.area)')].filter((row) => !row.hidden).length";
+    wants("areas are closed at first", tab.value(shown)?, 0.into())?;
+    tab.value("document.getElementById('differ').click()")?;
+    wants("only where they differ", tab.value(shown)?, differ.into())?;
+    tab.value("document.getElementById('broken').click()")?;
+    wants("only what is broken", tab.value(shown)?, 1.into())?;
+    tab.value("document.querySelector('tr:not([hidden]) > td > .cell.fail').focus()")?;
+    wants("a sign, and not colour alone", tab.value("document.activeElement.textContent")?, "✕".into())?;
+    tab.press("Enter")?;
+    tab.until("document.querySelector('dialog').open")?;
+    let told = "document.querySelector('dialog .finding').textContent.includes('the cancelled turn ended as end_turn')";
+    wants("the evidence", tab.value(told)?, true.into())?;
+    tab.value("document.querySelector('dialog details summary').click()")?;
+    tab.until("document.querySelector('dialog .row.broke') !== null")?;
+    tab.press("Escape")?;
+    tab.until("!document.querySelector('dialog').open && document.activeElement.matches('.cell.fail')")
+}
+
+fn without_script(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    tab.call("Emulation.setScriptExecutionDisabled", &json!({ "value": true }))?;
+    tab.open(&pages.path("broken.html"), "")?;
+    tab.call("Emulation.setScriptExecutionDisabled", &json!({ "value": false }))?;
+    let text = tab.value("document.body.innerText")?;
+    let text = text.as_str().unwrap_or_default();
+    for wanted in ["acp-reference-agent", "not conformant", "cancel.stop-reason", "MUST", "made by a script"] {
+        if !text.contains(wanted) {
+            return Err(format!("`{wanted}` is not told: {text}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! The pages that are looked at: made by the command line, as somebody would.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use acp_conformance::cli::{Args, run};
+use clap::Parser;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const AGENT: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
+
+/// The first argument that makes the program of this test.
+const AS_PROGRAM: &str = "as-program";
+
+/// What is inert as long as nothing takes it for markup.
+pub(crate) const HOSTILE: &str =
+    "</script><img src=x onerror=window.hit=1><!--<script>\u{2028}\u{2029}\u{202e}{{head}}'\"`&lt;";
+
+/// A folder with the pages and the reports that they show.
+pub(crate) struct Pages {
+    folder: TempDir,
+}
+
+impl Pages {
+    pub(crate) fn make() -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let pages = Self { folder };
+        pages.drive("kept", &["--case", "cancel", "--case", "fs/read"])?;
+        pages.drive("broken", &["--fault", "cancelled-as-end-turn"])?;
+        std::fs::write(pages.path("hostile.jsonl"), hostile_trace()).map_err(|error| error.to_string())?;
+        pages.cli(&["check", "--html", &pages.text("hostile.html"), &pages.text("hostile.jsonl")])?;
+        let reports = ["kept.json", "broken.json"].map(|name| pages.text(name));
+        pages.cli(&["matrix", &reports[0], &reports[1], "--html", &pages.text("matrix.html")])?;
+        Ok(pages)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn report(&self, name: &str) -> Result<Value, String> {
+        let text = std::fs::read_to_string(self.path(name)).map_err(|error| error.to_string())?;
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    fn drive(&self, name: &str, selected: &[&str]) -> Result<(), String> {
+        let to = |extension: &str| self.text(&format!("{name}.{extension}"));
+        let (page, traces) = (to("html"), to("traces"));
+        let json = format!("json={}", to("json"));
+        let outputs = ["--html", &page, "--format", &json, "--trace-dir", &traces];
+        let words = [&["agent"], selected, &outputs, &["--", AGENT]].concat();
+        self.cli(&words)
+    }
+
+    /// Runs the program, which this test becomes when it is started so.
+    fn cli(&self, words: &[&str]) -> Result<(), String> {
+        let this = std::env::current_exe().map_err(|error| error.to_string())?;
+        let told = Command::new(this).arg(AS_PROGRAM).args(words).output().map_err(|error| error.to_string())?;
+        // That something was broken is what some of the pages are about.
+        match told.status.code() {
+            Some(0 | 1 | 3) => Ok(()),
+            code => Err(format!("{words:?} ends with {code:?}: {}", String::from_utf8_lossy(&told.stderr))),
+        }
+    }
+}
+
+/// Runs the program, if that is what was asked.
+pub(crate) fn run_if_asked() -> Option<ExitCode> {
+    let words: Vec<String> = std::env::args().collect();
+    if words.get(1).map(String::as_str) != Some(AS_PROGRAM) {
+        return None;
+    }
+    let told = Args::try_parse_from([&["acp-conformance".to_owned()], &words[2..]].concat())
+        .map_err(|error| error.to_string())
+        .and_then(|args| run(args).map_err(|error| format!("{error:#}")));
+    Some(told.map_or_else(|error| panic!("{error}"), ExitCode::from))
+}
+
+/// A recording in which whatever a subject can say is hostile, and some of it wrong.
+fn hostile_trace() -> String {
+    let line =
+        |n: usize, from: &str, message: Value| json!({ "n": n, "us": n, "from": from, "line": message.to_string() });
+    let header =
+        json!({ "format": "acp-conformance-trace/1", "suite": HOSTILE, "edition": HOSTILE, "command": [HOSTILE] });
+    let about = json!({ "name": HOSTILE, "title": HOSTILE, "version": HOSTILE });
+    let events = [
+        line(
+            0,
+            "client",
+            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": 1, "clientInfo": about } }),
+        ),
+        line(
+            1,
+            "agent",
+            json!({ "jsonrpc": "2.0", "id": 0, "result": { "protocolVersion": 1, "agentInfo": about, "agentCapabilities": {} } }),
+        ),
+        json!({ "n": 2, "us": 2, "stderr": HOSTILE }),
+        line(3, "agent", json!({ "jsonrpc": "2.0", "method": HOSTILE, "params": { HOSTILE: HOSTILE } })),
+        json!({ "n": 4, "us": 4, "from": "agent", "line": HOSTILE }),
+        json!({ "n": 5, "us": 5, "mcp": { "server": HOSTILE, "over": "stdio", "what": { "from-agent": HOSTILE } } }),
+        json!({ "n": 6, "us": 6, "visit": { "method": HOSTILE, "url": HOSTILE, "headers": [] } }),
+        json!({ "n": 7, "us": 7, "process": { "agent-signalled": HOSTILE } }),
+        json!({ "n": 8, "us": 8, "step": { "kind": "must", "line": 1, "text": HOSTILE, "outcome": "contradicted",
+            "expected": format!("a result like {{\"a\":{}}}", json!(HOSTILE)), "seen": HOSTILE, "events": [9] } }),
+        line(9, "agent", json!({ "jsonrpc": "2.0", "id": HOSTILE, "result": { HOSTILE: HOSTILE } })),
+        line(
+            10,
+            "client",
+            json!({ "jsonrpc": "2.0", "id": HOSTILE, "method": "session/new", "params": { "cwd": HOSTILE, "mcpServers": [] } }),
+        ),
+        line(11, "agent", json!({ "jsonrpc": "2.0", "id": HOSTILE, "error": { "code": HOSTILE, "message": HOSTILE } })),
+    ];
+    let lines = [header].into_iter().chain(events).map(|line| format!("{line}\n"));
+    lines.collect()
+}
+
+/// How many requirements or cases of a report are as wanted.
+pub(crate) fn count(report: &Value, list: &str, wanted: impl Fn(&Value) -> bool) -> usize {
+    report[list].as_array().into_iter().flatten().filter(|one| wanted(one)).count()
+}
+
+/// The area of a requirement.
+pub(crate) fn area(requirement: &Value) -> &str {
+    requirement["id"].as_str().and_then(|id| id.split('.').next()).unwrap_or_default()
+}

@@ -1,0 +1,169 @@
+// The sequence chart of a trace: two lifelines, the messages between them in order, and what happened beside.
+
+const CLOSED = { lf: '', 'cr-lf': 'ended by CR LF', cut: 'cut off', eof: 'without a line end' };
+
+const PROCESS = {
+  spawned: ({ pid }) => `started, process ${pid}`,
+  'not-spawned': (why) => `not started: ${why}`,
+  'stdin-closed': () => 'the tester ended its stream to the subject',
+  'stdout-ended': () => 'the stream of the subject ended',
+  'stdin-broken': () => 'nothing can be written to the subject any more',
+  'agent-started': ({ pid, args }) => `the client started its agent, process ${pid} ${args.join(' ')}`,
+  'agent-signalled': (signal) => `the client sent its agent ${signal}`,
+  'agent-exited': (code) => `the tester ended the agent with exit code ${code}`,
+  'agent-killed': () => 'the tester had the agent killed',
+  signalled: (signal) => `the subject was sent ${signal}, since it did not end`,
+  exited: ({ code, signal }) => `the subject ended ${signal ? `by ${signal}` : `with exit code ${code}`}`,
+  flooded: () => 'the subject sent more than a trace may hold, and was stopped',
+};
+
+/** What names a message: its method, or the method that it answers. `asked` remembers the requests of a connection. */
+function label(message, from, connection, asked) {
+  if (message === null || typeof message !== 'object' || Array.isArray(message)) return { what: 'no message' };
+  const key = (party) => JSON.stringify([connection, party, message.id]);
+  if (typeof message.method === 'string') {
+    if (message.id !== undefined) asked.set(key(from), message.method);
+    return { what: message.method, id: message.id, gist: message.params, kind: message.id === undefined ? 'notification' : 'request' };
+  }
+  const method = asked.get(key(from === 'agent' ? 'client' : 'agent'));
+  const failed = message.error !== undefined;
+  return { what: method || 'answer', id: message.id, gist: failed ? message.error : message.result, kind: failed ? 'error' : 'result' };
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const milliseconds = (us) => `${(us / 1000).toFixed(us < 100000 ? 1 : 0)} ms`;
+
+const cutNote = (event) => event.cut && el('p', { class: 'facts' }, `${event.cut.toLocaleString('en')} more bytes are left out`);
+
+/** The beginning of what a message says; which session it is about is seldom the news. */
+function gistOf(said) {
+  if (said === undefined || typeof said === 'string') return said || '';
+  if (said === null || typeof said !== 'object' || Array.isArray(said)) return JSON.stringify(said);
+  const { sessionId, update, ...rest } = said;
+  const shown = update && Object.keys(rest).length === 0 ? update : { ...rest, update };
+  return Object.keys(said).length === 1 ? JSON.stringify(said) : JSON.stringify(shown);
+}
+
+/** A line of the protocol: an arrow with the name of the message, which opens to the message itself. */
+function messageRow(event, asked) {
+  const text = event.line ?? event.base64 ?? '';
+  const value = event.base64 === undefined ? parsed(text) : undefined;
+  const from = event.from || 'unknown';
+  const named = value === undefined
+    ? { what: event.base64 !== undefined ? 'no UTF-8' : event.cut ? 'a long line' : 'no JSON', gist: text }
+    : label(value, event.from, event.connection || 0, asked);
+  const gist = gistOf(named.gist);
+  const direction = { agent: 'agent to client', client: 'client to agent', unknown: 'from either party' }[from];
+  const badges = [event.deliberate && 'wrong on purpose', event.end && (CLOSED[event.end] || event.end)].filter(Boolean);
+  const body = el('pre', { tabindex: '0', 'aria-label': 'The message' });
+  const details = el('details', { class: `message from-${from}` },
+    el('summary', {},
+      el('span', { class: 'label' },
+        el('span', { class: 'hidden' }, `${direction}: `),
+        el('b', {}, named.what), ' ',
+        named.kind && el('span', { class: `kind ${named.kind}` }, named.kind), ' ',
+        named.id !== undefined && el('span', { class: 'id' }, JSON.stringify(named.id)), ' ',
+        badges.map((badge) => el('span', { class: 'badge' }, badge)),
+        el('span', { class: 'gist' }, gist.slice(0, 200))),
+      el('span', { class: 'arrow', 'aria-hidden': 'true' })),
+    body, cutNote(event));
+  details.addEventListener('toggle', () => { body.textContent ||= (value !== undefined && pretty(text)) || text; });
+  return details;
+}
+
+function mcpText({ server, what }) {
+  const [[kind, value]] = typeof what === 'string' ? [[what, '']] : Object.entries(what);
+  const told = { 'from-agent': `agent → MCP server ${server}`, 'to-agent': `MCP server ${server} → agent` }[kind];
+  return [told || `MCP server ${server}: ${kind}`, typeof value === 'string' ? value : JSON.stringify(value)];
+}
+
+/** What happened beside the conversation: a title, and its text. */
+function noteOf(event) {
+  if (event.stderr !== undefined) return ['standard error', event.base64 || event.stderr];
+  if (event.stdout !== undefined) return ['standard output', event.base64 || event.stdout];
+  if (event.mcp) return mcpText(event.mcp);
+  if (event.visit) return ['HTTP', `${event.visit.method} ${event.visit.url}`];
+  const [[kind, value]] = typeof event.process === 'string' ? [[event.process]] : Object.entries(event.process);
+  const tell = PROCESS[kind];
+  return ['process', tell ? tell(value) : `${kind} ${JSON.stringify(value) ?? ''}`];
+}
+
+function noteRow(event) {
+  const [title, text] = noteOf(event);
+  const laidOut = pretty(text);
+  const long = laidOut !== undefined && laidOut.includes('\n') || text.length > 160 || text.includes('\n');
+  if (!long) return el('p', { class: 'note' }, el('b', {}, title), ' ', text);
+  return el('details', { class: 'note' }, el('summary', {}, el('b', {}, title), ' ', text.slice(0, 120)),
+    el('pre', { tabindex: '0' }, laidOut ?? text), cutNote(event));
+}
+
+const OUTCOMES = {
+  done: 'done', contradicted: 'contradicted', 'timed-out': 'did not come in time', ended: 'the stream ended first',
+  missed: 'did not come', 'not-applicable': 'not applicable', 'login-needed': 'a login is needed', 'harness-error': 'harness error',
+};
+
+/** What a step expected beside what came, where both are JSON. */
+function difference(step, lines) {
+  const wanted = jsonIn(step.expected || '');
+  const answered = (step.events || []).map((n) => parsed(lines.get(n)?.line ?? '')).find((message) => message?.result ?? message?.error);
+  const came = jsonIn(step.seen || '') ?? (answered && JSON.stringify(answered.result ?? answered.error, null, 2));
+  if (wanted === undefined || came === undefined) return null;
+  const rows = diff(wanted, came).map(([sign, text]) => el('span', { class: { '-': 'gone', '+': 'came', ' ': '' }[sign] }, `${sign} ${text}\n`));
+  return el('figure', {}, el('figcaption', {}, '− expected (other members may be there) · + came'), el('pre', { class: 'diff', tabindex: '0' }, rows));
+}
+
+/** A step of the case: an act of the user as it is, and of the others those that did not go as written. */
+function stepRow({ step }, lines) {
+  if (step.kind === 'act' && step.outcome === 'done') return el('p', { class: 'note' }, el('b', {}, 'user'), ' ', step.text);
+  return el('div', { class: `step ${step.outcome}` },
+    el('p', {}, el('b', {}, `step: ${OUTCOMES[step.outcome] || step.outcome}`), step.line > 0 && el('span', { class: 'facts' }, ` line ${step.line} of the case`)),
+    step.text && el('code', {}, step.text),
+    step.expected && el('p', {}, el('span', { class: 'facts' }, 'expected '), step.expected),
+    step.seen && el('p', {}, el('span', { class: 'facts' }, 'seen '), step.seen),
+    difference(step, lines));
+}
+
+const isShown = (event) => !event.step || event.step.kind === 'act' || event.step.outcome !== 'done';
+
+function row(event, asked, lines, findings) {
+  const isLine = event.from || event.line !== undefined || !event.step && event.base64 !== undefined
+    && event.stderr === undefined && event.stdout === undefined;
+  const content = isLine ? messageRow(event, asked) : event.step ? stepRow(event, lines) : noteRow(event);
+  const here = findings.filter(({ finding }) => finding.events[0] === event.n);
+  const proves = findings.some(({ finding }) => finding.verdict === 'fail' && finding.events.includes(event.n));
+  const failed = here.some(({ finding }) => finding.verdict === 'fail');
+  const boxes = some(here, 4, ({ id, finding }) => el('p', { class: `finding ${finding.verdict}` }, verdictMark(finding.verdict), ' ', el('b', {}, id), ' ', prose(finding.message)));
+  return el('li', { class: `row${failed ? ' broke' : proves ? ' proves' : ''}`, 'data-n': event.n, tabindex: '-1' },
+    el('span', { class: 'time' }, el('span', { class: 'n' }, `#${event.n}`), ` ${milliseconds(event.us)}`),
+    el('div', { class: 'lane' }, content, boxes));
+}
+
+/** The chart; `findings` are those of its case, each with the id of its requirement. */
+function chart({ events, of, header }, findings) {
+  const asked = new Map();
+  const lines = new Map(events.map((event) => [event.n, event]));
+  const list = el('ol', { class: 'chart', 'aria-label': 'What happened, in order' });
+  const gap = (count) => count > 0 && list.append(el('li', { class: 'gap' }, `${count.toLocaleString('en')} events are left out`));
+  let next = 0;
+  let connection = 0;
+  for (const event of events) {
+    gap(event.n - next);
+    next = event.n + 1;
+    if ((event.connection || 0) !== connection) {
+      connection = event.connection || 0;
+      list.append(el('li', { class: 'gap' }, `connection ${connection + 1}`));
+    }
+    if (isShown(event)) list.append(row(event, asked, lines, findings));
+  }
+  gap(of - next);
+  const fault = header.fault && el('p', { class: 'facts' }, `with the fault ${header.fault} put in`);
+  return el('div', { class: 'sequence' }, fault,
+    el('div', { class: 'heads', 'aria-hidden': 'true' }, el('b', {}, 'client'), el('b', {}, 'agent')), list);
+}

@@ -1,0 +1,53 @@
+// JSON as it was sent: laid out anew without changing a character of a value, and compared line by line.
+
+/** Deeper than that, lines are not moved further to the right. */
+const DEEPEST = 40;
+
+/** JSON with a line for each member; undefined where the text is no JSON. Numbers and doubled names stay as they are. */
+function pretty(text) {
+  try {
+    JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  let out = '';
+  let depth = 0;
+  let before = '';
+  const line = () => `\n${'  '.repeat(Math.min(depth, DEEPEST))}`;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs)) {
+    const closes = token === '}' || token === ']';
+    if (closes) depth -= 1;
+    const follows = before === ',' || (before === '{' || before === '[' ? !closes : closes);
+    if (follows) out += line();
+    out += token === ':' ? ': ' : token;
+    if (token === '{' || token === '[') depth += 1;
+    before = token;
+  }
+  return out;
+}
+
+/** The JSON that a sentence ends with, such as `a result like {"a":1}`. */
+function jsonIn(sentence) {
+  const at = sentence.search(/[{[]/);
+  return at < 0 ? undefined : pretty(sentence.slice(at));
+}
+
+/** The lines of both texts in order, each with `-` where only the first has it, `+` where only the second has. */
+function diff(before, after) {
+  const [a, b] = [before.split('\n'), after.split('\n')];
+  const bare = (line) => line.replace(/,$/, '');
+  const same = (i, j) => bare(a[i]) === bare(b[j]);
+  const length = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      length[i][j] = same(i, j) ? length[i + 1][j + 1] + 1 : Math.max(length[i + 1][j], length[i][j + 1]);
+    }
+  }
+  const lines = [];
+  for (let i = 0, j = 0; i < a.length || j < b.length;) {
+    if (i < a.length && j < b.length && same(i, j)) lines.push([' ', (i++, b[j++])]);
+    else if (i < a.length && (j === b.length || length[i + 1][j] >= length[i][j + 1])) lines.push(['-', a[i++]]);
+    else lines.push(['+', b[j++]]);
+  }
+  return lines;
+}

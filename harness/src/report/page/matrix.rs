@@ -1,0 +1,181 @@
+//! Many subjects in one page: a row for each requirement, a column for each subject.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::chart::Chart;
+use super::data::{Entry, entries};
+use super::document::{Document, escape, json};
+use super::head;
+use crate::report::model::{Conformance, FindingReport, RequirementReport, RunReport};
+use crate::requirement::Party;
+use crate::verdict::Verdict;
+
+/// A subject of the matrix.
+#[derive(Debug)]
+pub struct Column {
+    /// What is known of it.
+    pub report: RunReport,
+    /// Where its report comes from.
+    pub file: String,
+    /// The charts of those of its cases whose traces are at hand.
+    pub charts: BTreeMap<String, Chart>,
+}
+
+/// What the script reads.
+#[derive(Serialize)]
+struct MatrixData<'m> {
+    subjects: Vec<Subject<'m>>,
+    catalogue: BTreeMap<&'m str, Entry<'static>>,
+}
+
+#[derive(Serialize)]
+struct Subject<'m> {
+    party: Party,
+    name: String,
+    version: &'m str,
+    verdict: Conformance,
+    edition: &'m str,
+    file: &'m str,
+    /// What was found about each requirement, in the order of the catalogue.
+    cells: Vec<Cell<'m>>,
+}
+
+#[derive(Serialize)]
+struct Cell<'m> {
+    id: &'m str,
+    verdict: Verdict,
+    /// How many cases exercised it.
+    cases: usize,
+    findings: &'m [FindingReport],
+    notes: &'m [String],
+}
+
+impl<'m> From<&'m RequirementReport> for Cell<'m> {
+    fn from(requirement: &'m RequirementReport) -> Self {
+        let RequirementReport { id, verdict, cases, findings, notes, .. } = requirement;
+        Self { id, verdict: *verdict, cases: cases.len(), findings, notes }
+    }
+}
+
+/// Writes the page. Columns are sorted by party, name and version; the parties have a table each.
+///
+/// # Errors
+///
+/// Only those of the stream.
+pub fn write_matrix(mut columns: Vec<Column>, out: &mut dyn Write) -> io::Result<()> {
+    columns.sort_by(order);
+    let ids = columns.iter().flat_map(|column| column.report.requirements.iter().map(|r| r.id.as_str()));
+    let data = MatrixData { subjects: columns.iter().map(subject).collect(), catalogue: entries(ids) };
+    let charts = columns.iter().enumerate().flat_map(|(place, column)| {
+        column.charts.iter().map(move |(case, chart)| Ok((format!("{place} {case}"), json(chart)?)))
+    });
+    let charts = charts.collect::<io::Result<Vec<_>>>()?;
+    let (data, head) = (json(&data)?, head(&columns));
+    let document =
+        Document { title: "ACP conformance matrix", head: &head, script: include_str!("matrix.js"), data: &data };
+    document.write(out, charts.iter().map(|(name, chart)| (name.as_str(), chart.as_str())))?;
+    out.flush()
+}
+
+fn subject(column: &Column) -> Subject<'_> {
+    let RunReport { subject, suite, verdict, requirements, .. } = &column.report;
+    Subject {
+        party: subject.kind,
+        name: head::bare_name(subject),
+        version: subject.version.as_deref().unwrap_or_default(),
+        verdict: *verdict,
+        edition: &suite.edition,
+        file: &column.file,
+        cells: requirements.iter().map(Cell::from).collect(),
+    }
+}
+
+/// The verdict on each subject, for readers without a script.
+fn head(columns: &[Column]) -> String {
+    let row = |Column { report, file, .. }: &Column| {
+        let broken = report.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail).count();
+        let (name, word) = (escape(&head::name(&report.subject)), report.verdict.name().replace('-', " "));
+        format!("<li>{name}: {word}, {broken} broken <small>{}</small></li>\n", escape(file))
+    };
+    let rows: String = columns.iter().map(row).collect();
+    format!(
+        "<h1>ACP conformance matrix</h1>\n<details class=\"facts\"><summary>{} reports</summary>\n<ul>\n{rows}</ul>\n</details>",
+        columns.len()
+    )
+}
+
+fn order(a: &Column, b: &Column) -> Ordering {
+    let key = |column: &Column| {
+        let subject = &column.report.subject;
+        (
+            subject.kind,
+            head::bare_name(subject).to_lowercase(),
+            version(subject.version.as_deref().unwrap_or_default()),
+            column.file.clone(),
+        )
+    };
+    key(a).cmp(&key(b))
+}
+
+/// A part of a version; of two versions, the one with something else in a place of a number is the older one: `1.0-rc` and
+/// `1.0`, since nothing that follows is less than a number.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Word(String),
+    End,
+    Number(u128),
+}
+
+/// A version in its parts, so that 1.10 stands behind 1.9 and 1.0-rc.1 before 1.0.
+fn version(text: &str) -> Vec<Part> {
+    let text = text.split('+').next().unwrap_or(text);
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let part = |word: &str| word.parse().map_or_else(|_| Part::Word(word.to_lowercase()), Part::Number);
+    words.map(part).chain([Part::End]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::report::Collector;
+
+    fn column(kind: Party, name: &str, version: &str) -> Column {
+        let mut report = Collector::new(kind, Vec::new()).finish(Duration::ZERO, false);
+        (report.subject.name, report.subject.version) = (Some(name.to_owned()), Some(version.to_owned()));
+        Column { report, file: format!("{name}.json"), charts: BTreeMap::new() }
+    }
+
+    #[test]
+    fn columns_are_sorted_by_party_name_and_version() {
+        let mut columns = [
+            column(Party::Client, "a", "1"),
+            column(Party::Agent, "b", "1.10.0"),
+            column(Party::Agent, "B", "1.9.0"),
+            column(Party::Agent, "b", "1.10.0-rc.1"),
+            column(Party::Agent, "b", "1.10"),
+            column(Party::Agent, "a", "2"),
+        ];
+        columns.sort_by(order);
+        let told: Vec<String> =
+            columns.iter().map(|c| format!("{} {}", c.report.subject.kind, head::name(&c.report.subject))).collect();
+        assert_eq!(
+            told,
+            ["agent a 2", "agent B 1.9.0", "agent b 1.10", "agent b 1.10.0-rc.1", "agent b 1.10.0", "client a 1"]
+        );
+    }
+
+    #[test]
+    fn a_hostile_name_stays_text() {
+        let hostile = column(Party::Agent, "</script><img src=x>", "<b>");
+        let mut page = Vec::new();
+        write_matrix(vec![hostile], &mut page).expect("a vector takes everything");
+        let page = String::from_utf8(page).expect("a page is UTF-8");
+        assert!(!page.contains("<img") && !page.contains("<b>"));
+    }
+}

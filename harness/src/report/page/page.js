@@ -1,0 +1,252 @@
+// The page of one run: views of its requirements, cases and probes, each made when it is first looked at. What is looked at
+// stands in the fragment of the address, so that a view can be linked.
+
+const main = document.getElementById('main');
+
+const reports = data.reports.map(({ report, reproduce }) => ({ ...report, reproduce }));
+
+/** The findings in each case, by party and id. */
+const findingsOf = new Map();
+for (const report of reports) {
+  for (const requirement of report.requirements) {
+    for (const finding of requirement.findings) {
+      const known = findingsOf.get(finding.case) || [];
+      findingsOf.set(finding.case, known);
+      known.push({ id: requirement.id, party: requirement.party, finding });
+    }
+  }
+}
+
+const hasChart = new Set([...document.querySelectorAll('script[data-chart]')].map((script) => script.dataset.chart));
+
+/** Where the page is: the filters, and what is open. */
+const state = () => new URLSearchParams(location.hash.slice(1));
+
+function address(changes) {
+  const next = state();
+  for (const [key, value] of Object.entries(changes)) {
+    if (value) next.set(key, value);
+    else next.delete(key);
+  }
+  return `#${next}`;
+}
+
+const caseLink = (id, event) => el('a', { href: `#view=cases&case=${encodeURIComponent(id)}${event === undefined ? '' : `&event=${event}`}` }, id);
+
+const requirementLink = (id) => el('a', { href: `#requirement=${encodeURIComponent(id)}` }, id);
+
+function reproduction(party, id) {
+  const report = reports.find((one) => one.subject.kind === party);
+  return report && report.reproduce ? command(`acp-conformance ${party} --case ${id} ${report.reproduce}`) : null;
+}
+
+function findingBox(finding) {
+  return el('article', { class: `finding ${finding.verdict}` },
+    el('p', {}, verdictMark(finding.verdict), ' in ', caseLink(finding.case, finding.events[0])),
+    el('p', {}, prose(finding.message)), evidence(finding),
+    finding.verdict === 'fail' && reproduction(finding.party, finding.case));
+}
+
+function requirementDetails(requirement) {
+  const worst = (finding) => (finding.verdict === 'fail' ? 0 : 1);
+  const findings = [...requirement.findings].sort((a, b) => worst(a) - worst(b));
+  return el('div', {},
+    lore(requirement.id),
+    requirement.notes?.length > 0 && el('ul', { class: 'facts' }, requirement.notes.map((note) => el('li', {}, note))),
+    some(findings, 8, findingBox),
+    requirement.cases.length > 0 && el('details', {}, el('summary', {}, `Cases that exercised it (${requirement.cases.length})`),
+      el('ul', { class: 'cases' }, requirement.cases.map((id) => el('li', {}, caseLink(id))))));
+}
+
+function caseDetails(report, one) {
+  const findings = findingsOf.get(one.id) || [];
+  const broken = findings.filter(({ finding }) => finding.verdict === 'fail');
+  const data = hasChart.has(one.id) ? chartData(one.id) : undefined;
+  const told = data ? chart(data, findings)
+    : el('p', { class: 'note' }, data === null ? 'Several traces are of this case, so none of them is shown.' : 'There is no trace of this case.');
+  const jump = ({ id, finding }) => el('li', {}, verdictMark(finding.verdict), ' ', requirementLink(id), ': ', prose(finding.message),
+    finding.events.length > 0 && [' ', el('a', { href: `#view=cases&case=${encodeURIComponent(one.id)}&event=${finding.events[0]}` }, `at #${finding.events[0]}`)]);
+  return el('div', {},
+    one.notes?.map((note) => el('p', { class: 'facts' }, note)),
+    broken.length > 0 && el('ul', { class: 'broken' }, some(broken, 8, jump)),
+    reproduction(report.subject.kind, one.id),
+    data?.header?.requirements?.length > 0 && el('details', {}, el('summary', {}, `Requirements that it was written for (${data.header.requirements.length})`),
+      el('ul', { class: 'cases' }, data.header.requirements.map((id) => el('li', {}, requirementLink(id))))),
+    one.trace && el('p', { class: 'facts' }, 'trace ', el('code', {}, one.trace)),
+    told);
+}
+
+function probeDetails(probe) {
+  return el('div', {}, lore(probe.id), el('ul', {}, probe.notes.map((note) => el('li', {}, note))),
+    el('ul', { class: 'cases' }, some(probe.cases, 20, (id) => el('li', {}, caseLink(id)))));
+}
+
+/** The views: what is listed, and how one of it is told. */
+const VIEWS = {
+  requirements: {
+    key: 'requirement',
+    list: () => reports.flatMap((report) => report.requirements),
+    id: (one) => one.id,
+    facts: (one) => ({ party: one.party, level: one.level, area: area(one.id), verdict: one.verdict }),
+    text: (one) => data.catalogue[one.id]?.text,
+    side: (one) => LEVELS[one.level],
+    more: (one) => one.findings.map((finding) => finding.message).join(' '),
+    details: requirementDetails,
+  },
+  cases: {
+    key: 'case',
+    list: () => reports.flatMap((report) => report.cases.map((one) => ({ ...one, report }))),
+    id: (one) => one.id,
+    facts: (one) => ({ party: one.report.subject.kind, area: one.id.split('/')[2] || 'recording', verdict: one.verdict }),
+    text: (one) => one.reason,
+    side: (one) => `${reports.length > 1 ? `${one.report.subject.kind} · ` : ''}${one.durationMs} ms`,
+    more: () => '',
+    details: (one) => caseDetails(one.report, one),
+  },
+  probes: {
+    key: 'probe',
+    list: () => reports.flatMap((report) => (report.probes || []).map((one) => ({ ...one, party: report.subject.kind }))),
+    id: (one) => one.id,
+    facts: (one) => ({ party: one.party, area: area(one.id) }),
+    text: (one) => one.text,
+    side: (one) => `${one.cases.length} cases`,
+    more: (one) => one.notes.join(' '),
+    details: probeDetails,
+  },
+};
+
+const FILTERS = ['party', 'level', 'area', 'verdict'];
+
+/** One thing in a list: a row that opens. */
+class Row {
+  constructor(view, one) {
+    this.view = view;
+    this.one = one;
+    this.id = view.id(one);
+    this.facts = view.facts(one);
+    this.words = `${this.id} ${view.text(one) || ''} ${view.more(one)}`.toLowerCase();
+    this.button = el('button', { type: 'button', class: 'open', 'aria-expanded': 'false', onclick: () => this.toggle(!this.isOpen) }, this.id);
+    this.row = el('tr', {},
+      el('td', { class: 'verdicts' }, one.verdict && verdictMark(one.verdict)),
+      el('th', { scope: 'row' }, this.button, view.text(one) && el('p', {}, view.text(one))),
+      el('td', { class: 'side' }, view.side(one)));
+    this.body = el('tbody', {}, this.row);
+  }
+
+  get isOpen() {
+    return this.button.getAttribute('aria-expanded') === 'true';
+  }
+
+  toggle(open) {
+    if (open && !this.details) {
+      this.details = el('tr', { class: 'details' }, el('td', { colspan: '3' }, this.view.details(this.one)));
+      this.body.append(this.details);
+    }
+    if (this.details) this.details.hidden = !open;
+    this.button.setAttribute('aria-expanded', String(open));
+  }
+
+  isWanted(wanted, searched) {
+    return FILTERS.every((key) => !wanted[key] || this.facts[key] === undefined || this.facts[key] === wanted[key])
+      && searched.every((word) => this.words.includes(word));
+  }
+}
+
+/** A list with its filters. */
+class View {
+  constructor(name) {
+    this.name = name;
+    this.rows = VIEWS[name].list().map((one) => new Row(VIEWS[name], one));
+    this.search = el('input', { type: 'search', id: `${name}-search`, placeholder: 'Search', autocomplete: 'off', oninput: () => this.filter() });
+    this.selects = FILTERS.map((key) => this.select(key)).filter(Boolean);
+    this.count = el('output', {});
+    this.none = el('p', { class: 'note', hidden: true }, 'Nothing fits these filters.');
+    const clear = () => { location.hash = `view=${name}`; };
+    const form = el('form', { role: 'search', 'aria-label': `Filter the ${name}`, onsubmit: (event) => event.preventDefault() },
+      el('label', { for: `${name}-search` }, el('span', { class: 'hidden' }, 'Search'), this.search),
+      this.selects.map(({ label }) => label), this.count,
+      el('button', { type: 'button', onclick: clear }, 'Clear'));
+    const table = el('table', { class: 'list', 'aria-label': name }, this.rows.map(({ body }) => body));
+    this.element = el('section', { 'aria-label': name }, form, this.none, table);
+  }
+
+  select(key) {
+    const found = new Set(this.rows.map((row) => row.facts[key]).filter(Boolean));
+    if (found.size === 0 || key === 'party' && found.size === 1) return null;
+    const known = { verdict: VERDICTS, level: Object.keys(LEVELS) }[key];
+    const values = known ? known.filter((value) => found.has(value)) : [...found].sort();
+    const select = el('select', { onchange: () => this.filter() }, el('option', { value: '' }, `any ${key}`),
+      values.map((value) => el('option', { value }, key === 'level' ? LEVELS[value] : words(value))));
+    return { key, select, label: el('label', {}, el('span', { class: 'hidden' }, key), select) };
+  }
+
+  /** Takes what was typed or chosen into the address. */
+  filter() {
+    const chosen = Object.fromEntries(this.selects.map(({ key, select }) => [key, select.value]));
+    history.replaceState(null, '', address({ view: this.name, q: this.search.value, ...chosen, requirement: '', case: '', probe: '', event: '' }));
+    this.show(state());
+  }
+
+  show(at) {
+    if (this.search.value !== (at.get('q') || '')) this.search.value = at.get('q') || '';
+    for (const { key, select } of this.selects) select.value = at.get(key) || '';
+    const wanted = Object.fromEntries(this.selects.map(({ key, select }) => [key, select.value]));
+    const searched = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of this.rows) {
+      row.body.hidden = !row.isWanted(wanted, searched);
+      if (!row.body.hidden) shown += 1;
+    }
+    this.count.textContent = `${shown} of ${this.rows.length}`;
+    this.none.hidden = shown > 0;
+    this.open(at);
+  }
+
+  /** Opens what the address names. */
+  open(at) {
+    const id = at.get(VIEWS[this.name].key);
+    const row = id && (this.rows.find((one) => one.id === id && !one.body.hidden) || this.rows.find((one) => one.id === id));
+    if (!row) return;
+    row.body.hidden = false;
+    row.toggle(true);
+    const event = at.get('event');
+    const message = event && row.details.querySelector(`[data-n="${CSS.escape(event)}"]`);
+    if (message) {
+      message.scrollIntoView({ block: 'center' });
+      message.focus({ preventScroll: true });
+    } else {
+      row.row.scrollIntoView({ block: 'start' });
+      row.button.focus({ preventScroll: true });
+    }
+  }
+}
+
+const built = new Map();
+
+const links = Object.keys(VIEWS).map((name) => ({ name, count: VIEWS[name].list().length })).filter(({ count }) => count > 0)
+  .map(({ name, count }) => ({ name, link: el('a', { href: `#view=${name}` }, `${name[0].toUpperCase()}${name.slice(1)} `, el('small', {}, String(count))) }));
+
+/** The view that the address names, or the one that what it opens stands in. */
+function viewName(at) {
+  const named = at.get('view') || Object.keys(VIEWS).find((name) => at.get(VIEWS[name].key));
+  return links.some(({ name }) => name === named) ? named : 'requirements';
+}
+
+function show() {
+  const at = state();
+  const name = viewName(at);
+  if (!built.has(name)) {
+    built.set(name, new View(name));
+    main.append(built.get(name).element);
+  }
+  for (const [known, view] of built) view.element.hidden = known !== name;
+  for (const { name: known, link } of links) {
+    if (known === name) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  built.get(name).show(at);
+}
+
+main.append(el('nav', { 'aria-label': 'Views' }, links.map(({ link }) => link)));
+addEventListener('hashchange', show);
+show();
