@@ -3,8 +3,6 @@
 use super::model::Certificate;
 use crate::report::model::Conformance;
 
-/// How wide a character is taken to be; `textLength` has the text fill just that, whatever the font.
-const WIDTH: usize = 7;
 const MARGIN: usize = 8;
 
 /// The longest text.
@@ -19,7 +17,7 @@ pub(super) fn badge(certificate: &Certificate) -> String {
     let name = subject.name.as_deref().unwrap_or(subject.kind.name());
     let version = subject.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
     let title = escaped(&format!("{name}{version}, {left}: {right} requirements passed"));
-    let [left_long, right_long] = [&left, &right].map(|text| text.chars().count() * WIDTH);
+    let [left_long, right_long] = [&left, &right].map(|text| width(text));
     let [left_wide, right_wide] = [left_long, right_long].map(|long| long + 2 * MARGIN);
     let (wide, right_at, colour) = (left_wide + right_wide, left_wide + MARGIN, colour(*verdict));
     let [left, right] = [left, right].map(|text| escaped(&text));
@@ -35,6 +33,11 @@ pub(super) fn badge(certificate: &Certificate) -> String {
 </svg>
 "##
     )
+}
+
+/// How wide a text is taken to be; `textLength` has it fill just that, whatever the font.
+fn width(text: &str) -> usize {
+    (text.chars().count() * 13).div_ceil(2)
 }
 
 /// Each of them dark enough for white letters.

@@ -50,7 +50,8 @@ fn quoted(value: &Value) -> String {
 }
 
 /// A text of somebody else on one line of a terminal: without characters that do something there, and cut.
-pub(super) fn shown(text: &str) -> String {
+#[must_use]
+pub fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut cut: String = text.chars().take(LONGEST).map(plain).collect();
     if cut.len() < text.len() && text.chars().nth(LONGEST).is_some() {

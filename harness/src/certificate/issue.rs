@@ -1,7 +1,8 @@
 //! The making of a certificate from the traces of a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use super::folder::{CERTIFICATE, Folder, TRACES};
 use super::judging::{Judging, Made};
@@ -51,9 +52,9 @@ pub enum IssueError {
 }
 
 /// The built-in cases that judge a party, by id.
-pub(super) fn cases(party: Party) -> BTreeMap<String, Case> {
-    let (cases, _) = embedded(&Vocabulary::v1());
-    cases.into_iter().filter(|case| case.subject == party).map(|case| (case.id.clone(), case)).collect()
+pub(super) fn cases(party: Party) -> BTreeMap<&'static str, &'static Case> {
+    static ALL: LazyLock<Vec<Case>> = LazyLock::new(|| embedded(&Vocabulary::v1()).0);
+    ALL.iter().filter(|case| case.subject == party).map(|case| (case.id.as_str(), case)).collect()
 }
 
 /// The name of the file with the trace of a case, from the folder on.
@@ -68,20 +69,20 @@ pub(super) fn trace_file(case: &str) -> String {
 /// That a trace is missing or broken, that the harness failed in one of them, or that the folder cannot be written.
 pub fn issue(folder: &Path, claims: Claims) -> Result<Issued, IssueError> {
     let folder = Folder::open(folder)?;
-    let cases: BTreeSet<String> = cases(claims.kind).into_keys().collect();
-    let mut missing = cases.iter().filter(|id| !folder.has(&trace_file(id)));
+    let cases = cases(claims.kind);
+    let mut missing = cases.keys().filter(|id| !folder.has(&trace_file(id)));
     if let Some(first) = missing.next() {
-        return Err(IssueError::Missing { count: 1 + missing.count(), first: first.clone() });
+        return Err(IssueError::Missing { count: 1 + missing.count(), first: (*first).to_owned() });
     }
     let mut judging = None;
     let mut traces = BTreeMap::new();
-    for id in &cases {
+    for id in cases.keys() {
         let file = trace_file(id);
         let bytes = folder.read(&file)?;
         let trace = Trace::read(&bytes[..]).map_err(|error| IssueError::Trace { file: file.clone(), error })?;
         let begin = || Judging::new(claims.clone(), trace.header.command.clone(), cases.len());
         let verdict = judging.get_or_insert_with(begin).add(&trace, file);
-        traces.insert(id.clone(), TraceMark { verdict, sha256: sha256(&bytes) });
+        traces.insert((*id).to_owned(), TraceMark { verdict, sha256: sha256(&bytes) });
     }
     let judging = judging.unwrap_or_else(|| Judging::new(claims, Vec::new(), 0));
     let Made { certificate, report, files } = judging.close(SuiteMark::here(), traces);

@@ -16,6 +16,7 @@ mod suite;
 mod time;
 mod verify;
 
+pub use compare::shown;
 pub use issue::{IssueError, Issued, issue};
 pub use model::{Certificate, Claims, Counts, Coverage, FORMAT, ProfileMark, Subject, SuiteMark, TraceMark, schema};
 pub use place::{Place, PlaceError};

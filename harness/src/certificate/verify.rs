@@ -10,7 +10,7 @@ use super::compare::{differences, shown};
 use super::folder::{CERTIFICATE, Folder, REPORT, TRACES, is_signature};
 use super::issue::{cases, trace_file};
 use super::judging::{Judging, Made};
-use super::model::{Certificate, FORMAT, SuiteMark, TraceMark, digest, text};
+use super::model::{Certificate, DIGEST, FORMAT, SuiteMark, TraceMark, digest, text};
 use crate::case::Case;
 use crate::protocol::sha256;
 use crate::report::model::RunReport;
@@ -135,24 +135,30 @@ pub fn verify(folder: &Path) -> Result<Verification, NoCertificate> {
     Ok(found)
 }
 
-/// Reads the certificate, which is written in one way only, and holds its own digest.
+/// Reads the certificate.
 fn read(folder: &Folder, found: &mut Verification) -> Option<(Value, Certificate)> {
     if !folder.has(CERTIFICATE) {
         return None;
     }
-    let read = folder.read(CERTIFICATE).map_err(|error| error.to_string());
-    let read = read.and_then(|bytes| match serde_json::from_slice::<Value>(&bytes) {
-        Ok(document) => Ok((bytes, document)),
-        Err(error) => Err(format!("it is no JSON: {error}")),
-    });
-    let (bytes, document) = match read {
-        Ok(read) => read,
-        Err(what) => {
-            found.wrong(CERTIFICATE, what);
+    match folder.read(CERTIFICATE) {
+        Ok(bytes) => understand(&bytes, found),
+        Err(error) => {
+            found.wrong(CERTIFICATE, error.to_string());
+            None
+        }
+    }
+}
+
+/// A certificate is written in one way only, and holds its own digest.
+fn understand(bytes: &[u8], found: &mut Verification) -> Option<(Value, Certificate)> {
+    let document: Value = match serde_json::from_slice(bytes) {
+        Ok(document) => document,
+        Err(error) => {
+            found.wrong(CERTIFICATE, format!("it is no JSON: {error}"));
             return None;
         }
     };
-    if document["digest"].as_str() != Some(&digest(&document)) {
+    if document[DIGEST].as_str() != Some(&digest(&document)) {
         found.wrong(CERTIFICATE, "it was changed: its `digest` is that of another certificate");
     } else if text(&document).as_bytes() != bytes {
         found.wrong(CERTIFICATE, "it was changed: blanks, line ends or escapes are not those that this program writes");
@@ -225,7 +231,10 @@ fn judge_again(folder: &Folder, document: &Value, certificate: &Certificate, who
     for (id, mark) in &certificate.traces {
         let file = trace_file(id);
         let Some(trace) = trace(folder, &file, mark, found) else { continue };
-        if own_suite && let Some(what) = foreign(&trace.header, id, certificate, cases.get(id), found.judged == 0) {
+        if own_suite
+            && let Some(what) =
+                foreign(&trace.header, id, certificate, cases.get(id.as_str()).copied(), found.judged == 0)
+        {
             found.wrong(&file, what);
         }
         found.judged += 1;
@@ -249,11 +258,11 @@ fn judge_again(folder: &Folder, document: &Value, certificate: &Certificate, who
 }
 
 /// A certificate is about all cases of its suite, and no other.
-fn same_cases(cases: &BTreeMap<String, Case>, certificate: &Certificate, found: &mut Verification) {
-    for id in cases.keys().filter(|id| !certificate.traces.contains_key(*id)) {
+fn same_cases(cases: &BTreeMap<&str, &Case>, certificate: &Certificate, found: &mut Verification) {
+    for id in cases.keys().filter(|id| !certificate.traces.contains_key(**id)) {
         found.wrong(CERTIFICATE, format!("it has no trace of the case {id}"));
     }
-    for id in certificate.traces.keys().filter(|id| !cases.contains_key(*id)) {
+    for id in certificate.traces.keys().filter(|id| !cases.contains_key(id.as_str())) {
         found.wrong(CERTIFICATE, format!("it has a trace of {}, and there is no such case", shown(id)));
     }
 }
@@ -345,4 +354,60 @@ fn changed(folder: &Folder, report: &RunReport) -> Vec<Changed> {
         is: after.get(id).map(|verdict| (*verdict).to_owned()),
     };
     different.map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificate::{Coverage, FORMAT, Subject};
+    use crate::report::model::Conformance;
+    use crate::requirement::Party;
+    use crate::verdict::Verdict;
+
+    fn sample() -> String {
+        let mark = TraceMark { verdict: Verdict::Pass, sha256: sha256("") };
+        let subject = Subject { kind: Party::Agent, name: None, version: None, command: Vec::new(), profile: None };
+        let certificate = Certificate {
+            format: FORMAT.to_owned(),
+            subject,
+            suite: SuiteMark::here(),
+            verdict: Conformance::Conformant,
+            coverage: Coverage::default(),
+            redacted: false,
+            began: "2027-01-31T00:00:00Z".to_owned(),
+            duration_ms: 1,
+            files: BTreeMap::new(),
+            traces: BTreeMap::from([("a/b".to_owned(), mark)]),
+            digest: String::new(),
+        };
+        certificate.sealed().1
+    }
+
+    fn is_sound(bytes: &[u8]) -> bool {
+        let mut found = Verification::default();
+        understand(bytes, &mut found).is_some() && found.mismatches.is_empty()
+    }
+
+    #[test]
+    fn every_bit_of_a_certificate_counts() {
+        let sample = sample().into_bytes();
+        assert!(is_sound(&sample));
+        for at in 0..sample.len() {
+            for bit in 0..8 {
+                let mut flipped = sample.clone();
+                flipped[at] ^= 1 << bit;
+                assert!(!is_sound(&flipped), "bit {bit} of byte {at}: {}", String::from_utf8_lossy(&flipped));
+            }
+        }
+    }
+
+    #[test]
+    fn a_certificate_is_written_in_one_way() {
+        let sample = sample();
+        let twice = sample.replacen("  \"redacted\": false,", "  \"redacted\": true,\n  \"redacted\": false,", 1);
+        for other in [sample.trim_end().to_owned(), format!("{sample}\n"), sample.replace('\n', "\r\n"), twice] {
+            assert_ne!(other, sample);
+            assert!(!is_sound(other.as_bytes()), "{other}");
+        }
+    }
 }

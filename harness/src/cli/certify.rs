@@ -56,7 +56,7 @@ fn certify(plan: &Plan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result<Ex
         Driven::Over(going, obstacle) => (going, obstacle),
     };
     let took = started.elapsed();
-    let Going { collector, mut outputs, .. } = going;
+    let Going { collector, mut outputs, .. } = *going;
     let report = collector.finish(took, false);
     outputs.event(&SuiteEvent::Run(&report))?;
     if let Some(obstacle) = obstacle {

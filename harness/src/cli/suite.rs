@@ -36,7 +36,7 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
         Driven::Early(exit) => return Ok(exit),
         Driven::Over(going, obstacle) => (going, obstacle),
     };
-    let Going { collector, mut outputs, spent, .. } = going;
+    let Going { collector, mut outputs, spent, .. } = *going;
     let mut report = collector.finish(started.elapsed(), args.strict);
     if args.timings {
         let wall = begun.elapsed();
@@ -66,7 +66,7 @@ pub(super) enum Driven<'r> {
     /// Before there was anything to report.
     Early(Exit),
     /// With what there is to report, and what kept all other cases from being run.
-    Over(Going<'r>, Option<String>),
+    Over(Box<Going<'r>>, Option<String>),
 }
 
 /// Runs the cases of the plan; `whole` says whether they are all that there are. Who wants to look at the first conversation
@@ -102,7 +102,7 @@ pub(super) fn drive<'r>(
         say("interrupted; nothing is reported");
         return Ok(Driven::Early(Exit::Interrupted));
     }
-    Ok(Driven::Over(going, obstacle))
+    Ok(Driven::Over(Box::new(going), obstacle))
 }
 
 /// A run that is going on: each case is judged as it ends, and told to who wants to know.

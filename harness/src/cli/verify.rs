@@ -8,7 +8,7 @@ use anyhow::Context;
 use super::args::VerifyArgs;
 use super::exit::Exit;
 use super::output::stdout;
-use crate::certificate::{Certificate, Counts, Outcome, Verification, verify};
+use crate::certificate::{Certificate, Counts, Outcome, Verification, shown, verify};
 
 /// Runs the command.
 pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
@@ -39,9 +39,9 @@ fn says(out: &mut impl Write, certificate: &Certificate, found: &Verification) -
     let Certificate { subject, suite, verdict, coverage, .. } = certificate;
     let name = subject.name.as_deref().unwrap_or("a subject that gives no name");
     let version = subject.version.as_deref().unwrap_or_default();
-    let said = plain(format!("{name} {version}").trim_end());
-    let (kind, verdict, edition) = (subject.kind, verdict.name(), plain(&suite.edition));
-    writeln!(out, "  it says       {verdict}  {said} ({kind}), judged by {edition} on {}", plain(&certificate.began))?;
+    let said = shown(format!("{name} {version}").trim_end());
+    let (kind, verdict, edition) = (subject.kind, verdict.name(), shown(&suite.edition));
+    writeln!(out, "  it says       {verdict}  {said} ({kind}), judged by {edition} on {}", shown(&certificate.began))?;
     writeln!(out, "  MUST          {}", counts(&coverage.must))?;
     writeln!(out, "  SHOULD        {}", counts(&coverage.should))?;
     let redacted = if certificate.redacted { ", redacted" } else { "" };
@@ -81,9 +81,4 @@ fn suite(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
             })
         }
     }
-}
-
-/// A text of somebody else, without characters that do something to a terminal.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
