@@ -58,6 +58,7 @@ pub mod run;
 
 // What comes out, and the ways in.
 pub mod cargo_test;
+pub mod certificate;
 pub mod cli;
 pub mod explain;
 pub mod monitor;

@@ -1,11 +1,15 @@
 //! What the user typed.
 
+mod certificate;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
+
+pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
 
 use super::outputs::Output;
 use crate::profile::{self, Means, Setting};
@@ -42,6 +46,10 @@ pub enum Command {
     Check(CheckArgs),
     /// Show many subjects in one page, requirement by requirement, from their reports
     Matrix(MatrixArgs),
+    /// Run all cases and keep what proves the result: a folder that anybody can verify
+    Certify(CertifyArgs),
+    /// Judge the traces of a certificate again, and say what does not match
+    Verify(VerifyArgs),
     /// Make traces fit for a public bug report: what was said goes, and its shape stays
     Redact(RedactArgs),
     /// Make a case of a trace, to be edited and kept as a regression test
@@ -79,12 +87,26 @@ const AGENT_EXAMPLES: &str = "Examples:
   acp-conformance agent --format json=report.json --html report.html --allow-incomplete -- my-agent";
 
 /// Arguments of `client`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = CLIENT_EXAMPLES)]
 pub struct ClientArgs {
     /// What is the same for an agent.
     #[command(flatten)]
     pub run: RunArgs,
+    /// What its user does.
+    #[command(flatten)]
+    pub user: UserArgs,
+    /// Have a person operate the client, who is told what to do: for editors that no program can operate
+    #[arg(long, conflicts_with_all = NOT_BY_HAND)]
+    pub manual: bool,
+    /// Whose settings to show for --manual [default: zed]
+    #[arg(long, value_name = "EDITOR", requires = "manual", value_parser = super::manual::editors())]
+    pub editor: Option<String>,
+}
+
+/// What the user of a client does.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct UserArgs {
     /// How the user of the client does something; may be repeated. MEANS is `line:TEXT` for its standard input, `keys:TEXT`
     /// for its terminal, `hook:COMMAND`, `signal:NAME` or `person:TEXT`
     #[arg(long = "act", value_name = "ACT=MEANS", value_parser = profile::parse_act)]
@@ -101,12 +123,6 @@ pub struct ClientArgs {
     /// Run the client on a terminal of its own
     #[arg(long)]
     pub terminal: bool,
-    /// Have a person operate the client, who is told what to do: for editors that no program can operate
-    #[arg(long, conflicts_with_all = NOT_BY_HAND)]
-    pub manual: bool,
-    /// Whose settings to show for --manual [default: zed]
-    #[arg(long, value_name = "EDITOR", requires = "manual", value_parser = super::manual::editors())]
-    pub editor: Option<String>,
 }
 
 /// What says how to start a client, which a person does by themselves.
@@ -133,14 +149,11 @@ done what was awaited. On the terminal: Enter shows again what to do, s + Enter 
 q + Enter ends the run with what there is. --timeout-start is the time that you have for each thing [default: 10m].";
 
 /// What can be said about any run.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct RunArgs {
-    /// The command line of the program, after `--`
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
-    /// A profile that says how to start and drive the program: a file, or the name of a built-in one
-    #[arg(long, value_name = "FILE|NAME")]
-    pub profile: Option<String>,
+    /// What starts the program.
+    #[command(flatten)]
+    pub start: StartArgs,
     /// Only cases whose id contains this text; may be repeated
     #[arg(long = "case", value_name = "TEXT")]
     pub cases: Vec<String>,
@@ -150,30 +163,6 @@ pub struct RunArgs {
     /// A folder of further cases; a case with the id of a built-in one takes its place
     #[arg(long = "cases", value_name = "DIR")]
     pub case_dir: Option<PathBuf>,
-    /// An environment variable for the program; may be repeated
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub env: Vec<String>,
-    /// The directory to start the program in [default: this one]
-    #[arg(long, value_name = "DIR")]
-    pub cwd: Option<PathBuf>,
-    /// Let the program see your own HOME instead of a fresh one for each case
-    #[arg(long)]
-    pub keep_home: bool,
-    /// How many cases run at once [default: the number of cores]
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<usize>,
-    /// Limit for the answer to initialize, or for the start of the agent by a client [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub timeout_start: Option<Duration>,
-    /// Limit for the answer to any other request than a prompt [default: 20s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub timeout_answer: Option<Duration>,
-    /// Limit for a turn [default: 60s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub timeout_turn: Option<Duration>,
-    /// Limit for the program's exit after its input was closed [default: 500ms]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub timeout_exit: Option<Duration>,
     /// Put a fault into what the program says, to see whether it is noticed: a file, or the name of a built-in one. Runs the
     /// cases of the fault, unless others are selected
     #[arg(long, value_name = "FILE|NAME")]
@@ -203,6 +192,41 @@ pub struct RunArgs {
     /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised
     #[arg(long)]
     pub allow_incomplete: bool,
+}
+
+/// What starts a program and how long it has for what.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct StartArgs {
+    /// The command line of the program, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// A profile that says how to start and drive the program: a file, or the name of a built-in one
+    #[arg(long, value_name = "FILE|NAME")]
+    pub profile: Option<String>,
+    /// An environment variable for the program; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub env: Vec<String>,
+    /// The directory to start the program in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// Let the program see your own HOME instead of a fresh one for each case
+    #[arg(long)]
+    pub keep_home: bool,
+    /// How many cases run at once [default: the number of cores]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Limit for the answer to initialize, or for the start of the agent by a client [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout_start: Option<Duration>,
+    /// Limit for the answer to any other request than a prompt [default: 20s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout_answer: Option<Duration>,
+    /// Limit for a turn [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout_turn: Option<Duration>,
+    /// Limit for the program's exit after its input was closed [default: 500ms]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout_exit: Option<Duration>,
 }
 
 /// Arguments of `monitor`.

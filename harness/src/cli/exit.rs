@@ -10,11 +10,11 @@ use crate::report::model::Conformance;
 pub enum Exit {
     /// 0: conformant, or a command that found nothing wrong.
     Good = 0,
-    /// 1: not conformant.
+    /// 1: not conformant, or a certificate that does not match.
     NotConformant = 1,
     /// 2: a wrong argument, a subject that cannot be started, or a bad case, profile or trace file.
     Usage = 2,
-    /// 3: incomplete; `--allow-incomplete` turns it into 0.
+    /// 3: incomplete, which `--allow-incomplete` turns into 0; or a certificate of another suite.
     Incomplete = 3,
     /// 4: the harness itself failed.
     HarnessError = 4,

@@ -35,7 +35,7 @@ pub(super) fn plan(args: &ClientArgs, controls: Controls) -> anyhow::Result<Plan
     let Choice { profile, mut cases, fault } = choose(&args.run, Party::Client)?;
     order_for_a_person(&mut cases, handshake(Party::Client));
     let desk = Desk::take(&Desk::usual_folder()?)?;
-    let patience = args.run.timeout_start.unwrap_or(PATIENCE);
+    let patience = args.run.start.timeout_start.unwrap_or(PATIENCE);
     introduce(args.editor.as_deref(), &desk, patience)?;
     let mut subject = profile.map_or_else(
         || Subject::client(Vec::new(), desk.project()),
@@ -43,7 +43,7 @@ pub(super) fn plan(args: &ClientArgs, controls: Controls) -> anyhow::Result<Plan
     );
     subject.command = Vec::new();
     subject.controls.overlay(controls);
-    subject.limits = subject.limits.with(&limits(&args.run));
+    subject.limits = subject.limits.with(&limits(&args.run.start));
     subject.fault = fault;
     subject.person = Some(person::at_standard_input(patience));
     subject.desk = Some(Arc::new(desk));

@@ -1,6 +1,7 @@
 //! The command line: arguments in, a plan out, and the only code that prints or decides an exit code.
 
 mod args;
+mod certify;
 mod check;
 mod exit;
 mod explain;
@@ -18,6 +19,7 @@ mod progress;
 mod record;
 mod redact;
 mod suite;
+mod verify;
 
 pub use args::Args;
 pub use exit::Exit;
@@ -50,6 +52,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         args::Command::Agent(agent) => suite::run(&plan::of_agent(&agent)?, &agent.run, begun),
         args::Command::Client(client) => suite::run(&plan::of_client(&client)?, &client.run, begun),
         args::Command::Check(check) => check::run(&check),
+        args::Command::Certify(certify) => certify::run(&certify),
+        args::Command::Verify(verify) => verify::run(&verify),
         args::Command::Explain(explain) => explain::run(&explain),
         args::Command::Lint(lint) => lint::run(&lint),
         args::Command::List(list) => list::run(&list),

@@ -1,12 +1,13 @@
 //! From arguments to what is to be done: which cases, against which subject.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use include_dir::{Dir, include_dir};
 
-use super::args::{AgentArgs, ClientArgs, RunArgs};
+use super::args::{AgentArgs, ClientArgs, RunArgs, StartArgs};
 use super::{fault, manual, output, person};
 use crate::case::model::Case;
 use crate::case::{self, Vocabulary};
@@ -46,10 +47,10 @@ pub(super) fn of_agent(args: &AgentArgs) -> anyhow::Result<Plan> {
 /// As for an agent.
 pub(super) fn of_client(args: &ClientArgs) -> anyhow::Result<Plan> {
     let controls = Controls {
-        acts: args.acts.iter().cloned().collect(),
-        settings: args.settings.iter().cloned().collect(),
-        agent_name: args.agent_name.clone(),
-        terminal: args.terminal,
+        acts: args.user.acts.iter().cloned().collect(),
+        settings: args.user.settings.iter().cloned().collect(),
+        agent_name: args.user.agent_name.clone(),
+        terminal: args.user.terminal,
         exit_codes: BTreeMap::new(),
     };
     if args.manual {
@@ -58,7 +59,7 @@ pub(super) fn of_client(args: &ClientArgs) -> anyhow::Result<Plan> {
     let mut plan = make(&args.run, Party::Client, controls)?;
     plan.subject.check_client().map_err(anyhow::Error::msg)?;
     if plan.subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
-        plan.subject.person = person::at_a_terminal(args.run.timeout_start);
+        plan.subject.person = person::at_a_terminal(args.run.start.timeout_start);
         // Nobody does two things at once.
         plan.jobs = if plan.subject.person.is_some() { 1 } else { plan.jobs };
     }
@@ -81,7 +82,7 @@ pub(super) struct Choice {
 ///
 /// That something is not there, or has mistakes.
 pub(super) fn choose(args: &RunArgs, party: Party) -> anyhow::Result<Choice> {
-    let profile = args.profile.as_deref().map(|name| find_profile(name, party)).transpose()?;
+    let profile = args.start.profile.as_deref().map(|name| find_profile(name, party)).transpose()?;
     let all = load_cases(args.case_dir.as_deref())?;
     let fault = args.fault.as_deref().map(|name| fault::find(name, Some(party), &all)).transpose()?;
     let mut cases = select(all, party, args)?;
@@ -96,19 +97,19 @@ fn reproduce(args: &RunArgs, controls: &Controls) -> String {
     let quoted = |text: &str| shell_words::quote(text).into_owned();
     let mut words: Vec<String> = Vec::new();
     words.extend(args.fault.iter().map(|name| format!("--fault {}", quoted(name))));
-    words.extend(args.profile.iter().map(|name| format!("--profile {}", quoted(name))));
+    words.extend(args.start.profile.iter().map(|name| format!("--profile {}", quoted(name))));
     words.extend(
-        args.env.iter().filter_map(|pair| pair.split('=').next()).map(|name| format!("--env {name}=\"${name}\"")),
+        args.start.env.iter().filter_map(|pair| pair.split('=').next()).map(|name| format!("--env {name}=\"${name}\"")),
     );
-    words.extend(args.keep_home.then(|| "--keep-home".to_owned()));
+    words.extend(args.start.keep_home.then(|| "--keep-home".to_owned()));
     words.extend(controls.acts.iter().map(|(act, means)| format!("--act {}", quoted(&format!("{act}={means}")))));
     words.extend(controls.settings.iter().map(|(setting, given)| {
         format!("--setting {}", quoted(&format!("{}={}", setting.name(), shell_words::join(given))))
     }));
     words.extend(controls.agent_name.iter().map(|name| format!("--agent-name {}", quoted(name))));
     words.extend(controls.terminal.then(|| "--terminal".to_owned()));
-    if !args.command.is_empty() {
-        words.push(format!("-- {}", shell_words::join(&args.command)));
+    if !args.start.command.is_empty() {
+        words.push(format!("-- {}", shell_words::join(&args.start.command)));
     }
     words.join(" ")
 }
@@ -116,11 +117,11 @@ fn reproduce(args: &RunArgs, controls: &Controls) -> String {
 fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan> {
     let said = controls.clone();
     let Choice { profile, cases, fault } = choose(args, party)?;
-    let mut subject = subject(args, party, profile, controls)?;
+    let mut subject = subject(&args.start, party, profile, controls)?;
     subject.fault = fault;
     let reproduce = reproduce(args, &said);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Ok(Plan { subject, cases, jobs: args.jobs.unwrap_or(cores).max(1), reproduce })
+    Ok(Plan { subject, cases, jobs: args.start.jobs.unwrap_or(cores).max(1), reproduce })
 }
 
 /// Loads the built-in cases with those of the folder.
@@ -156,18 +157,8 @@ fn select(mut cases: Vec<Case>, party: Party, args: &RunArgs) -> anyhow::Result<
 }
 
 fn find_profile(name: &str, party: Party) -> anyhow::Result<Profile> {
-    let built_in = PROFILES.get_file(format!("{name}.toml"));
-    let (profile, problems) = match built_in {
-        Some(file) => profile::load_bytes(&format!("profiles/{name}.toml"), file.contents()),
-        None if Path::new(name).exists() => {
-            profile::load_file(Path::new(name)).with_context(|| format!("cannot read {name}"))?
-        }
-        None => {
-            let names: Vec<String> =
-                PROFILES.files().filter_map(|f| Some(f.path().file_stem()?.to_str()?.to_owned())).collect();
-            bail!("--profile {name}: no such file, and no built-in profile; there are {}", names.join(", "));
-        }
-    };
+    let (shown, bytes) = profile_file(name)?;
+    let (profile, problems) = profile::load_bytes(&shown, &bytes);
     output::show(&problems);
     let profile = profile.with_context(|| format!("the profile {name} has mistakes"))?;
     if profile.kind != party {
@@ -177,7 +168,25 @@ fn find_profile(name: &str, party: Party) -> anyhow::Result<Profile> {
     Ok(profile)
 }
 
-fn subject(args: &RunArgs, party: Party, profile: Option<Profile>, controls: Controls) -> anyhow::Result<Subject> {
+/// The bytes of a profile, and how its file is called.
+///
+/// # Errors
+///
+/// That there is no such profile.
+pub(super) fn profile_file(name: &str) -> anyhow::Result<(String, Cow<'static, [u8]>)> {
+    if let Some(file) = PROFILES.get_file(format!("{name}.toml")) {
+        return Ok((format!("profiles/{name}.toml"), file.contents().into()));
+    }
+    if !Path::new(name).exists() {
+        let names: Vec<String> =
+            PROFILES.files().filter_map(|f| Some(f.path().file_stem()?.to_str()?.to_owned())).collect();
+        bail!("--profile {name}: no such file, and no built-in profile; there are {}", names.join(", "));
+    }
+    let bytes = std::fs::read(name).with_context(|| format!("cannot read {name}"))?;
+    Ok((name.to_owned(), bytes.into()))
+}
+
+fn subject(args: &StartArgs, party: Party, profile: Option<Profile>, controls: Controls) -> anyhow::Result<Subject> {
     let here = std::env::current_dir().context("the current directory is gone")?;
     let mut subject = match profile {
         Some(profile) => Subject::of_profile(profile, here.clone()),
@@ -208,7 +217,7 @@ fn subject(args: &RunArgs, party: Party, profile: Option<Profile>, controls: Con
 }
 
 /// The limits that were given.
-pub(super) const fn limits(args: &RunArgs) -> case::LimitOverrides {
+pub(super) const fn limits(args: &StartArgs) -> case::LimitOverrides {
     case::LimitOverrides {
         start: args.timeout_start,
         answer: args.timeout_answer,

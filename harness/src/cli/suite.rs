@@ -1,7 +1,7 @@
 //! `agent` and `client`: run the cases against a subject and report what they show.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -31,31 +31,15 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
     }
     let outputs = Outputs::open(&Output::with_page(&args.formats, args.html.as_deref()), args.quiet)?;
     let started = Instant::now();
-    // A person sees by themselves whether their client comes into contact.
-    let by_hand = plan.subject.desk.is_some();
-    let contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
-    let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.as_deref());
-    if contact.as_ref().is_some_and(|contact| not_started(&contact.trace)) {
-        say(obstacle.unwrap_or_default());
-        return Ok(Exit::Usage);
-    }
     // A person who is told what to do at the same terminal sees how far it is.
-    let outputs = outputs.with(if plan.subject.person.is_none() { Shown::begin(args.quiet) } else { None });
-    let mut going = Going::begin(plan, args, outputs, obstacle.is_some())?;
-    if let Some(contact) = contact.as_ref().filter(|contact| contact.is_wanted(plan)) {
-        going.ended(&contact.trace, contact.took)?;
-    }
-    if by_hand {
-        going.run_by_hand(plan)?;
-    } else if obstacle.is_none() {
-        going.run_rest(plan)?;
-    }
-    if interrupted() {
-        drop(going);
-        say("interrupted; nothing is reported");
-        return Ok(Exit::Interrupted);
-    }
-    let Going { collector, mut outputs, spent, .. } = going;
+    let shown = if plan.subject.person.is_none() { Shown::begin(args.quiet) } else { None };
+    let is_selection = !args.cases.is_empty() || !args.requirements.is_empty() || args.fault.is_some();
+    let keep = args.trace_dir.as_deref().map(|dir| Keep { dir, redact: args.redact });
+    let (going, obstacle) = match drive(plan, outputs.with(shown), keep, !is_selection, &|_| Ok(()))? {
+        Driven::Early(exit) => return Ok(exit),
+        Driven::Over(going, obstacle) => (going, obstacle),
+    };
+    let Going { collector, mut outputs, spent, .. } = *going;
     let mut report = collector.finish(started.elapsed(), args.strict);
     if args.timings {
         let wall = begun.elapsed();
@@ -72,29 +56,89 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
     Ok(Exit::of(report.verdict, args.allow_incomplete))
 }
 
-/// A run that is going on: each case is judged as it ends, and told to who wants to know.
-struct Going<'r> {
-    args: &'r RunArgs,
-    collector: Collector,
+/// Where the traces of a run are kept.
+#[derive(Clone, Copy)]
+pub(super) struct Keep<'r> {
+    /// The folder, which is there.
+    pub(super) dir: &'r Path,
+    /// Whether they are redacted.
+    pub(super) redact: bool,
+}
+
+/// How the driving of a subject ended.
+pub(super) enum Driven<'r> {
+    /// Before there was anything to report.
+    Early(Exit),
+    /// With what there is to report, and what kept all other cases from being run.
+    Over(Box<Going<'r>>, Option<String>),
+}
+
+/// Runs the cases of the plan; `whole` says whether they are all that there are. Who wants to look at the first conversation
+/// before the cases begin can end the run there.
+pub(super) fn drive<'r>(
+    plan: &Plan,
     outputs: Outputs,
+    keep: Option<Keep<'r>>,
+    whole: bool,
+    met: &dyn Fn(&Trace) -> anyhow::Result<()>,
+) -> anyhow::Result<Driven<'r>> {
+    // A person sees by themselves whether their client comes into contact.
+    let by_hand = plan.subject.desk.is_some();
+    let contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
+    let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.clone());
+    if contact.as_ref().is_some_and(|contact| not_started(&contact.trace)) {
+        say(obstacle.as_deref().unwrap_or_default());
+        return Ok(Driven::Early(Exit::Usage));
+    }
+    if let Some(contact) = contact.as_ref().filter(|contact| contact.obstacle.is_none()) {
+        met(&contact.trace)?;
+    }
+    let mut going = Going::begin(plan, outputs, keep, whole && obstacle.is_none(), obstacle.is_some())?;
+    if let Some(contact) = contact.as_ref().filter(|contact| contact.is_wanted(plan)) {
+        going.ended(&contact.trace, contact.took)?;
+    }
+    if by_hand {
+        going.run_by_hand(plan)?;
+    } else if obstacle.is_none() {
+        going.run_rest(plan)?;
+    }
+    if interrupted() {
+        drop(going);
+        say("interrupted; nothing is reported");
+        return Ok(Driven::Early(Exit::Interrupted));
+    }
+    Ok(Driven::Over(Box::new(going), obstacle))
+}
+
+/// A run that is going on: each case is judged as it ends, and told to who wants to know.
+pub(super) struct Going<'r> {
+    keep: Option<Keep<'r>>,
+    /// What was found so far.
+    pub(super) collector: Collector,
+    /// Who wants to know.
+    pub(super) outputs: Outputs,
     spent: BTreeMap<String, Spent>,
 }
 
 impl<'r> Going<'r> {
-    fn begin(plan: &Plan, args: &'r RunArgs, mut outputs: Outputs, is_cut_short: bool) -> anyhow::Result<Self> {
-        let is_selection =
-            is_cut_short || !args.cases.is_empty() || !args.requirements.is_empty() || args.fault.is_some();
+    fn begin(
+        plan: &Plan,
+        mut outputs: Outputs,
+        keep: Option<Keep<'r>>,
+        whole: bool,
+        is_cut_short: bool,
+    ) -> anyhow::Result<Self> {
         let mut collector = Collector::new(plan.subject.party, plan.subject.command.clone());
         if plan.subject.desk.is_some() {
             collector = collector.driven_by_hand();
         }
         let cases = if is_cut_short { 1 } else { plan.cases.len() };
-        outputs.event(&SuiteEvent::Begin(&collector.begin(cases, !is_selection, plan.reproduce.clone())))?;
-        Ok(Self { args, collector, outputs, spent: BTreeMap::new() })
+        outputs.event(&SuiteEvent::Begin(&collector.begin(cases, whole, plan.reproduce.clone())))?;
+        Ok(Self { keep, collector, outputs, spent: BTreeMap::new() })
     }
 
     fn ended(&mut self, trace: &Trace, took: Duration) -> anyhow::Result<()> {
-        let file = self.args.trace_dir.as_deref().map(|dir| write_trace(dir, trace, self.args.redact)).transpose()?;
+        let file = self.keep.map(|keep| write_trace(keep, trace)).transpose()?;
         let arrived = Instant::now();
         let report = self.collector.add(trace, took, file);
         self.spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
@@ -191,10 +235,9 @@ fn not_started(trace: &Trace) -> bool {
     trace.events.iter().any(|event| matches!(event.what, What::Process(ProcessEvent::NotSpawned(_))))
 }
 
-fn write_trace(dir: &Path, trace: &Trace, redact: bool) -> anyhow::Result<String> {
-    let name = trace.header.case.as_deref().unwrap_or("recording").replace('/', "-");
-    let path: PathBuf = dir.join(format!("{name}.jsonl"));
-    if redact {
+fn write_trace(keep: Keep<'_>, trace: &Trace) -> anyhow::Result<String> {
+    let path = keep.dir.join(trace.header.file_name());
+    if keep.redact {
         save(&redacted(trace)?.trace, &path)?;
     } else {
         save(trace, &path)?;

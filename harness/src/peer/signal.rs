@@ -3,21 +3,24 @@
 use std::future::pending;
 use std::io;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Returns when somebody asks this program to stop, by Ctrl-C or by SIGTERM; needs a Tokio runtime.
+/// What ends when somebody asks this program to stop, by Ctrl-C or by SIGTERM; needs a Tokio runtime.
 ///
-/// From the first call on, the two no longer end the program by themselves.
-pub async fn asked_to_stop() {
-    let arrival = async |kind| match signal(kind) {
+/// From the call on, the two no longer end the program by themselves.
+pub fn asked_to_stop() -> impl Future<Output = ()> {
+    let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    let arrival = async |signals: io::Result<Signal>| match signals {
         Ok(mut signals) => {
             signals.recv().await;
         }
         Err(_) => pending().await,
     };
-    tokio::select! {
-        () = arrival(SignalKind::interrupt()) => {}
-        () = arrival(SignalKind::terminate()) => {}
+    async move {
+        tokio::select! {
+            () = arrival(interrupt) => {}
+            () = arrival(terminate) => {}
+        }
     }
 }
 

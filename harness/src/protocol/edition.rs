@@ -23,6 +23,8 @@ pub struct Edition {
     pub major: u16,
     /// SHA-256 of the stable schema file, in lower-case hexadecimal.
     pub schema_sha256: String,
+    /// SHA-256 of the unstable schema file, in lower-case hexadecimal.
+    pub draft_schema_sha256: String,
     /// The stable schema: it decides verdicts.
     pub stable: Schema,
     /// The unstable schema: what only it knows is reported as a draft feature and decides nothing.
@@ -67,7 +69,7 @@ impl Edition {
         unstable: &str,
         adapter: &'static dyn Adapter,
     ) -> Result<Self, SchemaError> {
-        let schema_sha256 = hex(&Sha256::digest(stable));
+        let [schema_sha256, draft_schema_sha256] = [stable, unstable].map(sha256);
         let read = |file: &str, text: &str| -> Result<(Schema, MethodTable), SchemaError> {
             let broken = |message: String| SchemaError { file: format!("schemas/acp/v{major}/{file}"), message };
             let root: Value = serde_json::from_str(text).map_err(|error| broken(error.to_string()))?;
@@ -84,7 +86,18 @@ impl Edition {
         let (stable, methods) = read("schema.json", stable)?;
         let (unstable, draft_methods) = read("schema.unstable.json", unstable)?;
         let draft_names = unstable.member_names().difference(&stable.member_names()).copied().collect();
-        Ok(Self { name, major, schema_sha256, stable, unstable, methods, draft_methods, draft_names, adapter })
+        Ok(Self {
+            name,
+            major,
+            schema_sha256,
+            draft_schema_sha256,
+            stable,
+            unstable,
+            methods,
+            draft_methods,
+            draft_names,
+            adapter,
+        })
     }
 }
 
@@ -96,11 +109,11 @@ pub struct SchemaError {
     message: String,
 }
 
-/// Lower-case hexadecimal digits of `bytes`.
+/// SHA-256 in lower-case hexadecimal digits.
 #[must_use]
-fn hex(bytes: &[u8]) -> String {
+pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
     use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
@@ -126,7 +139,7 @@ mod tests {
             toml::from_str(include_str!("../../../schemas/acp/v1/ORIGIN.toml")).expect("ORIGIN.toml parses");
         for (file, text) in [("schema.json", V1_STABLE), ("schema.unstable.json", V1_UNSTABLE)] {
             let expected = origin["sha256"][file].as_str();
-            assert_eq!(expected, Some(hex(&Sha256::digest(text)).as_str()), "{file} was changed");
+            assert_eq!(expected, Some(sha256(text).as_str()), "{file} was changed");
         }
         assert!(Edition::v1().name.ends_with(origin["revision"].as_str().expect("a revision")));
     }

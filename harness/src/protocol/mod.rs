@@ -12,7 +12,7 @@ mod schema;
 mod walk;
 
 pub use adapter::{Adapter, Update};
-pub use edition::{Edition, SchemaError};
+pub use edition::{Edition, SchemaError, sha256};
 pub use login::{CONFIGURED, TerminalLogin};
 pub use methods::{Kind, Method, MethodTable};
 pub use schema::{Problem, ProblemKind, Schema};

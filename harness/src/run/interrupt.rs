@@ -1,6 +1,6 @@
 //! Ctrl-C: the cases that run are ended like any other, so that no process and no folder stays behind, and no case is begun.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, mpsc};
 
 use tokio::runtime::Builder;
 use tokio::sync::watch;
@@ -11,14 +11,26 @@ use crate::peer::signal::asked_to_stop;
 /// comes while a case is being ended must not be lost.
 static STOP: LazyLock<watch::Receiver<bool>> = LazyLock::new(|| {
     let (asked, stop) = watch::channel(false);
+    let (ready, listening) = mpsc::channel();
     std::thread::spawn(move || {
         if let Ok(runtime) = Builder::new_current_thread().enable_all().build() {
-            runtime.block_on(asked_to_stop());
+            runtime.block_on(async {
+                let stop = asked_to_stop();
+                let _ = ready.send(());
+                stop.await;
+            });
             let _ = asked.send(true);
         }
     });
+    // An error means that nobody will ever listen; then there is nothing to wait for.
+    let _ = listening.recv();
     stop
 });
+
+/// Listens from here on, so that nothing that is started afterwards is left behind.
+pub(super) fn listen() {
+    LazyLock::force(&STOP);
+}
 
 /// Whether somebody asked this program to stop since the first case began.
 #[must_use]

@@ -6,7 +6,7 @@ use std::io;
 use serde_json::Value;
 
 use super::driver::Driver;
-use super::interrupt::interruption;
+use super::interrupt::{interruption, listen};
 use super::mcp::McpServers;
 use super::person::Key;
 use super::record::Recorder;
@@ -34,6 +34,7 @@ use crate::trace::{Event, FORMAT, Header, ProcessEvent, Trace, What};
 /// Only if the operating system refuses an event loop.
 #[must_use]
 pub fn run_case(case: &Case, subject: &Subject) -> Trace {
+    listen();
     let events = loop {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
         let played = runtime.block_on(play(case, subject));

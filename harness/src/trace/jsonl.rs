@@ -66,6 +66,12 @@ pub enum Lack {
 }
 
 impl Header {
+    /// The name of a file for the trace, in a folder of many.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        file_name(self.case.as_deref().unwrap_or("recording"))
+    }
+
     /// The header of a recording that is no run of a case.
     #[must_use]
     pub fn of_recording(edition: &str, lacks: Vec<Lack>) -> Self {
@@ -82,6 +88,12 @@ impl Header {
             fault: None,
         }
     }
+}
+
+/// The name of a file for the trace of a case, in a folder of many.
+#[must_use]
+pub fn file_name(case: &str) -> String {
+    format!("{}.jsonl", case.replace('/', "-"))
 }
 
 /// A header with its events, in the order of observation.

@@ -8,6 +8,6 @@ mod renamer;
 pub use event::{
     AgentStart, Event, FENCE, McpEvent, McpTransport, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Visit, What,
 };
-pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};
+pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_name, file_schema};
 pub use normal::normalised;
 pub use renamer::Renamer;

@@ -3,7 +3,7 @@
 use super::{files, none_of, read};
 
 /// The modules; each uses only those before it.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "source",
     "diagnostic",
     "document",
@@ -22,6 +22,7 @@ const ORDER: [&str; 22] = [
     "peer",
     "run",
     "report",
+    "certificate",
     "monitor",
     "explain",
     "cargo_test",
@@ -30,10 +31,13 @@ const ORDER: [&str; 22] = [
 
 /// What a module does without although it stands before it: reports look at what was recorded, not at what is done, and
 /// the judge knows traces alone.
-const APART: [(&str, &str); 9] = [
+const APART: [(&str, &str); 12] = [
     ("report", "peer"),
     ("report", "run"),
     ("report", "fault"),
+    ("certificate", "peer"),
+    ("certificate", "run"),
+    ("certificate", "fault"),
     ("judge", "case"),
     ("judge", "profile"),
     ("judge", "fault"),

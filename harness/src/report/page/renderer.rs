@@ -25,6 +25,16 @@ impl<W: Write> PageReport<W> {
         Self { out, reproduce: String::new(), reports: Vec::new(), charts: BTreeMap::new() }
     }
 
+    /// Writes the page, and gives the stream back.
+    ///
+    /// # Errors
+    ///
+    /// Only those of the stream.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.close()?;
+        Ok(self.out)
+    }
+
     /// Takes in a report, where no run has begun.
     pub fn report(&mut self, report: RunReport) {
         let reproduce = std::mem::take(&mut self.reproduce);

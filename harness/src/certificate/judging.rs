@@ -1,0 +1,100 @@
+//! From traces to all that follows from them: the same when a certificate is made and when it is verified.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::badge::badge;
+use super::folder::{BADGE, PAGE, REPORT};
+use super::model::{Certificate, Claims, Coverage, FORMAT, Subject, SuiteMark, TraceMark};
+use crate::protocol::sha256;
+use crate::report::model::RunReport;
+use crate::report::{Chart, Collector, PageReport, Renderer, SuiteEvent};
+use crate::trace::Trace;
+use crate::verdict::Verdict;
+
+/// Judges the traces of a certificate, in the order of their cases.
+pub(super) struct Judging {
+    claims: Claims,
+    command: Vec<String>,
+    collector: Collector,
+    page: PageReport<Vec<u8>>,
+}
+
+/// All that follows from the traces.
+pub(super) struct Made {
+    /// The certificate, without its seal.
+    pub(super) certificate: Certificate,
+    /// The report.
+    pub(super) report: RunReport,
+    /// The other files, by name.
+    pub(super) files: BTreeMap<&'static str, Vec<u8>>,
+}
+
+impl Judging {
+    /// Begins with what does not follow from the traces, and with the command line that they name.
+    pub(super) fn new(claims: Claims, command: Vec<String>, cases: usize) -> Self {
+        let collector = Collector::new(claims.kind, command.clone());
+        let mut judging = Self { claims, command, collector, page: PageReport::new(Vec::new()) };
+        let begin = judging.collector.begin(cases, true, judging.reproduce());
+        tell(&mut judging.page, &SuiteEvent::Begin(&begin));
+        judging
+    }
+
+    /// Judges the next trace, which lies in this file of the certificate. How long its case took is taken from it.
+    pub(super) fn add(&mut self, trace: &Trace, file: String) -> Verdict {
+        let took = Duration::from_micros(trace.events.last().map_or(0, |event| event.us));
+        let case = self.collector.add(trace, took, Some(file));
+        let chart = Chart::of(trace, self.collector.evidence(&case.id));
+        tell(&mut self.page, &SuiteEvent::Chart(&case.id, &chart));
+        case.verdict
+    }
+
+    /// Ends the report, and makes the certificate over these traces with all that goes with it.
+    pub(super) fn close(self, suite: SuiteMark, traces: BTreeMap<String, TraceMark>) -> Made {
+        let Self { claims, command, collector, mut page } = self;
+        let report = collector.finish(Duration::from_millis(claims.duration_ms), false);
+        tell(&mut page, &SuiteEvent::Run(&report));
+        let Claims { kind, profile, redacted, began, duration_ms } = claims;
+        let (name, version) = (report.subject.name.clone(), report.subject.version.clone());
+        let mut certificate = Certificate {
+            format: FORMAT.to_owned(),
+            subject: Subject { kind, name, version, command, profile },
+            suite,
+            verdict: report.verdict,
+            coverage: Coverage::of(&report.requirements),
+            redacted,
+            began,
+            duration_ms,
+            files: BTreeMap::new(),
+            traces,
+            digest: String::new(),
+        };
+        let page = page.finish().unwrap_or_default();
+        let files = BTreeMap::from([(REPORT, json(&report)), (BADGE, badge(&certificate).into_bytes()), (PAGE, page)]);
+        certificate.files = files.iter().map(|(name, bytes)| ((*name).to_owned(), sha256(bytes))).collect();
+        Made { certificate, report, files }
+    }
+
+    /// What starts the subject again, as far as that is known.
+    fn reproduce(&self) -> String {
+        if self.claims.redacted {
+            return String::new();
+        }
+        let profile =
+            self.claims.profile.iter().map(|profile| format!("--profile {}", shell_words::quote(&profile.name)));
+        let command = Some(&self.command).filter(|_| self.claims.profile.is_none());
+        let command = command.map(|command| format!("-- {}", shell_words::join(command)));
+        profile.chain(command).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn tell(page: &mut PageReport<Vec<u8>>, event: &SuiteEvent<'_>) {
+    // It is made in memory, which never fails.
+    let _ = page.event(event);
+}
+
+fn json(report: &RunReport) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(report).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}

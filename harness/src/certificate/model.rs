@@ -1,0 +1,220 @@
+//! The certificate itself. Format `acp-conformance-certificate/1`, read by other programs.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::protocol::sha256;
+use crate::report::model::{Conformance, RequirementReport};
+use crate::requirement::{Level, Party};
+use crate::verdict::Verdict;
+
+/// The name and version of the format.
+pub const FORMAT: &str = "acp-conformance-certificate/1";
+
+/// The member that all others are hashed into.
+pub(super) const DIGEST: &str = "digest";
+
+/// The JSON Schema of a certificate, as it is committed in `schemas/certificate.schema.json`.
+#[must_use]
+pub fn schema() -> Value {
+    let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
+    generator.into_root_schema_for::<Certificate>().to_value()
+}
+
+/// What a run of all cases says about a subject, with a digest of everything that proves it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Certificate {
+    /// Always `acp-conformance-certificate/1`.
+    pub format: String,
+    /// What was judged.
+    pub subject: Subject,
+    /// By what it was judged.
+    pub suite: SuiteMark,
+    /// The conformance of the subject.
+    pub verdict: Conformance,
+    /// How many requirements that says something about.
+    pub coverage: Coverage,
+    /// Whether the traces are redacted.
+    pub redacted: bool,
+    /// When the run began: UTC, as in RFC 3339.
+    pub began: String,
+    /// How long the run took.
+    pub duration_ms: u64,
+    /// SHA-256 of each file that was made from the traces, by its name.
+    pub files: BTreeMap<String, String>,
+    /// The trace of each case, by the id of the case; the file is `traces/` and the id with `-` for `/`, and `.jsonl`.
+    pub traces: BTreeMap<String, TraceMark>,
+    /// SHA-256 of this document without this member, as JSON without blanks.
+    pub digest: String,
+}
+
+/// What was judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Subject {
+    /// Which party it plays.
+    pub kind: Party,
+    /// The name that it gave itself.
+    pub name: Option<String>,
+    /// The version that it gave itself.
+    pub version: Option<String>,
+    /// Program and arguments. They are redacted when the traces are.
+    pub command: Vec<String>,
+    /// The profile that told how to start and drive it.
+    pub profile: Option<ProfileMark>,
+}
+
+/// The profile of a subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileMark {
+    /// The name in it.
+    pub name: String,
+    /// SHA-256 of the file.
+    pub sha256: String,
+}
+
+/// A suite: the version of the program, and digests of all that it judges by and that is no program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SuiteMark {
+    /// The version of the program.
+    pub version: String,
+    /// The protocol major with the revision of its schema, such as `v1@2026-11`.
+    pub edition: String,
+    /// SHA-256 of the stable schema file.
+    pub schema_sha256: String,
+    /// SHA-256 of the unstable schema file.
+    pub draft_schema_sha256: String,
+    /// SHA-256 of the catalogue of requirements.
+    pub catalogue_sha256: String,
+    /// SHA-256 over all case files with their includes: of what `sha256sum` prints for them in the order of their paths.
+    pub cases_sha256: String,
+}
+
+/// How many requirements the verdict is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Coverage {
+    /// Of those that bind.
+    pub must: Counts,
+    /// Of those that are asked for and decide nothing.
+    pub should: Counts,
+}
+
+/// Requirements by verdict.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Observed and satisfied.
+    pub pass: usize,
+    /// Observed and violated.
+    pub fail: usize,
+    /// Observed, and what was seen does not decide.
+    pub undecided: usize,
+    /// Not advertised by the subject.
+    pub not_applicable: usize,
+    /// Nothing happened that could have broken it, or this version does not judge it.
+    pub not_exercised: usize,
+}
+
+/// One trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceMark {
+    /// What it says about its case.
+    pub verdict: Verdict,
+    /// SHA-256 of the file.
+    pub sha256: String,
+}
+
+/// What a certificate says that does not follow from the traces, so that nobody can find out whether it is true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claims {
+    /// Which party the subject plays.
+    pub kind: Party,
+    /// The profile.
+    pub profile: Option<ProfileMark>,
+    /// Whether the traces are redacted.
+    pub redacted: bool,
+    /// When the run began, as in RFC 3339.
+    pub began: String,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+impl Certificate {
+    /// What it says that does not follow from the traces.
+    #[must_use]
+    pub fn claims(&self) -> Claims {
+        Claims {
+            kind: self.subject.kind,
+            profile: self.subject.profile.clone(),
+            redacted: self.redacted,
+            began: self.began.clone(),
+            duration_ms: self.duration_ms,
+        }
+    }
+
+    /// The text of the file, with the digest of what stands there now.
+    #[must_use]
+    pub fn sealed(mut self) -> (Self, String) {
+        let value = serde_json::to_value(&self).unwrap_or_default();
+        self.digest = digest(&value);
+        let text = text(&serde_json::to_value(&self).unwrap_or_default());
+        (self, text)
+    }
+}
+
+/// The only way in which a certificate may be written, whatever members it has.
+pub(super) fn text(document: &Value) -> String {
+    format!("{document:#}\n")
+}
+
+/// The digest of a certificate, whatever members it has.
+pub(super) fn digest(document: &Value) -> String {
+    let mut rest = document.clone();
+    if let Value::Object(members) = &mut rest {
+        members.shift_remove(DIGEST);
+    }
+    sha256(rest.to_string())
+}
+
+impl Coverage {
+    /// Counts the requirements of a report.
+    #[must_use]
+    pub fn of(requirements: &[RequirementReport]) -> Self {
+        let mut coverage = Self::default();
+        for requirement in requirements {
+            match requirement.level {
+                Level::Must => coverage.must.add(requirement.verdict),
+                Level::Should => coverage.should.add(requirement.verdict),
+                Level::MayProbe => {}
+            }
+        }
+        coverage
+    }
+}
+
+impl Counts {
+    const fn add(&mut self, verdict: Verdict) {
+        let count = match verdict {
+            Verdict::Pass => &mut self.pass,
+            Verdict::Fail => &mut self.fail,
+            Verdict::Inconclusive | Verdict::HarnessError => &mut self.undecided,
+            Verdict::NotApplicable => &mut self.not_applicable,
+            Verdict::NotExercised => &mut self.not_exercised,
+        };
+        *count += 1;
+    }
+
+    /// How many apply to the subject.
+    #[must_use]
+    pub const fn applicable(&self) -> usize {
+        self.pass + self.fail + self.undecided + self.not_exercised
+    }
+}

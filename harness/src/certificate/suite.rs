@@ -1,0 +1,52 @@
+//! The suite that this program is.
+
+use std::fmt::Write;
+
+use super::model::SuiteMark;
+use crate::case::embedded_files;
+use crate::protocol::{Edition, sha256};
+use crate::requirement::V1_SOURCE;
+
+impl SuiteMark {
+    /// The suite of this program.
+    #[must_use]
+    pub fn here() -> Self {
+        let edition = Edition::v1();
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            edition: edition.name.to_owned(),
+            schema_sha256: edition.schema_sha256.clone(),
+            draft_schema_sha256: edition.draft_schema_sha256.clone(),
+            catalogue_sha256: sha256(V1_SOURCE),
+            cases_sha256: sha256(listing()),
+        }
+    }
+
+    /// What differs in another suite: the name of the member, what stands in this one, and what in the other.
+    #[must_use]
+    pub fn differences<'s>(&'s self, other: &'s Self) -> Vec<(&'static str, &'s str, &'s str)> {
+        let members = |suite: &'s Self| {
+            [
+                ("version", &suite.version),
+                ("edition", &suite.edition),
+                ("schemaSha256", &suite.schema_sha256),
+                ("draftSchemaSha256", &suite.draft_schema_sha256),
+                ("catalogueSha256", &suite.catalogue_sha256),
+                ("casesSha256", &suite.cases_sha256),
+            ]
+        };
+        let pairs = members(self).into_iter().zip(members(other));
+        pairs
+            .filter(|(a, b)| a.1 != b.1)
+            .map(|((name, this), (_, other))| (name, this.as_str(), other.as_str()))
+            .collect()
+    }
+}
+
+/// All case files, as `sha256sum` prints them in the folder of the repository.
+fn listing() -> String {
+    embedded_files().into_iter().fold(String::new(), |mut list, (path, bytes)| {
+        let _ = writeln!(list, "{}  cases/{path}", sha256(bytes));
+        list
+    })
+}

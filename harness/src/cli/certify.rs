@@ -1,0 +1,105 @@
+//! `certify`: runs all cases and keeps what proves the result, for somebody who was not there.
+
+use std::io::Write;
+use std::time::{Instant, SystemTime};
+
+use anyhow::{Context, bail};
+
+use super::args::{AgentArgs, CertifyArgs, CertifyParty, ClientArgs, KeepArgs, RunArgs, StartArgs};
+use super::exit::Exit;
+use super::output::{say, stdout};
+use super::outputs::Outputs;
+use super::plan::{self, Plan};
+use super::suite::{Driven, Going, Keep, drive};
+use crate::certificate::{Claims, Issued, Place, ProfileMark, issue, rfc3339};
+use crate::judge::judge;
+use crate::profile;
+use crate::protocol::{Edition, sha256};
+use crate::report::SuiteEvent;
+use crate::report::model::{Conformance, RunReport};
+use crate::trace::Trace;
+
+/// Runs the command.
+pub(super) fn run(args: &CertifyArgs) -> anyhow::Result<Exit> {
+    match &args.party {
+        CertifyParty::Agent(agent) => {
+            let whole = AgentArgs { run: whole(&agent.start) };
+            certify(&plan::of_agent(&whole)?, &agent.start, &agent.keep)
+        }
+        CertifyParty::Client(client) => {
+            let whole = ClientArgs { run: whole(&client.start), user: client.user.clone(), ..ClientArgs::default() };
+            certify(&plan::of_client(&whole)?, &client.start, &client.keep)
+        }
+    }
+}
+
+/// A run of everything.
+fn whole(start: &StartArgs) -> RunArgs {
+    RunArgs { start: start.clone(), ..RunArgs::default() }
+}
+
+fn certify(plan: &Plan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result<Exit> {
+    let party = plan.subject.party;
+    let shown = args.output.display();
+    let place = Place::take(&args.output, args.replace, party).with_context(|| format!("--output {shown}"))?;
+    let profile = start.profile.as_deref().map(profile_mark).transpose()?;
+    let (began, started) = (SystemTime::now(), Instant::now());
+    let traces = place.traces();
+    let keep = Keep { dir: &traces, redact: args.redact };
+    let met = |trace: &Trace| {
+        let judgement = judge(trace, Edition::v1());
+        let said = judgement.introductions.get(&party);
+        place.admit(said.and_then(|said| said.name.as_deref())).with_context(|| format!("--output {shown}"))
+    };
+    let (going, obstacle) = match drive(plan, Outputs::open(&[], args.quiet)?, Some(keep), true, &met)? {
+        Driven::Early(exit) => return Ok(exit),
+        Driven::Over(going, obstacle) => (going, obstacle),
+    };
+    let took = started.elapsed();
+    let Going { collector, mut outputs, .. } = *going;
+    let report = collector.finish(took, false);
+    outputs.event(&SuiteEvent::Run(&report))?;
+    if let Some(obstacle) = obstacle {
+        say(&format!("\n{obstacle}\nNo further case was run, and no certificate was written."));
+        return Ok(Exit::of(report.verdict, false));
+    }
+    if report.verdict == Conformance::HarnessError {
+        say("\nThe harness itself failed; no certificate was written.");
+        return Ok(Exit::HarnessError);
+    }
+    let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let claims = Claims { kind: party, profile, redacted: args.redact, began: rfc3339(began), duration_ms };
+    let issued = issue(&place.folder(), claims).context("no certificate was written")?;
+    says_the_same(&report, &issued.report)?;
+    place.put().with_context(|| format!("--output {shown}"))?;
+    tell(&issued, args)?;
+    Ok(Exit::of(issued.certificate.verdict, args.allow_incomplete))
+}
+
+fn profile_mark(name: &str) -> anyhow::Result<ProfileMark> {
+    let (shown, bytes) = plan::profile_file(name)?;
+    let (profile, _) = profile::load_bytes(&shown, &bytes);
+    let profile = profile.with_context(|| format!("the profile {name} has mistakes"))?;
+    Ok(ProfileMark { name: profile.name, sha256: sha256(&bytes) })
+}
+
+/// A certificate says of the subject what the run said, also when the traces in it are redacted.
+fn says_the_same(run: &RunReport, kept: &RunReport) -> anyhow::Result<()> {
+    let pairs = run.requirements.iter().zip(&kept.requirements);
+    let different = pairs.filter(|(run, kept)| run.verdict != kept.verdict).map(|(run, kept)| {
+        format!("\n  {}: {} in the run, {} in what would be kept", run.id, run.verdict, kept.verdict)
+    });
+    let different: String = different.collect();
+    if !different.is_empty() {
+        bail!("no certificate was written: the judge says something else of the traces to be kept{different}");
+    }
+    Ok(())
+}
+
+fn tell(issued: &Issued, args: &KeepArgs) -> anyhow::Result<()> {
+    let dir = args.output.display();
+    let mut out = stdout();
+    writeln!(out, "  certificate   {dir}, digest {}", issued.certificate.digest)?;
+    writeln!(out, "  to verify it  acp-conformance verify {}", shell_words::quote(&dir.to_string()))?;
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! `verify`: judges the traces of a certificate again, and says what does not match.
+
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Context;
+
+use super::args::VerifyArgs;
+use super::exit::Exit;
+use super::output::stdout;
+use crate::certificate::{Certificate, Counts, Outcome, Verification, shown, verify};
+
+/// Runs the command.
+pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
+    let found = verify(&args.dir).with_context(|| args.dir.display().to_string())?;
+    let mut out = stdout();
+    let (colour, word, exit) = match found.outcome() {
+        Outcome::Matches => (AnsiColor::Green, "matches", Exit::Good),
+        Outcome::DoesNotMatch => (AnsiColor::Red, "does not match", Exit::NotConformant),
+        Outcome::CannotBeTold => (AnsiColor::Yellow, "cannot be told", Exit::Incomplete),
+    };
+    let style = Style::new().bold().fg_color(Some(colour.into()));
+    writeln!(out, "{style}{word}{style:#}  {}", args.dir.display())?;
+    for mismatch in &found.mismatches {
+        writeln!(out, "  {mismatch}")?;
+    }
+    if let Some(certificate) = &found.certificate {
+        says(&mut out, certificate, &found)?;
+    }
+    suite(&mut out, &found)?;
+    for signature in &found.signatures {
+        writeln!(out, "  {signature} is a signature, which this program does not check")?;
+    }
+    Ok(exit)
+}
+
+/// What the certificate says, whether or not it is so.
+fn says(out: &mut impl Write, certificate: &Certificate, found: &Verification) -> std::io::Result<()> {
+    let Certificate { subject, suite, verdict, coverage, .. } = certificate;
+    let name = subject.name.as_deref().unwrap_or("a subject that gives no name");
+    let version = subject.version.as_deref().unwrap_or_default();
+    let said = shown(format!("{name} {version}").trim_end());
+    let (kind, verdict, edition) = (subject.kind, verdict.name(), shown(&suite.edition));
+    writeln!(out, "  it says       {verdict}  {said} ({kind}), judged by {edition} on {}", shown(&certificate.began))?;
+    writeln!(out, "  MUST          {}", counts(&coverage.must))?;
+    writeln!(out, "  SHOULD        {}", counts(&coverage.should))?;
+    let redacted = if certificate.redacted { ", redacted" } else { "" };
+    writeln!(out, "  traces        {} of {} judged again{redacted}", found.judged, certificate.traces.len())
+}
+
+fn counts(counts: &Counts) -> String {
+    let Counts { pass, fail, undecided, not_applicable, not_exercised } = counts;
+    let all = [
+        (pass, "pass"),
+        (fail, "fail"),
+        (undecided, "undecided"),
+        (not_applicable, "not applicable"),
+        (not_exercised, "not exercised"),
+    ];
+    all.iter().map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(" · ")
+}
+
+/// How the suite of the certificate differs from this one, and what comes of that.
+fn suite(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
+    if found.other_suite.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nIt was made by another suite, so only the digests of its files can be told.")?;
+    for other in &found.other_suite {
+        writeln!(out, "  {:<18}{}\n{:<13}here   {}", other.member, other.there, "", other.here)?;
+    }
+    let same = "By the rules of this program the traces say the same.";
+    match found.changed.len() {
+        0 if found.certificate.is_none() => Ok(()),
+        0 => writeln!(out, "{same}"),
+        _ => {
+            writeln!(out, "By the rules of this program the traces say something else:")?;
+            found.changed.iter().try_for_each(|changed| {
+                let said = |verdict: &Option<String>| verdict.clone().unwrap_or_else(|| "nothing".to_owned());
+                writeln!(out, "  {}: it says {}, and here it is {}", changed.id, said(&changed.was), said(&changed.is))
+            })
+        }
+    }
+}
