@@ -8,6 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use super::outputs::Output;
+use crate::expected::Date;
 use crate::profile::{self, Means, Setting};
 use crate::recording;
 use crate::requirement::{Level, Party, Status};
@@ -22,8 +23,8 @@ pub struct Args {
 }
 
 const EXIT_CODES: &str = "Exit codes:
-  0  conformant, or nothing wrong
-  1  not conformant: a MUST was broken
+  0  conformant, or nothing wrong; what --expected names is set aside
+  1  not conformant: a MUST was broken; or an entry of --expected is no longer true
   2  wrong usage, a subject that cannot be started, or a bad case, profile, trace or recording
   3  incomplete: nothing was broken, and some MUSTs were not exercised (--allow-incomplete turns it into 0)
   4  the harness itself failed
@@ -174,7 +175,7 @@ pub struct RunArgs {
     pub timeout_exit: Option<Duration>,
     /// Put a fault into what the program says, to see whether it is noticed: a file, or the name of a built-in one. Runs the
     /// cases of the fault, unless others are selected
-    #[arg(long, value_name = "FILE|NAME")]
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "update_expected")]
     pub fault: Option<String>,
     /// Write the trace of each case into this folder
     #[arg(long, value_name = "DIR")]
@@ -186,6 +187,9 @@ pub struct RunArgs {
     /// take, for which it is started a few times more
     #[arg(long)]
     pub timings: bool,
+    /// What is known to fail.
+    #[command(flatten)]
+    pub expected: ExpectedArgs,
     /// The form of the result, text or json; may be repeated with a file each. Text goes to standard output, unless another
     /// form without a file does
     #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse)]
@@ -199,6 +203,21 @@ pub struct RunArgs {
     /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised
     #[arg(long)]
     pub allow_incomplete: bool,
+}
+
+/// What is known to fail, for whatever judges.
+#[derive(Debug, clap::Args)]
+pub struct ExpectedArgs {
+    /// What is known to fail, a TOML file with `[[expected]]` tables: such failures do not fail the run, and an entry that no
+    /// longer fails, or whose last day is past, does
+    #[arg(long, value_name = "FILE")]
+    pub expected: Option<PathBuf>,
+    /// Write into that file what now fails, and take out of it what no longer does
+    #[arg(long, requires = "expected")]
+    pub update_expected: bool,
+    /// The day by which it is told what has expired, for tests
+    #[arg(long, value_name = "DAY", hide = true)]
+    pub today: Option<Date>,
 }
 
 /// Arguments of `monitor`.
@@ -261,6 +280,9 @@ pub struct CheckArgs {
     /// Report on this party alone [default: both, where both were recorded]
     #[arg(long, value_name = "PARTY", value_parser = party)]
     pub subject: Option<Party>,
+    /// What is known to fail.
+    #[command(flatten)]
+    pub expected: ExpectedArgs,
     /// The form of the result, text or json; may be repeated with a file each. Text goes to standard output, unless another
     /// form without a file does
     #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse)]

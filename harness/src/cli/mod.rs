@@ -3,6 +3,7 @@
 mod args;
 mod check;
 mod exit;
+mod expected;
 mod explain;
 mod fault;
 mod lint;
@@ -45,8 +46,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let begun = Instant::now();
     match args.command {
-        args::Command::Agent(agent) => suite::run(&plan::of_agent(&agent)?, &agent.run, begun),
-        args::Command::Client(client) => suite::run(&plan::of_client(&client)?, &client.run, begun),
+        args::Command::Agent(agent) => suite::run(plan::of_agent(&agent)?, &agent.run, begun),
+        args::Command::Client(client) => suite::run(plan::of_client(&client)?, &client.run, begun),
         args::Command::Check(check) => check::run(&check),
         args::Command::Explain(explain) => explain::run(&explain),
         args::Command::Lint(lint) => lint::run(&lint),

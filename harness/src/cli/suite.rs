@@ -24,7 +24,9 @@ use crate::trace::{ProcessEvent, Trace, What};
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs the command, which began at that moment.
-pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result<Exit> {
+pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Result<Exit> {
+    let baseline = plan.baseline.take();
+    let plan = &plan;
     if let Some(dir) = &args.trace_dir {
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
     }
@@ -57,6 +59,10 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
         let wall = begun.elapsed();
         report.timings = Some(Timings::new(plan.jobs, wall, started - begun, floor(plan)?, spent));
     }
+    if let Some(mut baseline) = baseline {
+        let known: Vec<&str> = plan.known.iter().map(String::as_str).collect();
+        baseline.weigh(&mut report, &known, args.strict)?;
+    }
     outputs.event(&SuiteEvent::Run(&report))?;
     if let Some(planted) = &plan.subject.fault {
         super::fault::announce(planted, &report);
@@ -64,7 +70,7 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
     if let Some(obstacle) = obstacle {
         say(&format!("\n{obstacle}\nNo further case was run."));
     }
-    Ok(Exit::of(report.verdict, args.allow_incomplete))
+    Ok(Exit::of_report(&report, args.allow_incomplete))
 }
 
 /// A run that is going on: each case is judged as it ends, and told to who wants to know.

@@ -3,6 +3,8 @@
 mod collect;
 mod diagnosis;
 mod event;
+pub mod expected;
+mod expected_text;
 mod hearing;
 mod json;
 pub mod model;

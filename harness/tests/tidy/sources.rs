@@ -3,7 +3,7 @@
 use super::{files, none_of, read};
 
 /// The modules; each uses only those before it.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "source",
     "diagnostic",
     "document",
@@ -16,6 +16,7 @@ const ORDER: [&str; 22] = [
     "recording",
     "case",
     "record",
+    "expected",
     "profile",
     "fault",
     "judge",
@@ -43,7 +44,7 @@ const APART: [(&str, &str); 9] = [
 ];
 
 /// Modules without input, output, clock or threads, apart from the files that read folders.
-const PURE: [&str; 12] = [
+const PURE: [&str; 13] = [
     "source",
     "diagnostic",
     "document",
@@ -55,6 +56,7 @@ const PURE: [&str; 12] = [
     "redact",
     "recording",
     "record",
+    "expected",
     "judge",
 ];
 
