@@ -60,6 +60,8 @@ pub mod run;
 // What comes out, and the ways in.
 pub mod cargo_test;
 pub mod cli;
+pub mod compare;
 pub mod explain;
 pub mod monitor;
 pub mod report;
+pub mod snapshot;

@@ -24,7 +24,8 @@ pub struct Args {
 
 const EXIT_CODES: &str = "Exit codes:
   0  conformant, or nothing wrong; what --expected names is set aside
-  1  not conformant: a MUST was broken; or an entry of --expected is no longer true
+  1  not conformant: a MUST was broken; or an entry of --expected is no longer
+     true, a transcript of --snapshots differs, or diff shows a regression
   2  wrong usage, a subject that cannot be started, or a bad case, profile, trace or recording
   3  incomplete: nothing was broken, and some MUSTs were not exercised (--allow-incomplete turns it into 0)
   4  the harness itself failed
@@ -45,6 +46,12 @@ pub enum Command {
     Redact(RedactArgs),
     /// Make a case of a trace, to be edited and kept as a regression test
     Record(RecordArgs),
+    /// Say what changed between two runs: verdicts, capabilities, messages
+    Diff(DiffArgs),
+    /// Keep the transcripts that differ from those of --snapshots
+    Accept(ReviewArgs),
+    /// Drop the transcripts that differ from those of --snapshots
+    Reject(ReviewArgs),
     /// List the cases, the requirements or the faults
     List(ListArgs),
     /// Explain one requirement, or list those of an area
@@ -183,6 +190,10 @@ pub struct RunArgs {
     /// Redact these traces, as `acp-conformance redact` does
     #[arg(long, requires = "trace_dir")]
     pub redact: bool,
+    /// Keep the transcript of each case in this folder, without ids, paths and times, and fail the run when one differs: for a
+    /// subject that always says the same. `acp-conformance accept DIR` takes the new ones
+    #[arg(long, value_name = "DIR")]
+    pub snapshots: Option<PathBuf>,
     /// Say where the time went: in the subject, in the tester, in which cases, and how much the bare starts of the subject
     /// take, for which it is started a few times more
     #[arg(long)]
@@ -356,6 +367,51 @@ Examples:
   acp-conformance agent --case fs/read --trace-dir traces -- my-agent --acp
   acp-conformance record traces/v1-agent-fs-read.jsonl -o mine/v1/agent/fs/my-read.yaml
   acp-conformance agent --cases mine --case fs/my-read -- my-agent --acp";
+
+/// Arguments of `diff`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = DIFF_HELP)]
+pub struct DiffArgs {
+    /// The run before: a report (JSON), a folder of traces, or a folder with report.json and traces, such as a certificate
+    pub old: PathBuf,
+    /// The run after, in any of these forms
+    pub new: PathBuf,
+    /// Show every difference to its end
+    #[arg(long)]
+    pub full: bool,
+    /// How the result is written to standard output
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+const DIFF_HELP: &str = "Messages and capabilities are compared where both sides have traces; traces without a report are judged by this program.
+Exit code 1 tells of a regression: a requirement or a case that passed before and fails now. What passed and is no longer
+decided is shown as worse, and is none: a race can do that, or a model.
+
+Examples:
+  acp-conformance agent --trace-dir old -- my-agent --acp
+  acp-conformance agent --trace-dir new -- my-agent-next --acp
+  acp-conformance diff old new
+  acp-conformance diff --format json last-release.json report.json";
+
+/// Arguments of `accept` and `reject`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = REVIEW_HELP)]
+pub struct ReviewArgs {
+    /// The folder of --snapshots
+    pub dir: PathBuf,
+    /// Only cases whose id contains this text; may be repeated
+    #[arg(long = "case", value_name = "TEXT")]
+    pub cases: Vec<String>,
+}
+
+const REVIEW_HELP: &str = "A run with --snapshots writes each transcript that differs as CASE.txt.new beside CASE.txt. Read them with any tool that
+compares files, then accept or reject them.
+
+Examples:
+  acp-conformance agent --snapshots transcripts -- my-agent --acp
+  acp-conformance accept transcripts --case cancel
+  acp-conformance reject transcripts";
 
 /// Arguments of `list`.
 #[derive(Debug, clap::Args)]

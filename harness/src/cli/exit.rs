@@ -29,8 +29,17 @@ impl Exit {
     pub fn of_report(report: &RunReport, allow_incomplete: bool) -> Self {
         let Some(expected) = &report.expected else { return Self::of(report.verdict, allow_incomplete) };
         match Self::of(expected.otherwise, allow_incomplete) {
-            Self::Good | Self::Incomplete if !expected.is_true() => Self::NotConformant,
+            exit if !expected.is_true() => exit.or_broken(),
             exit => exit,
+        }
+    }
+
+    /// The code where something of an earlier run is no longer true, unless something worse was found.
+    #[must_use]
+    pub const fn or_broken(self) -> Self {
+        match self {
+            Self::Good | Self::Incomplete => Self::NotConformant,
+            worse => worse,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod diff;
 mod exit;
 mod expected;
 mod explain;
@@ -16,6 +17,7 @@ mod person;
 mod plan;
 mod record;
 mod redact;
+mod snapshots;
 mod suite;
 
 pub use args::Args;
@@ -46,14 +48,17 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let begun = Instant::now();
     match args.command {
+        args::Command::Accept(review) => snapshots::accept(&review),
         args::Command::Agent(agent) => suite::run(plan::of_agent(&agent)?, &agent.run, begun),
         args::Command::Client(client) => suite::run(plan::of_client(&client)?, &client.run, begun),
         args::Command::Check(check) => check::run(&check),
+        args::Command::Diff(diff) => diff::run(&diff),
         args::Command::Explain(explain) => explain::run(&explain),
         args::Command::Lint(lint) => lint::run(&lint),
         args::Command::List(list) => list::run(&list),
         args::Command::Record(record) => record::run(&record),
         args::Command::Redact(redact) => redact::run(&redact),
+        args::Command::Reject(review) => snapshots::reject(&review),
         args::Command::Monitor(_) => unreachable!("run above"),
     }
 }

@@ -12,6 +12,7 @@ use super::output::say;
 use super::outputs::Outputs;
 use super::plan::Plan;
 use super::redact::{redacted, save};
+use super::snapshots::Snapshots;
 use crate::case::model::Case;
 use crate::case::{Vocabulary, embedded_case, handshake};
 use crate::report::model::{Floor, Spent, Timings};
@@ -19,6 +20,7 @@ use crate::report::{Collector, SuiteEvent, diagnose};
 use crate::requirement::Party;
 use crate::run::{Progress, Subject, bare_starts, interrupted, run_all, run_by_hand};
 use crate::trace::{ProcessEvent, Trace, What};
+use crate::verdict::Verdict;
 
 /// How long nothing may be heard before the user is told what is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -41,6 +43,7 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
         return Ok(Exit::Usage);
     }
     let mut going = Going::begin(plan, args, outputs, obstacle.is_some())?;
+    going.snapshots = args.snapshots.as_deref().filter(|_| obstacle.is_none()).map(Snapshots::open);
     if let Some(contact) = contact.as_ref().filter(|contact| contact.is_wanted(plan)) {
         going.ended(&contact.trace, contact.took)?;
     }
@@ -53,7 +56,7 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
         say("interrupted; nothing is reported");
         return Ok(Exit::Interrupted);
     }
-    let Going { collector, mut outputs, spent, .. } = going;
+    let Going { collector, mut outputs, spent, snapshots, .. } = going;
     let mut report = collector.finish(started.elapsed(), args.strict);
     if args.timings {
         let wall = begun.elapsed();
@@ -70,7 +73,9 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
     if let Some(obstacle) = obstacle {
         say(&format!("\n{obstacle}\nNo further case was run."));
     }
-    Ok(Exit::of_report(&report, args.allow_incomplete))
+    let exit = Exit::of_report(&report, args.allow_incomplete);
+    let as_kept = snapshots.map(|snapshots| snapshots.conclude(plan)).transpose()?;
+    Ok(if as_kept == Some(false) { exit.or_broken() } else { exit })
 }
 
 /// A run that is going on: each case is judged as it ends, and told to who wants to know.
@@ -79,6 +84,7 @@ struct Going<'r> {
     collector: Collector,
     outputs: Outputs,
     spent: BTreeMap<String, Spent>,
+    snapshots: Option<Snapshots>,
 }
 
 impl<'r> Going<'r> {
@@ -91,13 +97,16 @@ impl<'r> Going<'r> {
         }
         let cases = if is_cut_short { 1 } else { plan.cases.len() };
         outputs.event(&SuiteEvent::Begin(&collector.begin(cases, !is_selection, plan.reproduce.clone())))?;
-        Ok(Self { args, collector, outputs, spent: BTreeMap::new() })
+        Ok(Self { args, collector, outputs, spent: BTreeMap::new(), snapshots: None })
     }
 
     fn ended(&mut self, trace: &Trace, took: Duration) -> anyhow::Result<()> {
         let file = self.args.trace_dir.as_deref().map(|dir| write_trace(dir, trace, self.args.redact)).transpose()?;
         let arrived = Instant::now();
         let report = self.collector.add(trace, took, file);
+        if let Some(snapshots) = self.snapshots.as_mut().filter(|_| report.verdict != Verdict::HarnessError) {
+            snapshots.ended(trace)?;
+        }
         self.spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
         self.outputs.event(&SuiteEvent::Case(&report, Some(trace)))
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use acp_conformance::case::{Vocabulary, embedded};
+use acp_conformance::compare;
 use acp_conformance::report::Collector;
 use acp_conformance::report::model::{self, Floor, Spent, Timings};
 use acp_conformance::requirement::Party;
@@ -16,7 +17,7 @@ use super::root;
 
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
-    for (name, schema) in [("report", model::schema()), ("trace", trace::file_schema())] {
+    for (name, schema) in [("diff", compare::schema()), ("report", model::schema()), ("trace", trace::file_schema())] {
         let path = root().join(format!("schemas/{name}.schema.json"));
         let wanted = serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n";
         if std::env::var_os("ACP_BLESS").is_some() {

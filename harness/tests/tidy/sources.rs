@@ -3,7 +3,7 @@
 use super::{files, none_of, read};
 
 /// The modules; each uses only those before it.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 25] = [
     "source",
     "diagnostic",
     "document",
@@ -23,6 +23,8 @@ const ORDER: [&str; 23] = [
     "peer",
     "run",
     "report",
+    "snapshot",
+    "compare",
     "monitor",
     "explain",
     "cargo_test",
@@ -44,7 +46,7 @@ const APART: [(&str, &str); 9] = [
 ];
 
 /// Modules without input, output, clock or threads, apart from the files that read folders.
-const PURE: [&str; 13] = [
+const PURE: [&str; 14] = [
     "source",
     "diagnostic",
     "document",
@@ -58,6 +60,7 @@ const PURE: [&str; 13] = [
     "record",
     "expected",
     "judge",
+    "compare",
 ];
 
 const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "tokio::", "Instant::now", "SystemTime"];
