@@ -3,12 +3,12 @@
 //! A [`Side`] is a report, with what its traces tell if they are there; [`compare`] puts two of them together. It knows no files.
 
 mod capabilities;
-mod compare;
 mod model;
+mod side;
 mod text;
 
-pub use compare::{Side, compare};
 pub use model::{
     CapabilityChange, Change, DiffReport, FORMAT, Gain, MessageChange, OneSided, SideInfo, VerdictChange, schema,
 };
+pub use side::{Side, compare};
 pub use text::write;

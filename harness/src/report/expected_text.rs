@@ -25,7 +25,8 @@ pub(super) fn write(out: &mut dyn Write, expected: &ExpectedReport, whole: bool)
     }
     let wrong: Vec<_> = expected.entries.iter().filter(|entry| entry.standing.is_wrong()).collect();
     if !wrong.is_empty() {
-        writeln!(out, "\n{RED}no longer true{RED:#}  {BOLD}what is expected to fail{BOLD:#}")?;
+        let (stands, wrong) = (count(wrong.len(), "entry is", "entries are"), &wrong);
+        writeln!(out, "\n{RED}{stands} no longer true{RED:#}")?;
         wrong.iter().try_for_each(|entry| line(out, entry, entry.remedy.as_deref().unwrap_or_default()))?;
         if wrong.iter().any(|entry| entry.standing == Standing::Stale) {
             writeln!(out, "  --update-expected takes the entries of --expected out that no longer fail")?;
