@@ -71,7 +71,8 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
-use self::plan::{Expectation, Plan};
+use self::plan::Plan;
+use crate::expected::Expectation;
 use crate::peer::relay;
 use crate::profile::{Means, Setting};
 use crate::requirement::Party;
@@ -305,7 +306,7 @@ macro_rules! common_methods {
             /// A case has to fail then. A requirement has to fail in one case at least, which a test of its own named
             /// `expected/<requirement>` makes sure of.
             pub fn expect_failure(mut self, id: impl Into<String>, reason: impl Into<String>) -> Self {
-                self.0.expected.push(Expectation { id: id.into(), reason: reason.into() });
+                self.0.expected.push(Expectation::new(id, reason));
                 self
             }
 

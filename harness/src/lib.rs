@@ -43,8 +43,9 @@ pub mod recording;
 // What may be seen by everybody.
 pub mod redact;
 
-// What is to be done: cases, subjects, deliberate faults.
+// What is to be done: cases, subjects, what is known to fail, deliberate faults.
 pub mod case;
+pub mod expected;
 pub mod fault;
 pub mod profile;
 pub mod record;
@@ -60,6 +61,8 @@ pub mod run;
 pub mod cargo_test;
 pub mod certificate;
 pub mod cli;
+pub mod compare;
 pub mod explain;
 pub mod monitor;
 pub mod report;
+pub mod snapshot;

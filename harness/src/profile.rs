@@ -21,8 +21,10 @@
 //! [prompts]
 //! read-file = "Read the file {path} with your tool and tell me its text."
 //!
-//! [expected]
-//! "cancel.stop-reason" = "answers end_turn, see https://example.org/issues/1"
+//! [[expected]]
+//! requirement = "cancel.stop-reason"
+//! reason = "answers end_turn"
+//! link = "https://example.org/issues/1"
 //! "#;
 //! let (profile, problems) = acp_conformance::profile::load_text("profiles/example.toml", text);
 //! assert!(problems.is_empty());
@@ -89,6 +91,7 @@ use crate::case::LimitOverrides;
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::{self, Shape};
 use crate::document::{decode, toml};
+use crate::expected::Expectation;
 use crate::requirement::Party;
 
 static PROFILE: LazyLock<Shape> = LazyLock::new(Shape::of::<ProfileFile>);
@@ -122,8 +125,8 @@ pub struct Profile {
     pub limits: LimitOverrides,
     /// The wording of prompts by intent, with `{path}` and the like for arguments.
     pub prompts: BTreeMap<String, String>,
-    /// What is known to fail: requirement or case, and why.
-    pub expected: BTreeMap<String, String>,
+    /// What is known to fail, and why.
+    pub expected: Vec<Expectation>,
     /// How the user of a client acts on it; as usual for an agent.
     pub controls: Controls,
 }

@@ -6,9 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use acp_conformance::case::{self, Includes, Vocabulary};
-use acp_conformance::diagnostic::{Look, render_all};
-use acp_conformance::{fault, profile};
+use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
+use acp_conformance::requirement::Party;
+use acp_conformance::{expected, fault, profile};
 use libtest_mimic::{Arguments, Failed, Trial};
+
+/// The cases that faults and baselines can name.
+const CASES: [&str; 2] = ["v1/agent/init/handshake", "v1/agent/jsonrpc/ids@beyond-ascii"];
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -24,8 +28,12 @@ fn main() -> ExitCode {
         let inputs = inputs.clone();
         Trial::test(name.clone(), move || bad_case(&inputs, &name)).with_kind("bad-case")
     });
-    let schemas =
-        [("case", case::file::schema as fn() -> _), ("fault", fault::file::schema), ("profile", profile::schema)];
+    let schemas = [
+        ("case", case::file::schema as fn() -> _),
+        ("expected", expected::schema),
+        ("fault", fault::file::schema),
+        ("profile", profile::schema),
+    ];
     let schemas = schemas.map(|(name, schema)| {
         let path = root.join(format!("schemas/{name}.schema.json"));
         Trial::test(name, move || committed(&path, &schema())).with_kind("schema")
@@ -49,12 +57,15 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) {
 fn bad_case(inputs: &Path, name: &str) -> Result<(), Failed> {
     let bytes = std::fs::read(inputs.join(name))?;
     let shown = format!("bad-cases/{name}");
-    let (refused, problems) = if name.ends_with(".toml") {
+    let (refused, problems) = if name.starts_with("expected/") {
+        let (entries, mut problems) = expected::load_bytes(&shown, &bytes, Some(Party::Agent));
+        problems.extend(expected::unknown_cases(entries.as_deref().unwrap_or_default(), &CASES));
+        (problems.iter().any(Diagnostic::is_error), problems)
+    } else if name.ends_with(".toml") {
         let (profile, problems) = profile::load_bytes(&shown, &bytes);
         (profile.is_none(), problems)
     } else if name.starts_with("faults/") {
-        let (fault, problems) =
-            fault::load_bytes(&shown, &bytes, &["v1/agent/init/handshake", "v1/agent/jsonrpc/ids@beyond-ascii"]);
+        let (fault, problems) = fault::load_bytes(&shown, &bytes, &CASES);
         (fault.is_none(), problems)
     } else {
         let (cases, problems) = case::load_bytes(&shown, &bytes, &Vocabulary::v1(), &includes(inputs)?);

@@ -19,7 +19,8 @@ use acp_conformance::report::{
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::run::run_case;
-use acp_conformance::trace::{Renamer, Trace, normalised};
+use acp_conformance::snapshot;
+use acp_conformance::trace::{Renamer, Trace};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -45,9 +46,6 @@ const CASES: [&str; 19] = [
     "client/session/second-session",
     "client/terminal/truncated-above",
 ];
-
-/// The cases whose transcripts begin with what the subject says at every beginning, as it is.
-const WHOLE: [&str; 3] = ["agent/init/handshake", "agent/modes/set", "client/init/handshake"];
 
 /// A run whose report is kept: these cases, with a subject that has this fault, if any.
 struct Run {
@@ -101,22 +99,8 @@ fn main() -> ExitCode {
 
 fn transcript(id: &str) -> Result<(), Failed> {
     let trace = play(id, &[])?;
-    let party = trace.header.subject.unwrap_or(Party::Agent);
-    let text = normalised(party, &trace.events);
-    let shown = |line| if WHOLE.contains(&id) { line } else { brief(party, line) };
-    let text = text.lines().map(shown).collect::<Vec<_>>().join("\n");
-    kept("transcripts", id, &format!("cases/v1/{id}.yaml"), &text);
+    kept("transcripts", id, &format!("cases/v1/{id}.yaml"), &snapshot::text(&trace));
     Ok(())
-}
-
-/// Leaves out what the subject says at every beginning, so that a change of it changes few snapshots.
-fn brief(party: Party, line: &str) -> &str {
-    let beginnings: &[&str] = match party {
-        Party::Agent => &["← <client-request-1> result ", "← <client-request-2> result "],
-        Party::Client => &["→ <client-request-1> initialize "],
-    };
-    let found = beginnings.iter().find(|beginning| line.starts_with(**beginning));
-    found.map_or(line, |beginning| beginning.trim_end())
 }
 
 fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {

@@ -1,12 +1,14 @@
 //! What is to be tested and what is expected of it, whichever side it is on.
 
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use libtest_mimic::Trial;
 
 use super::suite::Suite;
 use super::{AGENT_VARIABLE, CLIENT_VARIABLE, INCONCLUSIVE_VARIABLE};
 use crate::diagnostic::{Diagnostic, Look, render_all};
+use crate::expected::{Date, Expectation};
 use crate::profile::{self, Means, Profile, Setting};
 use crate::requirement::Party;
 use crate::run::{Limits, Subject};
@@ -17,6 +19,8 @@ pub(super) struct Plan {
     pub(super) subject: Subject,
     pub(super) case_dir: Option<PathBuf>,
     pub(super) expected: Vec<Expectation>,
+    /// By which it is told whether the last day of an expectation is past.
+    pub(super) today: Date,
     pub(super) strict: bool,
     pub(super) deny_inconclusive: bool,
     /// What is wrong with what was said, so that nothing can be run.
@@ -25,14 +29,6 @@ pub(super) struct Plan {
     arguments: Vec<String>,
     /// Whether the command line stands in a profile, as it is.
     of_profile: bool,
-}
-
-/// Something that is known to fail.
-#[derive(Debug, Clone)]
-pub(super) struct Expectation {
-    /// A case or a requirement.
-    pub(super) id: String,
-    pub(super) reason: String,
 }
 
 impl Plan {
@@ -71,10 +67,9 @@ impl Plan {
             }
             Err(mistakes) => {
                 let nobody = Subject { party, ..Subject::agent(Vec::new(), here()) };
-                (nobody, Default::default(), vec![mistakes])
+                (nobody, Vec::new(), vec![mistakes])
             }
         };
-        let expected = expected.into_iter().map(|(id, reason)| Expectation { id, reason }).collect();
         let mut plan = Self { expected, mistakes, of_profile: true, ..Self::of_subject(subject) };
         let path = path.canonicalize().unwrap_or_else(|_| here().join(path));
         plan.say("--profile", Some(&path.to_string_lossy()));
@@ -86,6 +81,7 @@ impl Plan {
             subject,
             case_dir: None,
             expected: Vec::new(),
+            today: today(),
             strict: false,
             deny_inconclusive: std::env::var_os(INCONCLUSIVE_VARIABLE).is_some_and(|value| value == "fail"),
             mistakes: Vec::new(),
@@ -194,6 +190,11 @@ impl Plan {
         let value = value.map(|value| format!(" {}", shell_words::quote(value))).unwrap_or_default();
         self.arguments.push(format!("{option}{value}"));
     }
+}
+
+fn today() -> Date {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    Date::of_unix(since.unwrap_or_default().as_secs())
 }
 
 fn here() -> PathBuf {

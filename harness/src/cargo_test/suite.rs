@@ -1,18 +1,20 @@
 //! The cases of one subject as trials: runs each at most once, and turns its verdict into the outcome of a test.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use anstream::StripStream;
 use libtest_mimic::{Completion, Failed, Trial};
 
-use super::plan::{Expectation, Plan};
+use super::plan::Plan;
 use crate::case::model::Case;
 use crate::case::{self, Vocabulary, handshake};
-use crate::diagnostic::{Diagnostic, Look, nearest, render_all};
+use crate::diagnostic::{Diagnostic, Look, render_all};
+use crate::expected::{Expectation, Mistake};
 use crate::report::model::{CaseReport, RequirementReport};
 use crate::report::{Collector, TextReport, diagnose};
-use crate::requirement::{Catalogue, Level, Party};
+use crate::requirement::{Level, Party};
 use crate::run::run_case;
 use crate::verdict::Verdict;
 
@@ -32,6 +34,8 @@ struct CaseResult {
     report: CaseReport,
     /// The broken requirements, whether they decide or not.
     broken: Vec<RequirementReport>,
+    /// What it says of each requirement that it exercised.
+    verdicts: BTreeMap<String, Verdict>,
     /// Why there was no conversation, if there was none.
     silence: Option<String>,
 }
@@ -54,10 +58,11 @@ impl Suite {
             let suite = Arc::clone(&suite);
             trials.push(Trial::ignorable_test(&case.id, move || suite.case(index)).with_kind("case"));
         }
-        for expectation in suite.plan.expected.iter().filter(|expectation| !suite.has_case(&expectation.id)) {
+        for expectation in suite.plan.expected.iter().filter(|expectation| !suite.is_of_a_case(expectation)) {
             let (expectation, suite) = (expectation.clone(), Arc::clone(&suite));
-            let name = format!("expected/{}", expectation.id);
-            trials.push(Trial::test(name, move || suite.expectation(&expectation)).with_kind("expectation"));
+            let name = format!("expected/{expectation}");
+            let trial = Trial::ignorable_test(name, move || suite.expectation(&expectation));
+            trials.push(trial.with_kind("expectation"));
         }
         if !suite.problems.is_empty() {
             let mistakes = render_all(&suite.problems, Look::Plain);
@@ -70,16 +75,19 @@ impl Suite {
         self.plan.subject.party
     }
 
-    fn has_case(&self, id: &str) -> bool {
-        self.cases.iter().any(|case| case.id == id)
+    /// Whether the test of a case tells by itself what becomes of the expectation.
+    fn is_of_a_case(&self, expectation: &Expectation) -> bool {
+        expectation.requirement.is_none() && expectation.mistaken_case(&self.case_ids()).is_none()
     }
 
-    fn expected(&self, id: &str) -> Option<&str> {
-        self.plan
-            .expected
-            .iter()
-            .find(|expectation| expectation.id == id)
-            .map(|expectation| expectation.reason.as_str())
+    fn case_ids(&self) -> Vec<&str> {
+        self.cases.iter().map(|case| case.id.as_str()).collect()
+    }
+
+    /// The entry by which this requirement is expected to fail in this case.
+    fn expected(&self, requirement: &str, case: &str) -> Option<&Expectation> {
+        let mut entries = self.plan.expected.iter();
+        entries.find(|entry| entry.covers(requirement, case) && !entry.is_expired(self.plan.today))
     }
 
     /// Whether the case went as it should.
@@ -91,7 +99,6 @@ impl Suite {
         let result = self.result(index);
         let CaseReport { id, verdict, .. } = &result.report;
         let reason = result.report.reason.as_deref().and_then(|reason| reason.lines().next()).unwrap_or_default();
-        let expected = self.expected(id);
         if let Some(obstacle) = self.obstacle(index) {
             return Err(obstacle.into());
         }
@@ -101,61 +108,93 @@ impl Suite {
         let broken: Vec<&RequirementReport> =
             result.broken.iter().filter(|broken| self.decides(broken.level)).collect();
         if !broken.is_empty() {
-            return self.broken(index, &broken, expected);
+            return self.broken(index, &broken);
         }
-        match (verdict, expected) {
-            (Verdict::Pass | Verdict::NotApplicable, Some(why)) => {
-                Err(stale(id, why, &format!("it ends with {verdict}")))
-            }
-            (Verdict::Pass | Verdict::Fail | Verdict::HarnessError, _) => Ok(Completion::Completed),
-            (Verdict::NotApplicable, None) => Ok(Completion::ignored_with(format!("not applicable: {reason}"))),
-            (Verdict::Inconclusive | Verdict::NotExercised, _) if self.plan.deny_inconclusive => Err(format!(
+        let of_the_case = |entry: &&Expectation| entry.requirement.is_none() && entry.case.as_ref() == Some(id);
+        if let Some(entry) = self.plan.expected.iter().find(of_the_case) {
+            self.held(entry, *verdict)?;
+        }
+        match verdict {
+            Verdict::Pass | Verdict::Fail | Verdict::HarnessError => Ok(Completion::Completed),
+            Verdict::NotApplicable => Ok(Completion::ignored_with(format!("not applicable: {reason}"))),
+            Verdict::Inconclusive | Verdict::NotExercised if self.plan.deny_inconclusive => Err(format!(
                 "{verdict}: {reason}\n  reproduce: acp-conformance {party} --case {id} {}",
                 self.plan.reproduce()
             )
             .into()),
-            (Verdict::Inconclusive | Verdict::NotExercised, _) => {
+            Verdict::Inconclusive | Verdict::NotExercised => {
                 Ok(Completion::ignored_with(format!("{verdict}: {reason}")))
             }
         }
     }
 
     /// A case with broken requirements: fine as long as all of them are expected.
-    fn broken(&self, index: usize, broken: &[&RequirementReport], case_reason: Option<&str>) -> Outcome {
-        let surprise = |broken: &&&RequirementReport| case_reason.is_none() && self.expected(&broken.id).is_none();
-        let surprises: Vec<RequirementReport> = broken.iter().filter(surprise).copied().cloned().collect();
+    fn broken(&self, index: usize, broken: &[&RequirementReport]) -> Outcome {
+        let case = &self.cases[index];
+        let (expected, surprises): (Vec<_>, Vec<_>) = broken
+            .iter()
+            .map(|broken| (*broken, self.expected(&broken.id, &case.id)))
+            .partition(|(_, it)| it.is_some());
         if surprises.is_empty() {
-            let reasons = broken.iter().filter_map(|broken| {
-                let reason = self.expected(&broken.id).or(case_reason)?;
-                Some(format!("{} is expected to fail: {reason}", broken.id))
+            let reasons = expected.iter().filter_map(|(broken, entry)| {
+                Some(format!("{} is expected to fail: {}", broken.id, entry.as_ref()?.reason))
             });
             return Ok(Completion::ignored_with(reasons.collect::<Vec<_>>().join("; ")));
         }
+        let surprises: Vec<RequirementReport> = surprises.into_iter().map(|(broken, _)| broken.clone()).collect();
         let mut text = StripStream::new(Vec::new());
         let written = TextReport::new(&mut text, false).reproduced_by(self.plan.reproduce()).failures(&surprises);
         written.map_err(|error| Failed::from(format!("the failure could not be shown: {error}")))?;
         let text = String::from_utf8_lossy(&text.into_inner()).into_owned();
-        Err(format!("{}\n{text}", self.cases[index].title).into())
+        Err(format!("{}\n{text}", case.title).into())
     }
 
     /// Whether an expectation about a requirement is still true.
-    fn expectation(&self, expectation: &Expectation) -> Result<(), Failed> {
-        let Expectation { id, reason } = expectation;
-        let party = self.party();
-        let known = Catalogue::v1().find(id).filter(|requirement| requirement.party == party);
-        if known.is_none() {
-            let requirements = Catalogue::v1().iter().filter(|r| r.party == party).map(|r| r.id.as_str());
-            let near = nearest(id, requirements.chain(self.cases.iter().map(|case| case.id.as_str())));
-            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(format!("there is neither a case nor a requirement of {party}s `{id}`{hint}").into());
+    fn expectation(&self, expectation: &Expectation) -> Outcome {
+        let cases = self.case_ids();
+        let mistake =
+            expectation.mistaken_requirement(Some(self.party())).or_else(|| expectation.mistaken_case(&cases));
+        if let Some(Mistake { message, help, .. }) = mistake {
+            return Err(format!("{message}; {help}").into());
         }
-        let mut order: Vec<usize> = (0..self.cases.len()).collect();
+        if self.mistakes.is_some() {
+            return Ok(Completion::Completed);
+        }
+        let verdict = self.verdict_on(expectation);
+        self.held(expectation, verdict)?;
+        match verdict {
+            Verdict::Fail => Ok(Completion::Completed),
+            other => Ok(Completion::ignored_with(format!("nothing is known of {expectation}: {other}"))),
+        }
+    }
+
+    /// What the cases that an expectation is about say of its requirement.
+    fn verdict_on(&self, expectation: &Expectation) -> Verdict {
+        let id = expectation.requirement.as_deref().unwrap_or_default();
+        let here = |index: &usize| expectation.covers(id, &self.cases[*index].id);
+        let mut order: Vec<usize> = (0..self.cases.len()).filter(here).collect();
         // Those that were written for it are the likely ones; the sort keeps the order of the rest.
-        order.sort_by_key(|&index| !self.cases[index].requirements.contains(id));
-        if self.mistakes.is_some() || order.into_iter().any(|index| self.result(index).breaks(id)) {
-            return Ok(());
+        order.sort_by_key(|&index| !self.cases[index].requirements.iter().any(|one| one == id));
+        let mut joined = Verdict::NotExercised;
+        for index in order {
+            let verdict = self.result(index).verdicts.get(id).copied().unwrap_or(Verdict::NotExercised);
+            joined = Verdict::over_cases([joined, verdict]);
+            if joined == Verdict::Fail {
+                break;
+            }
         }
-        Err(stale(id, reason, "no case breaks it"))
+        joined
+    }
+
+    /// Fails where an expectation is no longer true.
+    fn held(&self, expectation: &Expectation, verdict: Verdict) -> Result<(), Failed> {
+        let standing = expectation.standing(verdict, true, self.plan.today);
+        match expectation.remedy(standing, verdict) {
+            Some(remedy) => {
+                Err(format!("{expectation} is expected to fail ({}), and {remedy}", expectation.reason).into())
+            }
+            None => Ok(()),
+        }
     }
 
     fn result(&self, index: usize) -> &CaseResult {
@@ -168,9 +207,11 @@ impl Suite {
         let mut collector = Collector::new(self.party(), self.plan.subject.command.clone());
         let report = collector.add(&trace, started.elapsed(), None);
         let mut broken = collector.finish(started.elapsed(), self.plan.strict).requirements;
+        let told = broken.iter().filter(|requirement| requirement.verdict != Verdict::NotExercised);
+        let verdicts = told.map(|requirement| (requirement.id.clone(), requirement.verdict)).collect();
         broken.retain(|requirement| requirement.verdict == Verdict::Fail);
         let silence = diagnose(&trace).filter(|_| report.verdict == Verdict::Inconclusive);
-        CaseResult { report, broken, silence }
+        CaseResult { report, broken, verdicts, silence }
     }
 
     /// Why no conversation comes about with this program, if that is what the case shows.
@@ -189,16 +230,6 @@ impl Suite {
     fn decides(&self, level: Level) -> bool {
         level == Level::Must || (self.plan.strict && level == Level::Should)
     }
-}
-
-impl CaseResult {
-    fn breaks(&self, requirement: &str) -> bool {
-        self.broken.iter().any(|broken| broken.id == requirement)
-    }
-}
-
-fn stale(id: &str, reason: &str, seen: &str) -> Failed {
-    format!("{id} is expected to fail ({reason}), and {seen}; take the expectation out").into()
 }
 
 #[cfg(test)]
@@ -232,10 +263,14 @@ mod tests {
         }
     }
 
-    fn expectation(agent: Agent) -> Result<(), String> {
+    /// What the test of the first expectation says.
+    fn expectation(agent: Agent) -> Result<String, String> {
         let suite = Suite::load(agent.0);
-        let expectation = suite.plan.expected[0].clone();
-        suite.expectation(&expectation).map_err(|failed| failed.message().unwrap_or_default().to_owned())
+        let outcome = suite.expectation(&suite.plan.expected[0].clone());
+        outcome.map_err(|failed| failed.message().unwrap_or_default().to_owned()).map(|completion| match completion {
+            Completion::Completed => String::new(),
+            Completion::Ignored { reason } => reason.unwrap_or_default(),
+        })
     }
 
     #[test]
@@ -263,15 +298,43 @@ mod tests {
         assert!(tested(version(HANDSHAKE)).is_ok_and(|reason| reason.contains("expected to fail: known")));
         assert!(tested(version("cancel.stop-reason")).is_err());
         let stale = tested(agent("1").expect_failure(HANDSHAKE, "known")).expect_err("it passes");
-        assert!(stale.contains("take the expectation out"), "{stale}");
+        assert!(stale.contains("take the entry out"), "{stale}");
     }
 
     #[test]
     fn an_expectation_about_a_requirement_has_to_be_true_somewhere() {
-        assert_eq!(expectation(agent("\"1\"").expect_failure("init.version-integer.agent", "known")), Ok(()));
+        assert_eq!(
+            expectation(agent("\"1\"").expect_failure("init.version-integer.agent", "known")),
+            Ok(String::new())
+        );
         let misspelt =
             expectation(agent("1").expect_failure("cancel.stop-raeson", "known")).expect_err("it is misspelt");
         assert!(misspelt.contains("did you mean `cancel.stop-reason`?"), "{misspelt}");
+    }
+
+    #[test]
+    fn an_expectation_may_be_about_a_requirement_in_one_case_and_may_expire() {
+        let requirement = "init.version-integer.agent";
+        let limited = |case: &str, last: &str| {
+            let mut agent = agent("\"1\"");
+            let expires = last.parse().ok();
+            let case = Some(case.to_owned());
+            agent.0.expected.push(Expectation { case, expires, ..Expectation::new(requirement, "known") });
+            agent.0.today = "2026-11-21".parse().expect("a day");
+            agent
+        };
+        let elsewhere = "v1/agent/cancel/while-asking";
+        for (case, last, is_new) in
+            [(HANDSHAKE, "2026-11-21", false), (HANDSHAKE, "2026-11-20", true), (elsewhere, "2026-11-21", true)]
+        {
+            let failure = tested(limited(case, last)).expect_err("the agent breaks more than that");
+            assert_eq!(failure.contains(&format!("{requirement}  (MUST)")), is_new, "{failure}");
+        }
+        assert_eq!(expectation(limited(HANDSHAKE, "2026-11-21")), Ok(String::new()));
+        let expired = expectation(limited(HANDSHAKE, "2026-11-20")).expect_err("its day is past");
+        assert!(expired.contains("its last day was 2026-11-20"), "{expired}");
+        let suite = Suite::load(limited(elsewhere, "2027-01-31").0);
+        assert!(!suite.is_of_a_case(&suite.plan.expected[0]));
     }
 
     const CLIENT: [&str; 3] = ["my-client", "{agent}", "{prompt}"];
@@ -320,9 +383,9 @@ mod tests {
         let failure = handshake_of(client.clone().0).expect_err("it is none");
         assert!(failure.starts_with("The client ended (exit code 3), and never started its agent."), "{failure}");
         let misspelt = Suite::load(client.expect_failure("fs.raed.text", "known").0);
-        let failure = misspelt.expectation(&misspelt.plan.expected[0]).expect_err("there is none");
+        let failure = misspelt.expectation(&misspelt.plan.expected[0]).err().expect("there is none");
         let message = failure.message().unwrap_or_default();
-        assert!(message.starts_with("there is neither a case nor a requirement of clients"), "{message}");
+        assert!(message.starts_with("there is no requirement `fs.raed.text`"), "{message}");
     }
 
     #[test]
@@ -330,9 +393,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("mine.toml");
         let profile = "name = \"mine\"\nkind = \"client\"\ntitle = \"Mine\"\n\
-            command = [\"mine\", \"{agent}\", \"{prompt}\"]\n[expected]\n\"fs.read.line-and-limit\" = \"issue 7\"\n";
+            command = [\"mine\", \"{agent}\", \"{prompt}\"]\n[[expected]]\nrequirement = \"fs.read.line-and-limit\"\nreason = \"issue 7\"\n";
         std::fs::write(&file, profile).expect("a file");
         let suite = Suite::load(Client::profile(&file).0);
-        assert_eq!((suite.mistakes.as_deref(), suite.expected("fs.read.line-and-limit")), (None, Some("issue 7")));
+        let entry = suite.expected("fs.read.line-and-limit", "v1/client/any");
+        assert_eq!((suite.mistakes.as_deref(), entry.map(|it| it.reason.as_str())), (None, Some("issue 7")));
     }
 }

@@ -1,6 +1,9 @@
 //! What the user typed.
 
 mod certificate;
+mod kept;
+
+pub use self::kept::{DiffArgs, ExpectedArgs, ReviewArgs};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -26,8 +29,9 @@ pub struct Args {
 }
 
 const EXIT_CODES: &str = "Exit codes:
-  0  conformant, or nothing wrong
-  1  not conformant: a MUST was broken
+  0  conformant, or nothing wrong; what --expected names is set aside
+  1  not conformant: a MUST was broken; or an entry of --expected is no longer
+     true, a transcript of --snapshots differs, or diff shows a regression
   2  wrong usage, a subject that cannot be started, or a bad case, profile, trace or recording
   3  incomplete: nothing was broken, and some MUSTs were not exercised (--allow-incomplete turns it into 0)
   4  the harness itself failed
@@ -54,6 +58,12 @@ pub enum Command {
     Redact(RedactArgs),
     /// Make a case of a trace, to be edited and kept as a regression test
     Record(RecordArgs),
+    /// Say what changed between two runs: verdicts, capabilities, messages
+    Diff(DiffArgs),
+    /// Keep the transcripts that differ from those of --snapshots
+    Accept(ReviewArgs),
+    /// Drop the transcripts that differ from those of --snapshots
+    Reject(ReviewArgs),
     /// List the cases, the requirements or the faults
     List(ListArgs),
     /// Explain one requirement, or list those of an area
@@ -165,7 +175,7 @@ pub struct RunArgs {
     pub case_dir: Option<PathBuf>,
     /// Put a fault into what the program says, to see whether it is noticed: a file, or the name of a built-in one. Runs the
     /// cases of the fault, unless others are selected
-    #[arg(long, value_name = "FILE|NAME")]
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "update_expected")]
     pub fault: Option<String>,
     /// Write the trace of each case into this folder
     #[arg(long, value_name = "DIR")]
@@ -173,10 +183,17 @@ pub struct RunArgs {
     /// Redact these traces, as `acp-conformance redact` does
     #[arg(long, requires = "trace_dir")]
     pub redact: bool,
+    /// Keep the transcript of each case in this folder, without ids, paths and times, and fail the run when one differs: for a
+    /// subject that always says the same. `acp-conformance accept DIR` takes the new ones
+    #[arg(long, value_name = "DIR")]
+    pub snapshots: Option<PathBuf>,
     /// Say where the time went: in the subject, in the tester, in which cases, and how much the bare starts of the subject
     /// take, for which it is started a few times more
     #[arg(long)]
     pub timings: bool,
+    /// What is known to fail.
+    #[command(flatten)]
+    pub expected: ExpectedArgs,
     /// The forms of the result.
     #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse, help = super::outputs::help())]
     pub formats: Vec<Output>,
@@ -293,6 +310,9 @@ pub struct CheckArgs {
     /// Report on this party alone [default: both, where both were recorded]
     #[arg(long, value_name = "PARTY", value_parser = party)]
     pub subject: Option<Party>,
+    /// What is known to fail.
+    #[command(flatten)]
+    pub expected: ExpectedArgs,
     /// The forms of the result.
     #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse, help = super::outputs::help())]
     pub formats: Vec<Output>,

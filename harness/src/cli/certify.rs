@@ -10,7 +10,8 @@ use super::exit::Exit;
 use super::output::{say, stdout};
 use super::outputs::Outputs;
 use super::plan::{self, Plan};
-use super::suite::{Driven, Going, Keep, drive};
+use super::progress::Progress as Shown;
+use super::suite::{Driven, Going, Keep, Wanted, drive};
 use crate::certificate::{Claims, Issued, Place, ProfileMark, issue, rfc3339};
 use crate::judge::judge;
 use crate::profile;
@@ -51,7 +52,9 @@ fn certify(plan: &Plan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result<Ex
         let said = judgement.introductions.get(&party);
         place.admit(said.and_then(|said| said.name.as_deref())).with_context(|| format!("--output {shown}"))
     };
-    let (going, obstacle) = match drive(plan, Outputs::open(&[], args.quiet)?, Some(keep), true, &met)? {
+    let outputs = Outputs::open(&[], args.quiet)?.with(Shown::begin(args.quiet));
+    let wanted = Wanted { outputs, keep: Some(keep), snapshots: None, whole: true };
+    let (going, obstacle) = match drive(plan, wanted, &met)? {
         Driven::Early(exit) => return Ok(exit),
         Driven::Over(going, obstacle) => (going, obstacle),
     };

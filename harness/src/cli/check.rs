@@ -10,8 +10,10 @@ use anyhow::{Context, bail};
 
 use super::args::CheckArgs;
 use super::exit::Exit;
+use super::expected::Baseline;
 use super::output::stdout;
 use super::outputs::{Output, Outputs};
+use crate::case::{self, Vocabulary};
 use crate::recording::{self, Input, Recording};
 use crate::report::model::RunReport;
 use crate::report::{Chart, Charting, Collector, Heard, Hearing, SuiteEvent};
@@ -21,6 +23,7 @@ use crate::trace::{Event, Trace};
 /// Runs the command.
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let started = Instant::now();
+    let mut baseline = Baseline::load(&args.expected, Vec::new(), args.subject)?;
     let tapes = tapes(args)?;
     let wanted = Output::with_page(&args.formats, args.html.as_deref());
     let mut outputs = Outputs::open(&wanted, false)?;
@@ -36,10 +39,17 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     if several && !wanted.iter().all(Output::holds_both_parties) {
         bail!("both parties were recorded, and a report is of one: add --subject agent or --subject client");
     }
+    let foreign = reports.foreign;
+    let finish = |(party, collector): (Party, Collector)| {
+        let begin = collector.begin(tapes.len(), !foreign, String::new());
+        (party, begin, collector.finish(started.elapsed(), args.strict))
+    };
+    let mut finished: Vec<_> = reports.collectors.into_iter().map(finish).collect();
+    if let Some(baseline) = &mut baseline {
+        weigh(baseline, finished.iter_mut().map(|(.., report)| report).collect(), args.strict)?;
+    }
     let mut worst = Exit::Good;
-    for (party, collector) in reports.collectors {
-        let begin = collector.begin(tapes.len(), !reports.foreign, String::new());
-        let report = collector.finish(started.elapsed(), args.strict);
+    for (party, begin, report) in finished {
         if several {
             writeln!(stdout(), "\nThe {party}:")?;
         }
@@ -53,6 +63,21 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(worst)
 }
 
+/// Weighs what is expected against each report. The cases that are named may be built in, or among those that were recorded.
+fn weigh(baseline: &mut Baseline, mut reports: Vec<&mut RunReport>, strict: bool) -> anyhow::Result<()> {
+    let (cases, _) = case::embedded(&Vocabulary::v1());
+    let recorded: Vec<String> =
+        reports.iter().flat_map(|report| report.cases.iter().map(|case| case.id.clone())).collect();
+    let built_in = cases.iter().map(|case| case.id.as_str());
+    baseline.check_cases(&built_in.chain(recorded.iter().map(String::as_str)).collect::<Vec<_>>())?;
+    for report in &mut reports {
+        let own = cases.iter().filter(|case| case.subject == report.subject.kind);
+        let own: Vec<&str> = own.map(|case| case.id.as_str()).collect();
+        baseline.weigh(report, &own, strict)?;
+    }
+    Ok(())
+}
+
 /// What is broken counts more than what could not be told.
 fn worse(before: Exit, report: &RunReport, allow_incomplete: bool) -> Exit {
     let rank = |exit: Exit| match exit {
@@ -61,7 +86,7 @@ fn worse(before: Exit, report: &RunReport, allow_incomplete: bool) -> Exit {
         Exit::NotConformant => 2,
         _ => 3,
     };
-    let exit = Exit::of(report.verdict, allow_incomplete);
+    let exit = Exit::of_report(report, allow_incomplete);
     if rank(exit) > rank(before) { exit } else { before }
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::report::model::Conformance;
+use crate::report::model::{Conformance, RunReport};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,7 +10,7 @@ use crate::report::model::Conformance;
 pub enum Exit {
     /// 0: conformant, or a command that found nothing wrong.
     Good = 0,
-    /// 1: not conformant, or a certificate that does not match.
+    /// 1: not conformant, a certificate that does not match, or what was kept of an earlier run is no longer true.
     NotConformant = 1,
     /// 2: a wrong argument, a subject that cannot be started, or a bad case, profile or trace file.
     Usage = 2,
@@ -23,6 +23,26 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// The code for a report: that of its conformance, apart from what is expected to fail. An expectation that is no longer true
+    /// counts like something broken.
+    #[must_use]
+    pub fn of_report(report: &RunReport, allow_incomplete: bool) -> Self {
+        let Some(expected) = &report.expected else { return Self::of(report.verdict, allow_incomplete) };
+        match Self::of(expected.otherwise, allow_incomplete) {
+            exit if !expected.is_true() => exit.or_broken(),
+            exit => exit,
+        }
+    }
+
+    /// The code where something of an earlier run is no longer true, unless something worse was found.
+    #[must_use]
+    pub const fn or_broken(self) -> Self {
+        match self {
+            Self::Good | Self::Incomplete => Self::NotConformant,
+            worse => worse,
+        }
+    }
+
     /// The code for a conformance.
     #[must_use]
     pub const fn of(conformance: Conformance, allow_incomplete: bool) -> Self {

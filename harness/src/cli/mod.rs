@@ -3,7 +3,9 @@
 mod args;
 mod certify;
 mod check;
+mod diff;
 mod exit;
+mod expected;
 mod explain;
 mod fault;
 mod lint;
@@ -18,6 +20,7 @@ mod plan;
 mod progress;
 mod record;
 mod redact;
+mod snapshots;
 mod suite;
 mod verify;
 
@@ -49,17 +52,20 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let begun = Instant::now();
     match args.command {
-        args::Command::Agent(agent) => suite::run(&plan::of_agent(&agent)?, &agent.run, begun),
-        args::Command::Client(client) => suite::run(&plan::of_client(&client)?, &client.run, begun),
+        args::Command::Accept(review) => snapshots::accept(&review),
+        args::Command::Agent(agent) => suite::run(plan::of_agent(&agent)?, &agent.run, begun),
+        args::Command::Client(client) => suite::run(plan::of_client(&client)?, &client.run, begun),
         args::Command::Check(check) => check::run(&check),
         args::Command::Certify(certify) => certify::run(&certify),
         args::Command::Verify(verify) => verify::run(&verify),
+        args::Command::Diff(diff) => diff::run(&diff),
         args::Command::Explain(explain) => explain::run(&explain),
         args::Command::Lint(lint) => lint::run(&lint),
         args::Command::List(list) => list::run(&list),
         args::Command::Matrix(matrix) => matrix::run(&matrix),
         args::Command::Record(record) => record::run(&record),
         args::Command::Redact(redact) => redact::run(&redact),
+        args::Command::Reject(review) => snapshots::reject(&review),
         args::Command::Monitor(_) => unreachable!("run above"),
     }
 }

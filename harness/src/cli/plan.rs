@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use include_dir::{Dir, include_dir};
 
 use super::args::{AgentArgs, ClientArgs, RunArgs, StartArgs};
+use super::expected::Baseline;
 use super::{fault, manual, output, person};
 use crate::case::model::Case;
 use crate::case::{self, Vocabulary};
@@ -29,6 +30,10 @@ pub(super) struct Plan {
     pub(super) jobs: usize,
     /// What the user would type to start the subject again.
     pub(super) reproduce: String,
+    /// What is known to fail.
+    pub(super) baseline: Option<Baseline>,
+    /// The ids of all cases for such a subject, also of those that were not selected.
+    pub(super) known: Vec<String>,
 }
 
 /// Plans the run of an agent.
@@ -74,6 +79,10 @@ pub(super) struct Choice {
     pub(super) cases: Vec<Case>,
     /// The fault that the subject gets.
     pub(super) fault: Option<Planted>,
+    /// What is known to fail.
+    pub(super) baseline: Option<Baseline>,
+    /// The ids of all cases for such a subject, also of those that were not selected.
+    pub(super) known: Vec<String>,
 }
 
 /// Finds what the arguments name.
@@ -82,14 +91,20 @@ pub(super) struct Choice {
 ///
 /// That something is not there, or has mistakes.
 pub(super) fn choose(args: &RunArgs, party: Party) -> anyhow::Result<Choice> {
-    let profile = args.start.profile.as_deref().map(|name| find_profile(name, party)).transpose()?;
+    let mut profile = args.start.profile.as_deref().map(|name| find_profile(name, party)).transpose()?;
     let all = load_cases(args.case_dir.as_deref())?;
+    let known: Vec<String> = all.iter().filter(|case| case.subject == party).map(|case| case.id.clone()).collect();
+    let of_profile = profile.as_mut().map(|profile| std::mem::take(&mut profile.expected)).unwrap_or_default();
+    let baseline = Baseline::load(&args.expected, of_profile, Some(party))?;
+    if let Some(baseline) = &baseline {
+        baseline.check_cases(&known.iter().map(String::as_str).collect::<Vec<_>>())?;
+    }
     let fault = args.fault.as_deref().map(|name| fault::find(name, Some(party), &all)).transpose()?;
     let mut cases = select(all, party, args)?;
     if let Some(fault) = fault.as_ref().filter(|_| args.cases.is_empty() && args.requirements.is_empty()) {
         cases.retain(|case| fault.cases.contains(&case.id));
     }
-    Ok(Choice { profile, cases, fault: fault.map(Planted::new) })
+    Ok(Choice { profile, cases, fault: fault.map(Planted::new), baseline, known })
 }
 
 /// The options that start the same subject again. Values of the environment may be secret, so only names are shown.
@@ -116,12 +131,13 @@ fn reproduce(args: &RunArgs, controls: &Controls) -> String {
 
 fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan> {
     let said = controls.clone();
-    let Choice { profile, cases, fault } = choose(args, party)?;
+    let Choice { profile, cases, fault, baseline, known } = choose(args, party)?;
     let mut subject = subject(&args.start, party, profile, controls)?;
     subject.fault = fault;
     let reproduce = reproduce(args, &said);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Ok(Plan { subject, cases, jobs: args.start.jobs.unwrap_or(cores).max(1), reproduce })
+    let jobs = args.start.jobs.unwrap_or(cores).max(1);
+    Ok(Plan { subject, cases, jobs, reproduce, baseline, known })
 }
 
 /// Loads the built-in cases with those of the folder.

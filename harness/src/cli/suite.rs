@@ -13,6 +13,7 @@ use super::outputs::{Output, Outputs};
 use super::plan::Plan;
 use super::progress::Progress as Shown;
 use super::redact::{redacted, save};
+use super::snapshots::Snapshots;
 use crate::case::model::Case;
 use crate::case::{Vocabulary, embedded_case, handshake};
 use crate::report::model::{Floor, Spent, Timings};
@@ -20,12 +21,15 @@ use crate::report::{Chart, Collector, SuiteEvent, diagnose};
 use crate::requirement::Party;
 use crate::run::{Progress, Subject, bare_starts, interrupted, run_all, run_by_hand};
 use crate::trace::{ProcessEvent, Trace, What};
+use crate::verdict::Verdict;
 
 /// How long nothing may be heard before the user is told what is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs the command, which began at that moment.
-pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result<Exit> {
+pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Result<Exit> {
+    let baseline = plan.baseline.take();
+    let plan = &plan;
     if let Some(dir) = &args.trace_dir {
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
     }
@@ -33,17 +37,25 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
     let started = Instant::now();
     // A person who is told what to do at the same terminal sees how far it is.
     let shown = if plan.subject.person.is_none() { Shown::begin(args.quiet) } else { None };
-    let is_selection = !args.cases.is_empty() || !args.requirements.is_empty() || args.fault.is_some();
-    let keep = args.trace_dir.as_deref().map(|dir| Keep { dir, redact: args.redact });
-    let (going, obstacle) = match drive(plan, outputs.with(shown), keep, !is_selection, &|_| Ok(()))? {
+    let wanted = Wanted {
+        outputs: outputs.with(shown),
+        keep: args.trace_dir.as_deref().map(|dir| Keep { dir, redact: args.redact }),
+        snapshots: args.snapshots.as_deref().map(Snapshots::open),
+        whole: args.cases.is_empty() && args.requirements.is_empty() && args.fault.is_none(),
+    };
+    let (going, obstacle) = match drive(plan, wanted, &|_| Ok(()))? {
         Driven::Early(exit) => return Ok(exit),
         Driven::Over(going, obstacle) => (going, obstacle),
     };
-    let Going { collector, mut outputs, spent, .. } = *going;
+    let Going { collector, mut outputs, spent, snapshots, .. } = *going;
     let mut report = collector.finish(started.elapsed(), args.strict);
     if args.timings {
         let wall = begun.elapsed();
         report.timings = Some(Timings::new(plan.jobs, wall, started - begun, floor(plan)?, spent));
+    }
+    if let Some(mut baseline) = baseline {
+        let known: Vec<&str> = plan.known.iter().map(String::as_str).collect();
+        baseline.weigh(&mut report, &known, args.strict)?;
     }
     outputs.event(&SuiteEvent::Run(&report))?;
     outputs.close()?;
@@ -53,7 +65,9 @@ pub(super) fn run(plan: &Plan, args: &RunArgs, begun: Instant) -> anyhow::Result
     if let Some(obstacle) = obstacle {
         say(&format!("\n{obstacle}\nNo further case was run."));
     }
-    Ok(Exit::of(report.verdict, args.allow_incomplete))
+    let exit = Exit::of_report(&report, args.allow_incomplete);
+    let as_kept = snapshots.map(|snapshots| snapshots.conclude(plan)).transpose()?;
+    Ok(if as_kept == Some(false) { exit.or_broken() } else { exit })
 }
 
 /// Where the traces of a run are kept.
@@ -65,6 +79,18 @@ pub(super) struct Keep<'r> {
     pub(super) redact: bool,
 }
 
+/// What is wanted of a run.
+pub(super) struct Wanted<'r> {
+    /// Who wants to know what happens.
+    pub(super) outputs: Outputs,
+    /// Where its traces go.
+    pub(super) keep: Option<Keep<'r>>,
+    /// The transcripts that it is compared with.
+    pub(super) snapshots: Option<Snapshots>,
+    /// Whether its cases are all that there are.
+    pub(super) whole: bool,
+}
+
 /// How the driving of a subject ended.
 pub(super) enum Driven<'r> {
     /// Before there was anything to report.
@@ -73,13 +99,10 @@ pub(super) enum Driven<'r> {
     Over(Box<Going<'r>>, Option<String>),
 }
 
-/// Runs the cases of the plan; `whole` says whether they are all that there are. Who wants to look at the first conversation
-/// before the cases begin can end the run there.
+/// Runs the cases of the plan. Who wants to look at the first conversation before the cases begin can end the run there.
 pub(super) fn drive<'r>(
     plan: &Plan,
-    outputs: Outputs,
-    keep: Option<Keep<'r>>,
-    whole: bool,
+    mut wanted: Wanted<'r>,
     met: &dyn Fn(&Trace) -> anyhow::Result<()>,
 ) -> anyhow::Result<Driven<'r>> {
     // A person sees by themselves whether their client comes into contact.
@@ -93,7 +116,11 @@ pub(super) fn drive<'r>(
     if let Some(contact) = contact.as_ref().filter(|contact| contact.obstacle.is_none()) {
         met(&contact.trace)?;
     }
-    let mut going = Going::begin(plan, outputs, keep, whole && obstacle.is_none(), obstacle.is_some())?;
+    if obstacle.is_some() {
+        wanted.whole = false;
+        wanted.snapshots = None;
+    }
+    let mut going = Going::begin(plan, wanted, obstacle.is_some())?;
     if let Some(contact) = contact.as_ref().filter(|contact| contact.is_wanted(plan)) {
         going.ended(&contact.trace, contact.took)?;
     }
@@ -118,29 +145,28 @@ pub(super) struct Going<'r> {
     /// Who wants to know.
     pub(super) outputs: Outputs,
     spent: BTreeMap<String, Spent>,
+    snapshots: Option<Snapshots>,
 }
 
 impl<'r> Going<'r> {
-    fn begin(
-        plan: &Plan,
-        mut outputs: Outputs,
-        keep: Option<Keep<'r>>,
-        whole: bool,
-        is_cut_short: bool,
-    ) -> anyhow::Result<Self> {
+    fn begin(plan: &Plan, mut wanted: Wanted<'r>, is_cut_short: bool) -> anyhow::Result<Self> {
         let mut collector = Collector::new(plan.subject.party, plan.subject.command.clone());
         if plan.subject.desk.is_some() {
             collector = collector.driven_by_hand();
         }
         let cases = if is_cut_short { 1 } else { plan.cases.len() };
-        outputs.event(&SuiteEvent::Begin(&collector.begin(cases, whole, plan.reproduce.clone())))?;
-        Ok(Self { keep, collector, outputs, spent: BTreeMap::new() })
+        wanted.outputs.event(&SuiteEvent::Begin(&collector.begin(cases, wanted.whole, plan.reproduce.clone())))?;
+        let Wanted { outputs, keep, snapshots, .. } = wanted;
+        Ok(Self { keep, collector, outputs, spent: BTreeMap::new(), snapshots })
     }
 
     fn ended(&mut self, trace: &Trace, took: Duration) -> anyhow::Result<()> {
         let file = self.keep.map(|keep| write_trace(keep, trace)).transpose()?;
         let arrived = Instant::now();
         let report = self.collector.add(trace, took, file);
+        if let Some(snapshots) = self.snapshots.as_mut().filter(|_| report.verdict != Verdict::HarnessError) {
+            snapshots.ended(trace)?;
+        }
         self.spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
         self.outputs.event(&SuiteEvent::Case(&report, Some(trace)))?;
         if self.outputs.charts {

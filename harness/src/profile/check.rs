@@ -9,7 +9,8 @@ use super::{Controls, Means, Profile, Setting, places};
 use crate::case::{ACTS, INTENTS, LimitOverrides, limits};
 use crate::diagnostic::{self, Diagnostic, did_you_mean, nearest};
 use crate::document::{Document, Spot};
-use crate::requirement::{Catalogue, Party};
+use crate::expected;
+use crate::requirement::Party;
 use crate::source::Span;
 
 /// Lowers a file whose structure is right. There is a profile only if there is no error.
@@ -24,9 +25,7 @@ pub(super) fn lower(file: ProfileFile, document: &Document) -> (Option<Profile>,
         let problem = spot.key_error("profile::unknown-intent", format!("unknown intent `{intent}`"));
         problems.push(problem.maybe_help(did_you_mean(intent, "the intents are", &INTENTS)));
     }
-    for (id, reason) in &file.expected {
-        problems.extend(expectation(&root.down("expected").down(id), file.kind, id, reason));
-    }
+    let expected = expected::lower(&root.down("expected"), file.expected, Some(file.kind), &mut problems);
     let terminal = file.terminal.unwrap_or(false);
     let controls = Controls {
         acts: acts(&root.down("acts"), file.acts, terminal, &mut problems),
@@ -46,7 +45,7 @@ pub(super) fn lower(file: ProfileFile, document: &Document) -> (Option<Profile>,
         home: file.home,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         prompts: file.prompts,
-        expected: file.expected,
+        expected,
         controls,
     };
     diagnostic::sort(&mut problems);
@@ -234,29 +233,4 @@ fn unknown_place(spot: &Spot<'_>, word: &str, known: &[String]) -> Diagnostic {
         (format!("unknown place `{needle}`"), place_help(word, known))
     };
     Diagnostic::error("profile::unknown-place", spot.source(), span, message).help(help)
-}
-
-/// What is wrong with one entry of `[expected]`. The ids of cases have slashes; which there are is not known here.
-fn expectation(spot: &Spot<'_>, kind: Party, id: &str, reason: &str) -> Option<Diagnostic> {
-    if reason.trim().is_empty() {
-        let problem = spot.error("profile::no-reason", format!("`{id}` is expected to fail without a reason"));
-        return Some(problem.help("say why in a few words, with a link if there is one"));
-    }
-    if id.contains('/') {
-        return None;
-    }
-    let catalogue = Catalogue::v1();
-    match catalogue.find(id) {
-        Some(found) if found.party != kind => {
-            let message = format!("`{id}` binds the {}, and this is the profile of {}", found.party, kind.one());
-            Some(spot.key_error("profile::wrong-party", message).help("leave the entry out"))
-        }
-        Some(_) => None,
-        None => {
-            let known = catalogue.iter().filter(|known| known.party == kind).map(|known| known.id.as_str());
-            let help = nearest(id, known).map(|known| format!("did you mean `{known}`?"));
-            let problem = spot.key_error("profile::unknown-requirement", format!("there is no requirement `{id}`"));
-            Some(problem.help(help.unwrap_or_else(|| "cases/requirements/v1.yaml lists them all".to_owned())))
-        }
-    }
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::case::file::LimitsFile;
+use crate::expected::file::EntryFile;
 use crate::requirement::Party;
 
 /// How to start and drive one subject of the harness.
@@ -39,9 +40,9 @@ pub(crate) struct ProfileFile {
     /// The wording of prompts by intent, with `{path}` and the like for arguments.
     #[serde(default)]
     pub prompts: BTreeMap<String, String>,
-    /// What is known to fail: the id of a requirement or a case, and why.
+    /// What is known to fail; each entry is a table of its own, `[[expected]]`.
     #[serde(default)]
-    pub expected: BTreeMap<String, String>,
+    pub expected: Vec<EntryFile>,
     /// Client: the file name of the program that the client takes for its agent; `agent` if not given.
     pub agent_name: Option<String>,
     /// Client: whether it runs on a terminal; no if not given.

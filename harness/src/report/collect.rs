@@ -184,6 +184,7 @@ impl Collector {
             probes,
             cases: self.cases,
             summary,
+            expected: None,
             timings: None,
         }
     }
@@ -257,10 +258,15 @@ fn count(verdicts: impl Iterator<Item = Verdict>) -> BTreeMap<String, usize> {
     counts
 }
 
-fn conformance(requirements: &[RequirementReport], cases: &[CaseReport], strict: bool) -> Conformance {
+/// What these requirements and cases come to.
+pub(super) fn conformance<'r>(
+    requirements: impl IntoIterator<Item = &'r RequirementReport>,
+    cases: &[CaseReport],
+    strict: bool,
+) -> Conformance {
     let binding = |r: &&RequirementReport| r.level == Level::Must || (strict && r.level == Level::Should);
     let mut open = false;
-    for requirement in requirements.iter().filter(binding) {
+    for requirement in requirements.into_iter().filter(binding) {
         match requirement.verdict {
             Verdict::Fail => return Conformance::NotConformant,
             Verdict::Inconclusive | Verdict::NotExercised | Verdict::HarnessError => open = true,

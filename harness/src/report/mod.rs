@@ -5,6 +5,8 @@ mod collect;
 mod diagnosis;
 mod event;
 pub mod events;
+pub mod expected;
+mod expected_text;
 mod github;
 mod hearing;
 mod json;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::expected::ExpectedReport;
 use crate::requirement::{Level, Party};
 use crate::trace::StepKind;
 use crate::verdict::Verdict;
@@ -43,6 +44,9 @@ pub struct RunReport {
     pub cases: Vec<CaseReport>,
     /// The counts.
     pub summary: Summary,
+    /// What became of the failures that are known, if any were named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<ExpectedReport>,
     /// Where the time went, if that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timings: Option<Timings>,

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::event::{Renderer, SuiteEvent};
+use super::expected_text;
 use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport};
 use super::timings_text;
 use super::words::{counts, is_judged, level, reproduce, subject};
@@ -64,8 +65,11 @@ impl<W: Write> TextReport<W> {
     }
 
     fn run(&mut self, report: &RunReport) -> io::Result<()> {
-        self.failures(&report.requirements)?;
+        self.failures(&report.surprises())?;
         self.open_ends(report)?;
+        if let Some(expected) = &report.expected {
+            expected_text::write(&mut self.out, expected, self.whole)?;
+        }
         self.summary(report)?;
         report
             .timings
@@ -159,6 +163,9 @@ impl<W: Write> TextReport<W> {
             report.verdict.name(),
             report.suite.edition
         )?;
+        if let Some(expected) = &report.expected {
+            writeln!(self.out, "  expected      {}", expected_text::summary(expected))?;
+        }
         writeln!(self.out, "  requirements  {}", counts(&report.summary.requirements))?;
         writeln!(self.out, "  cases         {}", counts(&report.summary.cases))?;
         #[expect(clippy::cast_precision_loss, reason = "seconds for people")]

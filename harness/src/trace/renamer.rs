@@ -95,19 +95,17 @@ impl Renamer {
         self.texts.iter().fold(text.to_owned(), |text, (known, name)| text.replace(known, name))
     }
 
-    /// The sandbox shows itself in the first session that is opened: the folder `work` beside the folder `home`. The endpoint of
-    /// the case shows itself in the URLs of MCP servers.
+    /// The sandbox shows itself in the working directory of a session: the folder `work` beside the folder `home`, or one below
+    /// it. The endpoint of the case shows itself in the URLs of MCP servers and of pages.
     fn learn_paths(&mut self, message: &Value) {
         let servers = message.pointer("/params/mcpServers").and_then(Value::as_array).into_iter().flatten();
-        for address in servers.filter_map(|server| server.get("url")?.as_str()?.split('/').nth(2)) {
+        let urls = servers.filter_map(|server| server.get("url")).chain(message.pointer("/params/url"));
+        for address in urls.filter_map(|url| url.as_str()?.split('/').nth(2)).filter(|host| host.contains(':')) {
             self.path(address, "<address>");
         }
-        if message.get("method").and_then(Value::as_str) != Some("session/new") {
-            return;
-        }
         let Some(cwd) = message.pointer("/params/cwd").and_then(Value::as_str) else { return };
-        if let Some(sandbox) = cwd.strip_suffix("/work").filter(|sandbox| !sandbox.is_empty()) {
-            self.path(cwd, "<cwd>");
+        if let Some(sandbox) = sandbox_of(cwd) {
+            self.path(&format!("{sandbox}/work"), "<cwd>");
             self.path(&format!("{sandbox}/home"), "<home>");
             self.path(sandbox, "<sandbox>");
         }
@@ -165,6 +163,12 @@ impl Renamer {
         let at = self.texts.partition_point(|(known, _)| known.len() >= text.len());
         self.texts.insert(at, (text.to_owned(), name));
     }
+}
+
+/// The folder around the folders `work` and `home` of a case.
+fn sandbox_of(cwd: &str) -> Option<&str> {
+    let (sandbox, _) = cwd.rsplit_once("/work").filter(|(_, below)| below.is_empty() || below.starts_with('/'))?;
+    sandbox.rsplit('/').next().filter(|name| name.starts_with("acp-")).map(|_| sandbox)
 }
 
 /// What the id of a request of this party is of.

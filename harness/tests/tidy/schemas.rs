@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use acp_conformance::case::{Vocabulary, embedded};
 use acp_conformance::certificate;
+use acp_conformance::compare;
+use acp_conformance::expected::{Date, Expectation};
 use acp_conformance::report::Collector;
 use acp_conformance::report::events;
+use acp_conformance::report::expected::Weighing;
 use acp_conformance::report::model::{self, Floor, Spent, Timings};
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
@@ -20,6 +23,7 @@ use super::root;
 fn the_committed_schemas_are_those_of_the_types() {
     let schemas = [
         ("certificate", certificate::schema()),
+        ("diff", compare::schema()),
         ("events", events::schema()),
         ("report", model::schema()),
         ("trace", trace::file_schema()),
@@ -51,10 +55,25 @@ fn what_is_really_written_fits_the_schemas() {
     collector.add(&trace, Duration::from_millis(3), Some("handshake.jsonl".to_owned()));
     let mut report = collector.finish(Duration::from_millis(4), true);
     report.timings = Some(timings(&trace));
+    let weighing = Weighing { whole: false, strict: true, today: Date::of_unix(0) };
+    let expected = ["jsonrpc.version-member.agent", "cancel.stop-reason"].map(|id| Expectation::new(id, "known"));
+    report.expected = Some(report.weigh(&expected, weighing));
     let report = serde_json::to_value(report).expect("a report is JSON");
+    assert!(report["expected"]["new"].as_array().is_some_and(|new| !new.is_empty()));
     assert_eq!(report["verdict"], "not-conformant");
     assert!(report["requirements"].as_array().is_some_and(|all| all.iter().any(|one| one["findings"] != json!([]))));
     fits("report", &report);
+}
+
+#[test]
+fn a_comparison_fits_its_schema() {
+    let said = super::read("harness/tests/regressions/json.txt");
+    let json = said.find('{').map_or("", |at| &said[at..]);
+    let report: Value = serde_json::from_str(json).expect("a comparison is JSON");
+    for part in ["requirements", "cases", "capabilities", "messages"] {
+        assert!(report[part].as_array().is_some_and(|list| !list.is_empty()), "nothing is said of {part}");
+    }
+    fits("diff", &report);
 }
 
 #[test]

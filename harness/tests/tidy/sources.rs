@@ -3,7 +3,7 @@
 use super::{files, none_of, read};
 
 /// The modules; each uses only those before it.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 26] = [
     "source",
     "diagnostic",
     "document",
@@ -16,6 +16,7 @@ const ORDER: [&str; 23] = [
     "recording",
     "case",
     "record",
+    "expected",
     "profile",
     "fault",
     "judge",
@@ -23,6 +24,8 @@ const ORDER: [&str; 23] = [
     "run",
     "report",
     "certificate",
+    "snapshot",
+    "compare",
     "monitor",
     "explain",
     "cargo_test",
@@ -47,7 +50,7 @@ const APART: [(&str, &str); 12] = [
 ];
 
 /// Modules without input, output, clock or threads, apart from the files that read folders.
-const PURE: [&str; 12] = [
+const PURE: [&str; 14] = [
     "source",
     "diagnostic",
     "document",
@@ -59,7 +62,9 @@ const PURE: [&str; 12] = [
     "redact",
     "recording",
     "record",
+    "expected",
     "judge",
+    "compare",
 ];
 
 const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "tokio::", "Instant::now", "SystemTime"];

@@ -1,0 +1,66 @@
+//! What the user typed about earlier runs: what is known to fail, what changed, what waits for a review.
+
+use std::path::PathBuf;
+
+use super::Format;
+use crate::expected::Date;
+
+/// What is known to fail, for whatever judges.
+#[derive(Debug, Default, clap::Args)]
+pub struct ExpectedArgs {
+    /// What is known to fail, a TOML file with `[[expected]]` tables: such failures do not fail the run, and an entry that no
+    /// longer fails, or whose last day is past, does
+    #[arg(long, value_name = "FILE")]
+    pub expected: Option<PathBuf>,
+    /// Write into that file what now fails, and take out of it what no longer does
+    #[arg(long, requires = "expected")]
+    pub update_expected: bool,
+    /// The day by which it is told what has expired, for tests
+    #[arg(long, value_name = "DAY", hide = true)]
+    pub today: Option<Date>,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = DIFF_HELP)]
+pub struct DiffArgs {
+    /// The run before: a report (JSON), a folder of traces, or a folder with report.json and traces, such as a certificate
+    pub old: PathBuf,
+    /// The run after, in any of these forms
+    pub new: PathBuf,
+    /// Show every difference to its end
+    #[arg(long)]
+    pub full: bool,
+    /// How the result is written to standard output
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+const DIFF_HELP: &str = "Messages and capabilities are compared where both sides have traces; traces without a report are judged by this program.
+Exit code 1 tells of a regression: a requirement or a case that passed before and fails now. What passed and is no longer
+decided is shown as worse, and is none: a race can do that, or a model.
+
+Examples:
+  acp-conformance agent --trace-dir old -- my-agent --acp
+  acp-conformance agent --trace-dir new -- my-agent-next --acp
+  acp-conformance diff old new
+  acp-conformance diff --format json last-release.json report.json";
+
+/// Arguments of `accept` and `reject`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = REVIEW_HELP)]
+pub struct ReviewArgs {
+    /// The folder of --snapshots
+    pub dir: PathBuf,
+    /// Only cases whose id contains this text; may be repeated
+    #[arg(long = "case", value_name = "TEXT")]
+    pub cases: Vec<String>,
+}
+
+const REVIEW_HELP: &str = "A run with --snapshots writes each transcript that differs as CASE.txt.new beside CASE.txt. Read them with any tool that
+compares files, then accept or reject them.
+
+Examples:
+  acp-conformance agent --snapshots transcripts -- my-agent --acp
+  acp-conformance accept transcripts --case cancel
+  acp-conformance reject transcripts";

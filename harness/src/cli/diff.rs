@@ -1,0 +1,123 @@
+//! `diff`: what changed between two runs.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::args::{DiffArgs, Format};
+use super::check::{files, read};
+use super::exit::Exit;
+use super::output::stdout;
+use crate::compare::{Side, compare, write};
+use crate::report::Collector;
+use crate::report::model::{self, RunReport};
+use crate::snapshot::Bound;
+use crate::trace::Trace;
+
+/// The report in a folder, beside or above its traces.
+const REPORT: &str = "report.json";
+
+/// The traces in such a folder.
+const TRACES: &str = "traces";
+
+/// Runs the command.
+pub(super) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
+    let (old, new) = (side(&args.old)?, side(&args.new)?);
+    let [was, is] = [&old, &new].map(|side| side.report().subject.kind);
+    if was != is {
+        bail!("{} is of {}, and {} of {}", args.old.display(), was.one(), args.new.display(), is.one());
+    }
+    let bound = if args.full { Bound::Full } else { Bound::Glance };
+    let report = compare(&old, &new, bound);
+    match args.format {
+        Format::Text => write(&mut stdout(), &report, bound)?,
+        Format::Json => writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?,
+    }
+    Ok(if report.regression { Exit::NotConformant } else { Exit::Good })
+}
+
+/// What a path names: a report, the folder of a report with its traces, traces, or a single one.
+fn side(path: &Path) -> anyhow::Result<Side> {
+    let shown = path.display().to_string();
+    let is_trace = |path: &Path| path.extension().is_some_and(|extension| extension == "jsonl");
+    if !path.is_dir() && !is_trace(path) {
+        return Ok(Side::new(shown, report(path)?));
+    }
+    let with_report = path.join(REPORT).is_file();
+    let inner = path.join(TRACES);
+    let folder = if with_report && inner.is_dir() { inner } else { path.to_owned() };
+    let found = files(&[folder])?;
+    if with_report {
+        let mut side = Side::new(shown, report(&path.join(REPORT))?);
+        add_traces(&mut side, &found)?;
+        return Ok(side);
+    }
+    if found.is_empty() {
+        bail!("{shown}: there is neither a {REPORT} nor a .jsonl file in it");
+    }
+    judged(shown, &found)
+}
+
+/// Reads a report.
+fn report(path: &Path) -> anyhow::Result<RunReport> {
+    let shown = path.display();
+    let bytes = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
+    let no_report = || {
+        format!(
+            "{shown} is no report of this program; `--format json=FILE` writes one, and a folder of traces does as well"
+        )
+    };
+    let report: RunReport = serde_json::from_slice(&bytes).with_context(no_report)?;
+    if report.format != model::FORMAT {
+        bail!("{shown} has the format `{}`, and this program reads `{}`", report.format, model::FORMAT);
+    }
+    Ok(report)
+}
+
+/// Traces, judged by this program.
+fn judged(shown: String, found: &[PathBuf]) -> anyhow::Result<Side> {
+    let mut collector: Option<Collector> = None;
+    let mut party = None;
+    for path in found {
+        let (trace, _) = trace(path)?;
+        let subject = trace.header.subject;
+        if party.is_some() && party != subject {
+            bail!("{shown} has traces of agents and of clients; compare them apart");
+        }
+        party = subject;
+        let Some(kind) = subject else {
+            bail!(
+                "{}: the recording does not say which party is the subject; make a report of it: \
+                 acp-conformance check --subject agent --format json=FILE",
+                path.display()
+            );
+        };
+        let collector = collector.get_or_insert_with(|| Collector::new(kind, trace.header.command.clone()));
+        let took = Duration::from_micros(trace.events.last().map_or(0, |event| event.us));
+        collector.add(&trace, took, Some(path.display().to_string()));
+    }
+    let collector = collector.with_context(|| format!("{shown}: there is no trace in it"))?;
+    let mut side = Side::new(shown, collector.finish(Duration::ZERO, false));
+    add_traces(&mut side, found)?;
+    Ok(side)
+}
+
+/// Reads the traces one after the other, since many of them are long.
+fn add_traces(side: &mut Side, found: &[PathBuf]) -> anyhow::Result<()> {
+    for path in found {
+        let (trace, case) = trace(path)?;
+        side.add(case, &trace);
+    }
+    Ok(())
+}
+
+/// A trace, and the case that it is of.
+fn trace(path: &Path) -> anyhow::Result<(Trace, String)> {
+    let trace = read(path)?;
+    let name = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let case = trace.header.case.clone().unwrap_or_else(name);
+    Ok((trace, case))
+}

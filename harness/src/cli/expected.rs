@@ -1,0 +1,156 @@
+//! `--expected`: what is known to fail, read before a run, weighed after it, and brought up to date if that is asked.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail};
+
+use super::args::ExpectedArgs;
+use super::output::{say, show};
+use crate::diagnostic::Diagnostic;
+use crate::expected::{self, Changes, Date, Expectation, PLACEHOLDER, Standing};
+use crate::report::expected::{FailureReport, Weighing};
+use crate::report::model::RunReport;
+use crate::requirement::Party;
+
+/// What is expected of a subject.
+pub(super) struct Baseline {
+    file: Option<File>,
+    of_profile: Vec<Expectation>,
+    update: bool,
+    today: Date,
+}
+
+/// The file of `--expected`.
+struct File {
+    path: PathBuf,
+    text: String,
+    entries: Vec<Expectation>,
+}
+
+impl Baseline {
+    /// Reads what is expected of this party, or of either; none if nothing is.
+    ///
+    /// # Errors
+    ///
+    /// That the file cannot be read, or has mistakes, which have been shown.
+    pub(super) fn load(
+        args: &ExpectedArgs,
+        of_profile: Vec<Expectation>,
+        party: Option<Party>,
+    ) -> anyhow::Result<Option<Self>> {
+        if args.expected.is_none() && of_profile.is_empty() {
+            return Ok(None);
+        }
+        let file = args.expected.clone().map(|path| File::read(path, args.update_expected, party)).transpose()?;
+        let today = args.today.unwrap_or_else(today);
+        Ok(Some(Self { file, of_profile, update: args.update_expected, today }))
+    }
+
+    /// Makes sure that the cases that are named are among these.
+    ///
+    /// # Errors
+    ///
+    /// That one is not; it has been shown.
+    pub(super) fn check_cases(&self, cases: &[&str]) -> anyhow::Result<()> {
+        let problems = expected::unknown_cases(&self.entries(), cases);
+        show(&problems);
+        if problems.is_empty() { Ok(()) } else { bail!("what is expected names cases that are none") }
+    }
+
+    /// Puts into a report what became of the expectations, after the file was brought up to date. The run was `whole` if it ran
+    /// all of these cases.
+    ///
+    /// # Errors
+    ///
+    /// That the file cannot be written.
+    pub(super) fn weigh(&mut self, report: &mut RunReport, cases: &[&str], strict: bool) -> anyhow::Result<()> {
+        let ran = |case: &&str| report.cases.binary_search_by(|known| known.id.as_str().cmp(case)).is_ok();
+        let weighing = Weighing { whole: cases.iter().all(ran), strict, today: self.today };
+        if self.update {
+            self.update(report, weighing)?;
+        }
+        report.expected = Some(report.weigh(&self.entries(), weighing));
+        Ok(())
+    }
+
+    /// All entries; those of the file come first.
+    fn entries(&self) -> Vec<Expectation> {
+        let of_file = self.file.iter().flat_map(|file| &file.entries);
+        of_file.chain(&self.of_profile).cloned().collect()
+    }
+
+    fn update(&mut self, report: &RunReport, weighing: Weighing) -> anyhow::Result<()> {
+        let entries = self.entries();
+        let weighed = report.weigh(&entries, weighing);
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let party = report.subject.kind;
+        let concerned = file.entries.iter().enumerate().filter(|(_, entry)| entry.concerns(party));
+        let stale = concerned.zip(&weighed.entries).filter(|(_, weighed)| weighed.standing == Standing::Stale);
+        let removed: Vec<usize> = stale.map(|((index, _), _)| index).collect();
+        let changes = Changes { removed, added: additions(&entries, &weighed.new, weighing.today) };
+        file.change(&changes)
+    }
+}
+
+/// A new entry for each requirement that fails, unless an entry that has expired is about the failure: what a person gave an
+/// end to is not prolonged. Where there are entries for single cases of a requirement, so is the new one.
+fn additions(entries: &[Expectation], new: &[FailureReport], today: Date) -> Vec<Expectation> {
+    let mut added: Vec<Expectation> = Vec::new();
+    for FailureReport { requirement, case } in new {
+        let has_expired = |entry: &Expectation| entry.is_expired(today) && entry.covers(requirement, case);
+        if entries.iter().any(has_expired) || added.iter().any(|entry| entry.covers(requirement, case)) {
+            continue;
+        }
+        let narrow =
+            entries.iter().any(|entry| entry.requirement.as_ref() == Some(requirement) && entry.case.is_some());
+        let case = narrow.then(|| case.clone());
+        added.push(Expectation { case, ..Expectation::new(requirement, PLACEHOLDER) });
+    }
+    added
+}
+
+impl File {
+    fn read(path: PathBuf, may_be_new: bool, party: Option<Party>) -> anyhow::Result<Self> {
+        let shown = path.display().to_string();
+        let bytes = match std::fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound && may_be_new => Vec::new(),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                bail!("--expected {shown}: no such file; --update-expected makes it")
+            }
+            other => other.with_context(|| format!("--expected {shown}"))?,
+        };
+        let (entries, problems) = expected::load_bytes(&shown, &bytes, party);
+        show(&problems);
+        let entries = entries.with_context(|| format!("--expected {shown} has mistakes; nothing was run"))?;
+        Ok(Self { path, text: String::from_utf8_lossy(&bytes).into_owned(), entries })
+    }
+
+    fn change(&mut self, changes: &Changes) -> anyhow::Result<()> {
+        let shown = self.path.display().to_string();
+        if *changes == Changes::default() {
+            say(&format!("{shown}: nothing to change"));
+            return Ok(());
+        }
+        let text = expected::update(&self.text, changes).map_err(|error| anyhow::anyhow!("{shown}: {error}"))?;
+        std::fs::write(&self.path, &text).with_context(|| format!("cannot write {shown}"))?;
+        say(&format!("{shown}: changed"));
+        for &index in &changes.removed {
+            say(&format!("  removed  {}: it no longer fails", self.entries[index]));
+        }
+        for entry in &changes.added {
+            say(&format!("  added    {entry}: its reason is to be filled in"));
+        }
+        let (entries, problems) = expected::load_bytes(&shown, text.as_bytes(), None);
+        let sound = entries.filter(|_| !problems.iter().any(Diagnostic::is_error));
+        self.entries = sound.with_context(|| format!("{shown}: what was written cannot be read"))?;
+        self.text = text;
+        Ok(())
+    }
+}
+
+fn today() -> Date {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    Date::of_unix(since.unwrap_or_default().as_secs())
+}

@@ -1,0 +1,165 @@
+//! `--snapshots`, `accept` and `reject`: transcripts that are kept, and the review of those that differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::args::ReviewArgs;
+use super::exit::Exit;
+use super::output::{say, stdout};
+use super::plan::Plan;
+use crate::case::model::Case;
+use crate::run::{Progress, run_all};
+use crate::snapshot::{self, Bound, Changes, Folder, Kept, Waiting, changes, text};
+use crate::trace::Trace;
+
+/// The transcripts of a run, compared as the cases end.
+pub(super) struct Snapshots {
+    folder: Folder,
+    shown: String,
+    first: usize,
+    missing: Vec<String>,
+    different: Vec<(String, Difference)>,
+}
+
+/// A transcript that is not what was kept.
+struct Difference {
+    said: String,
+    changes: Changes,
+}
+
+/// How often a case is played again whose transcript differs, if there are few of them; and how many plays there are at most, if
+/// there are many: then it is hardly an accident.
+const REPEATS: usize = 8;
+const MOST_REPEATS: usize = 40;
+
+/// The variable that tells that nobody is there to review.
+const CI: &str = "CI";
+
+impl Snapshots {
+    /// The transcripts of a folder. Where nobody reviews them, nothing is written.
+    pub(super) fn open(dir: &Path) -> Self {
+        let alone = std::env::var(CI).is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()));
+        Self {
+            folder: Folder::new(dir.to_owned(), !alone),
+            shown: dir.display().to_string(),
+            first: 0,
+            missing: Vec::new(),
+            different: Vec::new(),
+        }
+    }
+
+    /// Compares the transcript of a case that has ended.
+    pub(super) fn ended(&mut self, trace: &Trace) -> anyhow::Result<()> {
+        let id = trace.header.case.clone().unwrap_or_default();
+        let said = text(trace);
+        match self.folder.compare(&id, &said).with_context(|| format!("--snapshots {}: {id}", self.shown))? {
+            Kept::Same => {}
+            Kept::First => self.first += 1,
+            Kept::Missing => self.missing.push(id),
+            Kept::Differs(changes) => self.different.push((id, Difference { said, changes })),
+        }
+        Ok(())
+    }
+
+    /// Says what differs, and whether everything is as it was kept. What differs is played again: a change shows each time.
+    pub(super) fn conclude(mut self, plan: &Plan) -> anyhow::Result<bool> {
+        self.different.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let unstable = if plan.subject.desk.is_some() { BTreeSet::new() } else { self.unstable(plan) };
+        for id in &unstable {
+            self.folder.withdraw(id)?;
+        }
+        self.different.retain(|(id, _)| !unstable.contains(id));
+        self.tell(&unstable);
+        Ok(self.missing.is_empty() && self.different.is_empty())
+    }
+
+    /// Plays again what differs, and finds what does not come out as before. More runs at once than usual, since an accident of
+    /// a busy machine hardly happens again on an idle one.
+    fn unstable(&self, plan: &Plan) -> BTreeSet<String> {
+        let seen: BTreeMap<&str, &Difference> = self.different.iter().map(|(id, it)| (id.as_str(), it)).collect();
+        let cases = plan.cases.iter().filter(|case| seen.contains_key(case.id.as_str()));
+        let repeats = MOST_REPEATS.checked_div(seen.len()).unwrap_or_default().clamp(1, REPEATS);
+        let cases: Vec<Case> = cases.flat_map(|case| std::iter::repeat_n(case, repeats)).cloned().collect();
+        let mut unstable = BTreeSet::new();
+        run_all(&cases, &plan.subject, plan.jobs * 2, |event| {
+            if let Progress::Ended { case, trace, .. } = event
+                && seen
+                    .get(case.id.as_str())
+                    .is_some_and(|it| changes(&it.said, &text(&trace), Bound::Glance).is_some())
+            {
+                unstable.insert(case.id.clone());
+            }
+            true
+        });
+        unstable
+    }
+
+    fn tell(&self, unstable: &BTreeSet<String>) {
+        let Self { shown, first, missing, different, .. } = self;
+        if *first > 0 {
+            say(&format!("\n{shown}: {first} transcript(s) written for the first time; read them, and keep them"));
+        }
+        if !unstable.is_empty() {
+            say(&format!(
+                "\n{shown}: not the same in each run, so nothing is said about\n  {}",
+                unstable.iter().map(String::as_str).collect::<Vec<_>>().join("\n  ")
+            ));
+        }
+        for (id, Difference { changes, .. }) in different {
+            say(&format!("\n{id}: the transcript differs\n{}", indented(changes)));
+        }
+        if !different.is_empty() {
+            say(&format!(
+                "\n{} transcript(s) differ from {shown}. Review them, then\n  \
+                 acp-conformance accept {shown}   if that is how it is to be\n  \
+                 acp-conformance reject {shown}   if not\nTo accept some alone: --case TEXT. Nothing is written where {CI} is set.",
+                different.len()
+            ));
+        }
+        if !missing.is_empty() {
+            say(&format!(
+                "\n{} transcript(s) are missing in {shown}, and are not written where {CI} is set. Run it without {CI}, read them, \
+                 and keep them:\n  {}",
+                missing.len(),
+                missing.join("\n  ")
+            ));
+        }
+    }
+}
+
+fn indented(changes: &Changes) -> String {
+    let lines = changes.diff.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n");
+    if changes.cut { format!("{lines}\n  … the rest was cut") } else { lines }
+}
+
+/// Runs `accept`.
+pub(super) fn accept(args: &ReviewArgs) -> anyhow::Result<Exit> {
+    review(args, "accepted", snapshot::accept)
+}
+
+/// Runs `reject`.
+pub(super) fn reject(args: &ReviewArgs) -> anyhow::Result<Exit> {
+    review(args, "rejected", snapshot::reject)
+}
+
+fn review(args: &ReviewArgs, done: &str, act: fn(&Waiting) -> std::io::Result<()>) -> anyhow::Result<Exit> {
+    let shown = args.dir.display();
+    let waiting = snapshot::waiting(&args.dir).with_context(|| format!("cannot read {shown}"))?;
+    let is_wanted =
+        |one: &&Waiting| args.cases.is_empty() || args.cases.iter().any(|text| one.case.contains(text.as_str()));
+    let wanted: Vec<&Waiting> = waiting.iter().filter(is_wanted).collect();
+    if wanted.is_empty() && !args.cases.is_empty() {
+        bail!("no transcript that waits in {shown} is of such a case");
+    }
+    for one in &wanted {
+        act(one).with_context(|| format!("{shown}: {}", one.case))?;
+        writeln!(stdout(), "{done}  {}", one.case)?;
+    }
+    if wanted.is_empty() {
+        writeln!(stdout(), "nothing waits in {shown}")?;
+    }
+    Ok(Exit::Good)
+}

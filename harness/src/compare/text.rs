@@ -1,0 +1,161 @@
+//! What changed, for people.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::model::{Change, DiffReport, Gain, SideInfo, VerdictChange};
+use crate::requirement::Level;
+use crate::snapshot::Bound;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const RED: Style = AnsiColor::Red.on_default().bold();
+const GREEN: Style = AnsiColor::Green.on_default().bold();
+
+/// How many entries of one kind are shown at a glance.
+const MOST: usize = 30;
+
+/// How many differences of messages are shown at a glance; the other cases are named.
+const MOST_DIFFS: usize = 10;
+
+/// Writes what changed; at a glance, long lists are cut.
+///
+/// # Errors
+///
+/// Only those of the stream.
+pub fn write(out: &mut dyn Write, report: &DiffReport, bound: Bound) -> io::Result<()> {
+    side(out, "old", &report.old)?;
+    side(out, "new", &report.new)?;
+    if !report.same_suite {
+        writeln!(out, "\n{BOLD}The suites differ: a verdict may have changed because the rules did.{BOLD:#}")?;
+        suite(out, "old", &report.old)?;
+        suite(out, "new", &report.new)?;
+    }
+    if report.old.traces == 0 || report.new.traces == 0 {
+        writeln!(out, "\nMessages and capabilities are not compared: for that, both sides have to have traces.")?;
+    }
+    let most = |most| if bound == Bound::Full { usize::MAX } else { most };
+    verdicts(out, "requirements", &report.requirements, most(MOST))?;
+    verdicts(out, "cases", &report.cases, most(MOST))?;
+    capabilities(out, report)?;
+    messages(out, report, most(MOST_DIFFS))?;
+    for (name, only) in [("old", &report.only_old), ("new", &report.only_new)] {
+        list(out, &format!("requirements only in {name}"), &only.requirements, most(MOST))?;
+        list(out, &format!("cases only in {name}"), &only.cases, most(MOST))?;
+    }
+    conclusion(out, report)
+}
+
+fn side(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
+    let SideInfo { path, subject, verdict, suite, traces } = side;
+    let version = subject.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
+    let called = subject.name.as_deref().unwrap_or("a program that gives no name");
+    let (verdict, edition) = (verdict.name(), &suite.edition);
+    writeln!(
+        out,
+        "{BOLD}{name}{BOLD:#}  {called}{version}  {verdict}, judged by {edition}  {DIM}{path}, {traces} traces{DIM:#}"
+    )
+}
+
+fn suite(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
+    let suite = &side.suite;
+    let schema: String = suite.schema_sha256.chars().take(12).collect();
+    writeln!(out, "  {name}  acp-conformance {}, edition {}, schema {schema}…", suite.version, suite.edition)
+}
+
+fn verdicts(out: &mut dyn Write, what: &str, changes: &[VerdictChange], most: usize) -> io::Result<()> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{BOLD}{what}{BOLD:#}")?;
+    let rank = |change: &VerdictChange| match (change.regression, change.change) {
+        (true, _) => 0,
+        (false, Change::Worse) => 1,
+        (false, Change::Better) => 2,
+        (false, Change::Otherwise) => 3,
+    };
+    let mut changes: Vec<&VerdictChange> = changes.iter().collect();
+    changes.sort_by_key(|change| rank(change));
+    for change in changes.iter().take(most) {
+        let (style, word) = match (change.regression, change.change) {
+            (true, _) => (RED, "regression"),
+            (false, Change::Worse) => (BOLD, "worse"),
+            (false, Change::Better) => (GREEN, "better"),
+            (false, Change::Otherwise) => (DIM, "otherwise"),
+        };
+        let level = if change.level == Some(Level::Should) { "  (SHOULD)" } else { "" };
+        writeln!(out, "  {style}{word:<10}{style:#}  {:<44}  {} → {}{level}", change.id, change.old, change.new)?;
+    }
+    more(out, changes.len(), most)
+}
+
+fn capabilities(out: &mut dyn Write, report: &DiffReport) -> io::Result<()> {
+    if report.capabilities.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{BOLD}what the {} advertises{BOLD:#}", report.new.subject.kind)?;
+    for change in &report.capabilities {
+        let (style, word) = match change.change {
+            Gain::Gained => (GREEN, "gained"),
+            Gain::Lost => (RED, "lost"),
+        };
+        writeln!(out, "  {style}{word:<10}{style:#}  {}", change.path)?;
+    }
+    Ok(())
+}
+
+fn messages(out: &mut dyn Write, report: &DiffReport, most: usize) -> io::Result<()> {
+    if report.messages.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{BOLD}messages{BOLD:#}  {} cases differ", report.messages.len())?;
+    for (index, change) in report.messages.iter().enumerate() {
+        writeln!(out, "  {}  {DIM}-{} +{}{DIM:#}", change.case, change.removed, change.added)?;
+        if index >= most {
+            continue;
+        }
+        for line in change.diff.lines() {
+            let style = match line.as_bytes().first() {
+                Some(b'-') => AnsiColor::Red.on_default(),
+                Some(b'+') => AnsiColor::Green.on_default(),
+                _ => DIM,
+            };
+            writeln!(out, "    {style}{line}{style:#}")?;
+        }
+        if change.cut {
+            writeln!(out, "    {DIM}… the rest was cut; --full shows it{DIM:#}")?;
+        }
+    }
+    if report.messages.len() > most {
+        writeln!(out, "  {DIM}--full shows the differences of all of them{DIM:#}")?;
+    }
+    Ok(())
+}
+
+fn list(out: &mut dyn Write, what: &str, ids: &[String], most: usize) -> io::Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{BOLD}{what}{BOLD:#}")?;
+    ids.iter().take(most).try_for_each(|id| writeln!(out, "  {id}"))?;
+    more(out, ids.len(), most)
+}
+
+fn more(out: &mut dyn Write, len: usize, most: usize) -> io::Result<()> {
+    if len > most { writeln!(out, "  … and {} more; --full shows them", len - most) } else { Ok(()) }
+}
+
+fn conclusion(out: &mut dyn Write, report: &DiffReport) -> io::Result<()> {
+    let count = |changes: &[VerdictChange]| changes.iter().filter(|change| change.regression).count();
+    let (requirements, cases) = (count(&report.requirements), count(&report.cases));
+    if report.regression {
+        return writeln!(
+            out,
+            "\n{RED}regression{RED:#}  {requirements} requirement(s) and {cases} case(s) passed before and fail now"
+        );
+    }
+    let same = report.requirements.is_empty() && report.cases.is_empty();
+    let verdicts = if same { "no verdict changed" } else { "nothing that passed fails now" };
+    writeln!(out, "\n{GREEN}no regression{GREEN:#}  {verdicts}")
+}

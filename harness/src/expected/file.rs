@@ -1,0 +1,42 @@
+//! The baseline as it is written: the serde shape from which `schemas/expected.schema.json` is generated.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::document::shape;
+
+/// The JSON Schema of a baseline, as it is committed in `schemas/expected.schema.json`.
+#[must_use]
+pub fn schema() -> Value {
+    shape::schema::<ExpectedFile>()
+}
+
+/// What is known to fail.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "acp-conformance-expected/1")]
+pub(crate) struct ExpectedFile {
+    /// The entries; each is a table of its own, `[[expected]]`.
+    #[serde(default)]
+    pub expected: Vec<EntryFile>,
+}
+
+/// Something that is known to fail: a requirement, a case, or the one in the other.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EntryFile {
+    /// The id of a requirement, such as `cancel.stop-reason`.
+    #[schemars(length(min = 1))]
+    pub requirement: Option<String>,
+    /// The id of a case, such as `v1/agent/init/handshake`.
+    #[schemars(length(min = 1))]
+    pub case: Option<String>,
+    /// Why it fails, in a few words.
+    pub reason: String,
+    /// Where to read more about it.
+    #[schemars(length(min = 1))]
+    pub link: Option<String>,
+    /// The last day on which the failure is accepted, such as `2027-01-31`.
+    pub expires: Option<String>,
+}

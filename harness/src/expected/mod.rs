@@ -1,0 +1,245 @@
+//! What is known to fail: the baseline of a subject, with a reason for each entry.
+//!
+//! ```
+//! use acp_conformance::expected::load_text;
+//! use acp_conformance::requirement::Party;
+//!
+//! let text = r#"
+//! [[expected]]
+//! requirement = "cancel.stop-reason"
+//! reason = "answers end_turn"
+//! link = "https://example.org/issues/1"
+//! expires = 2027-01-31
+//!
+//! [[expected]]
+//! case = "v1/agent/init/handshake"
+//! reason = "wants a login first"
+//! "#;
+//! let (entries, problems) = load_text("expected.toml", text, Some(Party::Agent));
+//! assert!(problems.is_empty());
+//! assert!(entries.unwrap()[0].covers("cancel.stop-reason", "v1/agent/cancel/while-asking"));
+//! ```
+//!
+//! The same tables stand in a profile. [`Expectation::standing`] is the only place that decides whether an entry is still
+//! true; `report` and `cargo_test` ask it.
+
+mod date;
+pub(crate) mod file;
+mod load;
+mod update;
+
+pub use date::Date;
+pub use file::schema;
+pub(crate) use load::lower;
+pub use load::{load_bytes, load_text, unknown_cases};
+pub use update::{Changes, update};
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::nearest;
+use crate::requirement::{Catalogue, Party};
+use crate::source::{SourceFile, Span};
+use crate::verdict::Verdict;
+
+/// The reason of an entry that a program wrote; the loader warns of it until a person has written a better one.
+pub const PLACEHOLDER: &str = "to be filled in";
+
+/// Something that is known to fail: a requirement in whatever case, a case by whatever requirement, or the one in the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expectation {
+    /// The requirement, by its id.
+    pub requirement: Option<String>,
+    /// The case, by its id.
+    pub case: Option<String>,
+    /// Why it fails.
+    pub reason: String,
+    /// Where to read more about it.
+    pub link: Option<String>,
+    /// The last day on which the failure is accepted.
+    pub expires: Option<Date>,
+    /// Where the case or the requirement is named, if it stands in a file.
+    pub(crate) place: Option<(Arc<SourceFile>, Span)>,
+}
+
+/// What became of an expectation in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It fails, as expected.
+    Holds,
+    /// It does not fail any longer: it passed, or the subject no longer advertises what it is about.
+    Stale,
+    /// Its last day is past.
+    Expired,
+    /// The run did not tell: it was not exercised, or not decided, or not in all of the cases.
+    Open,
+}
+
+impl Standing {
+    /// Whether the entry fails the run.
+    #[must_use]
+    pub const fn is_wrong(self) -> bool {
+        matches!(self, Self::Stale | Self::Expired)
+    }
+}
+
+/// What is wrong with what an expectation names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mistake {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+impl Expectation {
+    /// An expectation about a case, or about a requirement; the ids of cases have slashes.
+    #[must_use]
+    pub fn new(id: impl Into<String>, reason: impl Into<String>) -> Self {
+        let id = id.into();
+        let (requirement, case) = if id.contains('/') { (None, Some(id)) } else { (Some(id), None) };
+        Self { requirement, case, reason: reason.into(), link: None, expires: None, place: None }
+    }
+
+    /// Whether the failure of this requirement in this case is what is expected here.
+    #[must_use]
+    pub fn covers(&self, requirement: &str, case: &str) -> bool {
+        let fits = |wanted: &Option<String>, id: &str| wanted.as_deref().is_none_or(|wanted| wanted == id);
+        fits(&self.requirement, requirement) && fits(&self.case, case)
+    }
+
+    /// Whether it can be about this party. The id of a case names its party.
+    #[must_use]
+    pub fn concerns(&self, party: Party) -> bool {
+        match (&self.requirement, &self.case) {
+            (Some(id), _) => Catalogue::v1().find(id).is_none_or(|known| known.party == party),
+            (None, Some(case)) => !case.split('/').any(|part| part == party.other().name()),
+            (None, None) => false,
+        }
+    }
+
+    /// What becomes of it, where a run came to this verdict on what it names. Only a `whole` run, one of all cases, can tell
+    /// that a requirement does not fail in any of them.
+    #[must_use]
+    pub fn standing(&self, verdict: Verdict, whole: bool, today: Date) -> Standing {
+        let told = whole || self.case.is_some();
+        match verdict {
+            Verdict::Pass | Verdict::NotApplicable if told => Standing::Stale,
+            _ if self.is_expired(today) => Standing::Expired,
+            Verdict::Fail => Standing::Holds,
+            _ => Standing::Open,
+        }
+    }
+
+    /// Whether its last day is past.
+    #[must_use]
+    pub fn is_expired(&self, today: Date) -> bool {
+        self.expires.is_some_and(|last| last < today)
+    }
+
+    /// What is wrong with the entry and what to do about it, if it is no longer true.
+    #[must_use]
+    pub fn remedy(&self, standing: Standing, verdict: Verdict) -> Option<String> {
+        let seen = if verdict == Verdict::NotApplicable { "no longer applies" } else { "no longer fails" };
+        match (standing, self.expires) {
+            (Standing::Stale, _) => Some(format!("it {seen}: take the entry out")),
+            (Standing::Expired, Some(last)) => {
+                Some(format!("its last day was {last}: mend it, or set a later day with a new reason"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Why the requirement that it names is none, or none of that party.
+    pub(crate) fn mistaken_requirement(&self, party: Option<Party>) -> Option<Mistake> {
+        let id = self.requirement.as_deref()?;
+        let catalogue = Catalogue::v1();
+        match (catalogue.find(id), party) {
+            (Some(found), Some(party)) if found.party != party => Some(Mistake {
+                code: "expected::wrong-party",
+                message: format!("`{id}` binds the {}, and this is about {}", found.party, party.one()),
+                help: "leave the entry out".to_owned(),
+            }),
+            (Some(_), _) => None,
+            (None, _) => {
+                let known = catalogue.iter().filter(|known| party.is_none_or(|party| known.party == party));
+                let near = nearest(id, known.map(|known| known.id.as_str()));
+                Some(Mistake {
+                    code: "expected::unknown-requirement",
+                    message: format!("there is no requirement `{id}`"),
+                    help: near.map_or_else(
+                        || "`acp-conformance list --requirements` shows them all".to_owned(),
+                        |near| format!("did you mean `{near}`?"),
+                    ),
+                })
+            }
+        }
+    }
+
+    /// Why the case that it names is none of these.
+    pub(crate) fn mistaken_case(&self, cases: &[&str]) -> Option<Mistake> {
+        let id = self.case.as_deref().filter(|id| !cases.contains(id))?;
+        Some(Mistake {
+            code: "expected::unknown-case",
+            message: format!("there is no case `{id}`"),
+            help: nearest(id, cases.iter().copied()).map_or_else(
+                || "`acp-conformance list` shows the cases; --cases adds those of a folder".to_owned(),
+                |near| format!("did you mean `{near}`?"),
+            ),
+        })
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&name(self.requirement.as_deref(), self.case.as_deref()))
+    }
+}
+
+/// How the one in the other is called.
+#[must_use]
+pub fn name(requirement: Option<&str>, case: Option<&str>) -> String {
+    match (requirement, case) {
+        (Some(requirement), Some(case)) => format!("{requirement} in {case}"),
+        (one, other) => one.or(other).unwrap_or_default().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> Date {
+        text.parse().expect("a day")
+    }
+
+    #[test]
+    fn what_passed_is_stale_only_where_nothing_else_could_have_failed() {
+        let requirement = Expectation::new("cancel.stop-reason", "known");
+        let case = Expectation::new("v1/agent/cancel/while-asking", "known");
+        let today = day("2026-11-21");
+        let standing = |entry: &Expectation, verdict, whole| entry.standing(verdict, whole, today);
+        assert_eq!(standing(&requirement, Verdict::Fail, false), Standing::Holds);
+        assert_eq!(standing(&requirement, Verdict::Pass, true), Standing::Stale);
+        assert_eq!(standing(&requirement, Verdict::Pass, false), Standing::Open);
+        assert_eq!(standing(&case, Verdict::Pass, false), Standing::Stale);
+        assert_eq!(standing(&case, Verdict::NotApplicable, false), Standing::Stale);
+        for verdict in [Verdict::Inconclusive, Verdict::NotExercised, Verdict::HarnessError] {
+            assert_eq!(standing(&case, verdict, true), Standing::Open, "{verdict}");
+        }
+    }
+
+    #[test]
+    fn the_last_day_still_counts() {
+        let entry = Expectation { expires: Some(day("2026-11-21")), ..Expectation::new("cancel.stop-reason", "known") };
+        let standing = |verdict, today| entry.standing(verdict, true, day(today));
+        assert_eq!(standing(Verdict::Fail, "2026-11-20"), Standing::Holds);
+        assert_eq!(standing(Verdict::Fail, "2026-11-21"), Standing::Holds);
+        assert_eq!(standing(Verdict::Fail, "2026-11-22"), Standing::Expired);
+        assert_eq!(standing(Verdict::NotExercised, "2026-11-22"), Standing::Expired);
+        assert_eq!(standing(Verdict::Pass, "2026-11-22"), Standing::Stale);
+    }
+}

@@ -1,0 +1,71 @@
+//! What is known to fail, for people.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::expected::{EntryReport, ExpectedReport};
+use crate::expected::Standing;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const RED: Style = AnsiColor::Red.on_default().bold();
+
+/// Writes what became of each entry. What was not exercised is news only in a `whole` run.
+///
+/// # Errors
+///
+/// Only those of the stream.
+pub(super) fn write(out: &mut dyn Write, expected: &ExpectedReport, whole: bool) -> io::Result<()> {
+    let of = |standing| expected.entries.iter().filter(move |entry| entry.standing == standing).collect::<Vec<_>>();
+    let holding = of(Standing::Holds);
+    if !holding.is_empty() {
+        writeln!(out, "\n{BOLD}{} expected to fail, and did{BOLD:#}", count(holding.len(), "entry", "entries"))?;
+        holding.into_iter().try_for_each(|entry| line(out, entry, &entry.reason))?;
+    }
+    let wrong: Vec<_> = expected.entries.iter().filter(|entry| entry.standing.is_wrong()).collect();
+    if !wrong.is_empty() {
+        let (stands, wrong) = (count(wrong.len(), "entry is", "entries are"), &wrong);
+        writeln!(out, "\n{RED}{stands} no longer true{RED:#}")?;
+        wrong.iter().try_for_each(|entry| line(out, entry, entry.remedy.as_deref().unwrap_or_default()))?;
+        if wrong.iter().any(|entry| entry.standing == Standing::Stale) {
+            writeln!(out, "  --update-expected takes the entries of --expected out that no longer fail")?;
+        }
+    }
+    let open = of(Standing::Open);
+    if whole && !open.is_empty() {
+        writeln!(out, "\n{BOLD}{} of which this run tells nothing{BOLD:#}", count(open.len(), "entry", "entries"))?;
+        open.into_iter().try_for_each(|entry| line(out, entry, entry.verdict.name()))?;
+    }
+    Ok(())
+}
+
+fn line(out: &mut dyn Write, entry: &EntryReport, text: &str) -> io::Result<()> {
+    let link = entry.link.iter().map(|link| format!("  {link}"));
+    let until = entry.expires.iter().filter(|_| entry.remedy.is_none()).map(|day| format!("  until {day}"));
+    let rest: String = link.chain(until).collect();
+    writeln!(out, "  {}: {text}{DIM}{rest}{DIM:#}", entry.name())
+}
+
+/// What the summary says of the failures beside the verdict, which stays what it is.
+pub(super) fn summary(expected: &ExpectedReport) -> String {
+    let mut parts = Vec::new();
+    let known: usize = expected.entries.iter().map(|entry| entry.failures.len()).sum();
+    if !expected.new.is_empty() {
+        parts.push(format!("{} new, {known} known", count(expected.new.len(), "failure", "failures")));
+    } else if known > 0 {
+        parts.push(format!("every failure that counts is expected, and the rest is {}", expected.otherwise.name()));
+    }
+    let of = |standing| expected.entries.iter().filter(|entry| entry.standing == standing).count();
+    for (standing, what) in
+        [(Standing::Stale, "stale"), (Standing::Expired, "expired"), (Standing::Open, "not told by this run")]
+    {
+        let many = of(standing);
+        parts.extend((many > 0).then(|| format!("{} {what}", count(many, "entry", "entries"))));
+    }
+    if parts.is_empty() { "nothing failed, and nothing is expected to".to_owned() } else { parts.join(" · ") }
+}
+
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}

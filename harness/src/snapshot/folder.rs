@@ -1,0 +1,177 @@
+//! A folder of transcripts: what was accepted, and beside it what waits for a review.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::text::{Bound, Changes, changes};
+
+/// A folder in which the transcript of a case is `<case>.txt`.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    dir: PathBuf,
+    writes: bool,
+}
+
+/// How a transcript compares with what was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// It is the same.
+    Same,
+    /// There was none, and now there is.
+    First,
+    /// There is none, and none is to be written.
+    Missing,
+    /// It is another one.
+    Differs(Changes),
+}
+
+/// A transcript that waits for a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The case, by its id.
+    pub case: String,
+    new: PathBuf,
+    kept: PathBuf,
+}
+
+impl Folder {
+    /// A folder that is made when something is written into it; nothing ever is unless it `writes`.
+    #[must_use]
+    pub const fn new(dir: PathBuf, writes: bool) -> Self {
+        Self { dir, writes }
+    }
+
+    /// Compares the transcript of a case with what was kept. The first one is kept at once; one that differs is written beside.
+    ///
+    /// # Errors
+    ///
+    /// Only those of reading and writing.
+    pub fn compare(&self, case: &str, text: &str) -> io::Result<Kept> {
+        let (path, new) = (self.dir.join(format!("{case}.txt")), self.dir.join(format!("{case}.txt.new")));
+        let kept = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if self.writes {
+                    fs::create_dir_all(path.parent().unwrap_or(&self.dir))?;
+                    fs::write(&path, text)?;
+                    return Ok(Kept::First);
+                }
+                return Ok(Kept::Missing);
+            }
+            other => other?,
+        };
+        let found = changes(&kept, text, Bound::Glance);
+        if self.writes {
+            match &found {
+                Some(_) => fs::write(&new, text)?,
+                None => ignore_missing(fs::remove_file(&new))?,
+            }
+        }
+        Ok(found.map_or(Kept::Same, Kept::Differs))
+    }
+
+    /// Takes back what was written beside, since it says nothing.
+    ///
+    /// # Errors
+    ///
+    /// Only that it cannot be removed.
+    pub fn withdraw(&self, case: &str) -> io::Result<()> {
+        if self.writes { ignore_missing(fs::remove_file(self.dir.join(format!("{case}.txt.new")))) } else { Ok(()) }
+    }
+}
+
+fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
+    result.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
+/// What waits for a review in a folder, in the order of the cases.
+///
+/// # Errors
+///
+/// Only that a folder cannot be read.
+pub fn waiting(dir: &Path) -> io::Result<Vec<Waiting>> {
+    let mut found = Vec::new();
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let (kind, new) = entry.map(|entry| (entry.file_type(), entry.path()))?;
+            if kind?.is_dir() {
+                folders.push(new);
+            } else if new.extension() == Some(OsStr::new("new")) {
+                let kept = new.with_extension("");
+                let below = kept.strip_prefix(dir).unwrap_or(&kept).with_extension("");
+                // Other files may end like that, too.
+                if kept.extension() == Some(OsStr::new("txt")) {
+                    found.push(Waiting { case: below.to_string_lossy().replace('\\', "/"), new, kept });
+                }
+            }
+        }
+    }
+    found.sort_by(|a, b| a.case.cmp(&b.case));
+    Ok(found)
+}
+
+/// Puts a new transcript in the place of the one that was kept.
+///
+/// # Errors
+///
+/// Only those of the file system.
+pub fn accept(waiting: &Waiting) -> io::Result<()> {
+    fs::rename(&waiting.new, &waiting.kept)
+}
+
+/// Removes a new transcript.
+///
+/// # Errors
+///
+/// Only those of the file system.
+pub fn reject(waiting: &Waiting) -> io::Result<()> {
+    fs::remove_file(&waiting.new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_waits_beside_what_was_kept() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let folder = Folder::new(dir.path().join("kept"), true);
+        let case = "v1/agent/fs/read@2.5";
+        let kept = dir.path().join("kept/v1/agent/fs/read@2.5.txt");
+        assert_eq!(folder.compare(case, "a\n")?, Kept::First);
+        assert_eq!(folder.compare(case, "a\n")?, Kept::Same);
+        assert!(matches!(folder.compare(case, "b\n")?, Kept::Differs(_)));
+        let found = waiting(&dir.path().join("kept"))?;
+        assert_eq!(found.iter().map(|one| one.case.as_str()).collect::<Vec<_>>(), [case]);
+        reject(&found[0])?;
+        assert_eq!((fs::read_to_string(&kept)?.as_str(), waiting(dir.path())?.len()), ("a\n", 0));
+        folder.compare(case, "b\n")?;
+        accept(&waiting(&dir.path().join("kept"))?[0])?;
+        assert_eq!((fs::read_to_string(&kept)?.as_str(), waiting(dir.path())?.len()), ("b\n", 0));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_the_same_again_waits_no_longer() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let folder = Folder::new(dir.path().to_owned(), true);
+        for text in ["a\n", "b\n", "a\n"] {
+            folder.compare("one", text)?;
+        }
+        assert_eq!(waiting(dir.path())?, []);
+        Ok(())
+    }
+
+    #[test]
+    fn a_folder_that_does_not_write_stays_as_it_is() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        Folder::new(dir.path().to_owned(), true).compare("one", "a\n")?;
+        let folder = Folder::new(dir.path().to_owned(), false);
+        assert_eq!(folder.compare("two", "a\n")?, Kept::Missing);
+        assert!(matches!(folder.compare("one", "b\n")?, Kept::Differs(_)));
+        assert_eq!((fs::read_dir(dir.path())?.count(), folder.compare("one", "a\n")?), (1, Kept::Same));
+        Ok(())
+    }
+}

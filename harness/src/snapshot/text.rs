@@ -1,0 +1,138 @@
+//! The text of a transcript, and how two of them differ.
+
+use std::fmt::Write;
+
+use similar::{ChangeTag, TextDiff};
+
+use crate::case::handshake;
+use crate::requirement::Party;
+use crate::trace::{Trace, normalised};
+
+/// The transcript of a case, a message a line, without what differs from run to run. Only that of the handshake shows what the
+/// subject says at every beginning; so a change of that changes one transcript and not all.
+#[must_use]
+pub fn text(trace: &Trace) -> String {
+    let party = trace.header.subject.unwrap_or(Party::Agent);
+    let whole = trace.header.case.as_deref() == Some(handshake(party));
+    let text = normalised(party, &trace.events);
+    let lines = text.lines().map(|line| if whole { line } else { brief(party, line) });
+    lines.fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// Leaves out what the subject says at every beginning.
+fn brief(party: Party, line: &str) -> &str {
+    let beginnings: &[&str] = match party {
+        Party::Agent => &["← <client-request-1> result ", "← <client-request-2> result "],
+        Party::Client => &["→ <client-request-1> initialize "],
+    };
+    let found = beginnings.iter().find(|beginning| line.starts_with(**beginning));
+    found.map_or(line, |beginning| beginning.trim_end())
+}
+
+/// How two transcripts differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
+    /// How many lines are only in the old one.
+    pub removed: usize,
+    /// How many lines are only in the new one.
+    pub added: usize,
+    /// The lines that differ between the lines around them, in the unified form.
+    pub diff: String,
+    /// Whether something of that was left out.
+    pub cut: bool,
+}
+
+/// How much of a difference is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// As much as is read at a glance.
+    Glance,
+    /// All of it.
+    Full,
+}
+
+/// Lines around a difference.
+const CONTEXT: usize = 3;
+
+/// Lines of a difference that are read at a glance.
+const MOST_LINES: usize = 40;
+
+/// Characters of such a line.
+const LONGEST_LINE: usize = 1_000;
+
+/// How the new transcript differs from the old one; none if it does not. Answers may come in any order, and so may what they come
+/// in between of: that is no difference.
+#[must_use]
+pub fn changes(old: &str, new: &str, bound: Bound) -> Option<Changes> {
+    if old == new || apart(old) == apart(new) {
+        return None;
+    }
+    let diff = TextDiff::from_lines(old, new);
+    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+    let unified = diff.unified_diff().context_radius(CONTEXT).to_string();
+    let (most, longest) = match bound {
+        Bound::Glance => (MOST_LINES, LONGEST_LINE),
+        Bound::Full => (usize::MAX, usize::MAX),
+    };
+    let mut changes =
+        Changes { removed: count(ChangeTag::Delete), added: count(ChangeTag::Insert), diff: String::new(), cut: false };
+    for (index, line) in unified.lines().enumerate() {
+        if index == most {
+            changes.cut = true;
+            break;
+        }
+        let end = line.char_indices().nth(longest).map(|(at, _)| at);
+        changes.cut |= end.is_some();
+        let mark = if end.is_some() { " …" } else { "" };
+        let _ = writeln!(changes.diff, "{}{mark}", &line[..end.unwrap_or(line.len())]);
+    }
+    Some(changes)
+}
+
+/// The lines that have an order, and in an order of their own those that have none: answers, and the ends of streams.
+fn apart(text: &str) -> (Vec<&str>, Vec<&str>) {
+    let is_free = |line: &&str| {
+        let mut words = line.split(' ');
+        let (arrow, id, kind) = (words.next(), words.next(), words.next());
+        let said = matches!(arrow, Some("→" | "←"));
+        said && (matches!((id, kind), (Some(id), Some("result" | "error")) if id.starts_with('<'))
+            || (id, kind) == (Some("end"), Some("of")))
+    };
+    let (mut free, ordered): (Vec<&str>, Vec<&str>) = text.lines().partition(is_free);
+    free.sort_unstable();
+    (ordered, free)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_counted_and_shown_with_what_is_around_it() {
+        let old = "a\nb\nc\nd\ne\nf\ng\n";
+        let found = changes(old, "a\nb\nc\nd\nE\nf\ng\nh\n", Bound::Glance).expect("they differ");
+        assert_eq!((found.removed, found.added, found.cut), (1, 2, false));
+        assert_eq!(found.diff, "@@ -2,6 +2,7 @@\n b\n c\n d\n-e\n+E\n f\n g\n+h\n");
+        assert_eq!(changes(old, old, Bound::Full), None);
+    }
+
+    #[test]
+    fn the_order_of_answers_is_no_difference() {
+        let old = "← say\n→ <agent-request-1> result {}\n← done\n→ end of input\n";
+        let later = "← say\n← done\n→ end of input\n→ <agent-request-1> result {}\n";
+        assert_eq!(changes(old, later, Bound::Full), None);
+        for other in [later.replace("{}", "{ }"), old.replace("← say\n← done", ""), old.replace("say", "said")] {
+            assert_eq!(changes(old, &other, Bound::Full).is_some(), other != old, "{other}");
+        }
+        assert!(changes("← say\n← done\n", "← done\n← say\n", Bound::Full).is_some());
+    }
+
+    #[test]
+    fn at_a_glance_a_long_difference_is_cut() {
+        let new = "x\n".repeat(MOST_LINES) + &"y".repeat(LONGEST_LINE + 1) + "\n";
+        let glance = changes("", &new, Bound::Glance).expect("they differ");
+        assert_eq!((glance.added, glance.cut, glance.diff.lines().count()), (MOST_LINES + 1, true, MOST_LINES));
+        let full = changes("", &new, Bound::Full).expect("they differ");
+        assert!(!full.cut && full.diff.ends_with(&new[new.len() - LONGEST_LINE..]));
+    }
+}

@@ -1,0 +1,170 @@
+//! What is said of expected failures and of changes: each `.txt` in `regressions/` begins with a command on files of that folder,
+//! and goes on with its exit code and output. `ACP_BLESS=1` writes the latter anew; what is there then wants to be read.
+//! Beside them, what changes files: `--update-expected`, and the review of transcripts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests/regressions");
+
+fn main() {
+    let files = fs::read_dir(FOLDER).expect("the folder of regressions").flatten().map(|entry| entry.path());
+    let mut trials = Vec::new();
+    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        trials.push(Trial::test(name, move || said_as_written(&path)).with_kind("said"));
+    }
+    trials.push(Trial::test("update", update).with_kind("changed"));
+    trials.push(Trial::test("update-makes-a-file", update_makes_a_file).with_kind("changed"));
+    trials.push(Trial::test("review", review).with_kind("changed"));
+    trials.push(Trial::test("ci", nothing_is_written_in_ci).with_kind("changed"));
+    trials.sort_by(|a, b| a.name().cmp(b.name()));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn said_as_written(path: &Path) -> Result<(), Failed> {
+    let wanted = fs::read_to_string(path)?;
+    let command = wanted.lines().next().and_then(|line| line.strip_prefix("$ ")).ok_or("no line `$ …`")?;
+    let output = program(&command.split_whitespace().collect::<Vec<_>>(), Path::new(FOLDER)).output()?;
+    let said = format!("$ {command}\nexit {}\n{}\n", code(&output), stable(&output)?);
+    if std::env::var_os("ACP_BLESS").is_some() {
+        return Ok(fs::write(path, said)?);
+    }
+    if said == wanted { Ok(()) } else { Err(format!("wanted\n{wanted}\nand it said\n{said}").into()) }
+}
+
+/// What is said, but for what changes with every release, with every new check and from run to run.
+fn stable(output: &Output) -> Result<String, Failed> {
+    let said = String::from_utf8(output.stdout.clone())? + &String::from_utf8(output.stderr.clone())?;
+    let of_the_catalogue = |part: &&str| part.contains(" MUST requirements ");
+    let said = said.split("\n\n").filter(|part| !of_the_catalogue(part)).collect::<Vec<_>>().join("\n\n");
+    let changing = |line: &&str| ["  time ", "  requirements  ", "  cases  "].iter().any(|part| line.starts_with(part));
+    let said: Vec<&str> = said.lines().filter(|line| !changing(line)).map(str::trim_end).collect();
+    Ok(said.join("\n").trim_matches('\n').replace(env!("CARGO_PKG_VERSION"), "<version>"))
+}
+
+fn program(words: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_acp-conformance"));
+    command.args(words).current_dir(folder).env_remove("CI");
+    command
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+fn ends_with(code_wanted: i32, output: &Output) -> Result<(), Failed> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    if code(output) == code_wanted { Ok(()) } else { Err(format!("exit {}: {said}", code(output)).into()) }
+}
+
+fn same(what: &str, found: &str, wanted: &str) -> Result<(), Failed> {
+    if found == wanted { Ok(()) } else { Err(format!("{what}: wanted\n{wanted}\nand found\n{found}").into()) }
+}
+
+/// What holds stays as a person wrote it, what no longer fails goes, and the next run has nothing to complain of.
+fn update() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("mine.toml");
+    let expected = fs::read_to_string(Path::new(FOLDER).join("expected.toml"))?;
+    fs::write(&file, &expected)?;
+    let traces = Path::new(FOLDER).join("new");
+    let words = |more: &[&'static str]| -> Vec<String> {
+        let fixed = ["check", &traces.to_string_lossy(), "--allow-incomplete", "--today", "2026-11-21", "--expected"];
+        let fixed = fixed.into_iter().chain(["mine.toml"]).chain(more.iter().copied());
+        fixed.map(str::to_owned).collect()
+    };
+    let run = |more: &[&'static str]| {
+        let words = words(more);
+        program(&words.iter().map(String::as_str).collect::<Vec<_>>(), dir.path()).output()
+    };
+    ends_with(1, &run(&[])?)?;
+    same("untouched", &fs::read_to_string(&file)?, &expected)?;
+    let updated = run(&["--update-expected"])?;
+    ends_with(0, &updated)?;
+    let said = String::from_utf8_lossy(&updated.stderr).into_owned();
+    same(
+        "said",
+        &said,
+        "mine.toml: changed\n  removed  v1/agent/init/handshake: it no longer fails\n  \
+         removed  cancel.stop-reason in v1/agent/cancel/repeated: it no longer fails\n",
+    )?;
+    let kept = expected.split("\n[[expected]]\ncase").next().unwrap_or_default();
+    same("updated", &fs::read_to_string(&file)?, kept)?;
+    ends_with(0, &run(&[])?)
+}
+
+/// A baseline of what fails today, whose reasons are to be filled in.
+fn update_makes_a_file() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let traces = Path::new(FOLDER).join("new").to_string_lossy().into_owned();
+    let words = ["check", &traces, "--allow-incomplete", "--expected", "fresh.toml"];
+    ends_with(2, &program(&words, dir.path()).output()?)?;
+    ends_with(0, &program(&words, dir.path()).arg("--update-expected").output()?)?;
+    let written = fs::read_to_string(dir.path().join("fresh.toml"))?;
+    let entry = "[[expected]]\nrequirement = \"cancel.stop-reason\"\nreason = \"to be filled in\"\n";
+    if !written.ends_with(entry) {
+        return Err(written.into());
+    }
+    let output = program(&words, dir.path()).output()?;
+    ends_with(0, &output)?;
+    let said = String::from_utf8(output.stderr)?;
+    if said.contains("warning[expected::placeholder]") { Ok(()) } else { Err(said.into()) }
+}
+
+/// Runs the handshake with an agent that calls itself so.
+fn handshake(name: &str, folder: &Path) -> Command {
+    let agent = format!(
+        r#"read a; printf '{{"jsonrpc":"2.0","id":0,"result":{{"protocolVersion":1,"agentInfo":{{"name":"{name}","version":"1"}}}}}}\n'
+        read b; printf '{{"jsonrpc":"2.0","id":1,"error":{{"code":-32601,"message":"Method not found"}}}}\n'; read c"#
+    );
+    let words = ["agent", "--allow-incomplete", "--case", "init/handshake", "--snapshots", "kept", "--", "sh", "-c"];
+    let mut command = program(&words, folder);
+    command.arg(agent);
+    command
+}
+
+fn kept(folder: &Path) -> (PathBuf, PathBuf) {
+    let kept = folder.join("kept/v1/agent/init/handshake.txt");
+    (kept.clone(), kept.with_extension("txt.new"))
+}
+
+/// The first transcript is kept, one that differs fails the run until it is accepted or rejected.
+fn review() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let (kept, new) = kept(dir.path());
+    ends_with(0, &handshake("one", dir.path()).output()?)?;
+    ends_with(0, &handshake("one", dir.path()).output()?)?;
+    let first = fs::read_to_string(&kept)?;
+    let output = handshake("two", dir.path()).output()?;
+    ends_with(1, &output)?;
+    let said = String::from_utf8(output.stderr)?;
+    for part in [r#"-← <client-request-1> result"#, r#""name": "two""#, "acp-conformance accept kept"] {
+        if !said.contains(part) {
+            return Err(format!("{part}: {said}").into());
+        }
+    }
+    same("kept", &fs::read_to_string(&kept)?, &first)?;
+    ends_with(2, &program(&["reject", "kept", "--case", "cancel"], dir.path()).output()?)?;
+    ends_with(0, &program(&["reject", "kept"], dir.path()).output()?)?;
+    same("waiting", &new.exists().to_string(), "false")?;
+    ends_with(1, &handshake("two", dir.path()).output()?)?;
+    ends_with(0, &program(&["accept", "kept", "--case", "handshake"], dir.path()).output()?)?;
+    same("accepted", &fs::read_to_string(&kept)?, &first.replace("\"one\"", "\"two\""))?;
+    ends_with(0, &handshake("two", dir.path()).output()?)
+}
+
+/// Where nobody reviews, what is missing or differs fails the run, and nothing is written.
+fn nothing_is_written_in_ci() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let (kept, new) = kept(dir.path());
+    ends_with(1, &handshake("one", dir.path()).env("CI", "true").output()?)?;
+    same("kept", &kept.exists().to_string(), "false")?;
+    ends_with(0, &handshake("one", dir.path()).env("CI", "false").output()?)?;
+    ends_with(0, &handshake("one", dir.path()).env("CI", "true").output()?)?;
+    ends_with(1, &handshake("two", dir.path()).env("CI", "true").output()?)?;
+    same("waiting", &new.exists().to_string(), "false")
+}
