@@ -326,7 +326,7 @@ fn files() {
         ("traces/v1-agent-more.jsonl", surplus),
         ("traces/deeper", "a folder has no place here"),
         ("traces/pipe", "it is no plain file"),
-        ("report.html", "it is not what follows from the traces"),
+        ("report.html", "it was changed"),
     ];
     named(&copy.wrong(), &wanted);
 

@@ -5,6 +5,7 @@ use std::mem::take;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, McpEvent, ProcessEvent, StepEvent, Visit, What, is_first};
@@ -473,6 +474,7 @@ mod tests {
             (format!("{header}\n{{\"n\":0,\"us\":0}}"), "line 2: exactly one of"),
             (format!("{header}\n{{\"n\":0,\"us\":0,\"from\":\"agent\"}}"), "line 2: `from` wants"),
             (format!("{header}\n{{\"n\":0,\"us\":0,\"from\":\"agent\",\"base64\":\"*\"}}"), "line 2: `base64`"),
+            (format!("{header}\n{{\"n\":0,\"us\":0,\"from\":\"ag"), "line 2: the trace is cut off"),
         ];
         for (text, expected) in cases {
             let error = Trace::read(text.as_bytes()).expect_err("broken").to_string();
