@@ -197,6 +197,21 @@ fn a_shape_is_found_by_its_id_and_its_file_is_replaced_as_a_whole() {
         ["Ids come back (zero, none)", "Ids come back (zero, null)"]
     );
     assert!(cases.iter().all(|case| case.id != id));
+    for case in &cases {
+        let is_own = Case::file_of(&case.id) == "v1/agent/jsonrpc/ids";
+        assert_eq!(case.own_file().is_some(), is_own, "{}", case.id);
+    }
+}
+
+#[test]
+fn a_step_knows_the_include_in_which_it_stands() {
+    let text =
+        "title: t\nsubject: agent\nrequirements: [init.respond]\ntranscript:\n  - include: initialize\n  - fence: {}\n";
+    let (cases, problems) = load_text("cases/v1/agent/x.yaml", text, &Vocabulary::v1(), &Includes::embedded());
+    assert!(problems.is_empty(), "{problems:?}");
+    let [included @ .., own] = cases[0].steps.as_slice() else { panic!("{:?}", cases[0].steps) };
+    assert!(included.iter().all(|step| cases[0].include_of(step) == Some("initialize")));
+    assert_eq!((included.is_empty(), cases[0].include_of(own), own.place.line), (false, None, 6));
 }
 
 #[test]
