@@ -38,10 +38,11 @@ pub(super) fn bare_name(subject: &SubjectInfo) -> String {
         return name.clone();
     }
     let program = subject.command.iter().take_while(|word| !word.starts_with('-') && !word.contains('{'));
-    match program.map(String::as_str).collect::<Vec<_>>().join(" ") {
-        program if program.is_empty() => format!("{} without a name", subject.kind.one()),
-        program => format!("{program} (gives no name)"),
+    let words: Vec<&str> = program.map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
+    if words.is_empty() {
+        return format!("{} without a name", subject.kind.one());
     }
+    format!("{} (gives no name)", words.join(" "))
 }
 
 fn section(html: &mut String, report: &RunReport) -> std::fmt::Result {

@@ -128,7 +128,7 @@ class Row {
     this.button = el('button', { type: 'button', class: 'open', 'aria-expanded': 'false', onclick: () => this.toggle(!this.isOpen) }, this.id);
     this.row = el('tr', {},
       el('td', { class: 'verdicts' }, one.verdict && verdictMark(one.verdict)),
-      el('th', { scope: 'row' }, this.button, view.text(one) && el('p', {}, view.text(one))),
+      el('th', { scope: 'row' }, this.button, view.text(one) && el('p', {}, prose(view.text(one)))),
       el('td', { class: 'side' }, view.side(one)));
     this.body = el('tbody', {}, this.row);
   }
