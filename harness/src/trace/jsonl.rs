@@ -294,10 +294,10 @@ impl<R: BufRead> Iterator for TraceReader<R> {
         let event = read_event(&self.line, self.position);
         self.position += 1;
         let line = self.position + 1;
-        let is_whole = self.line.ends_with(b"\n");
+        let is_cut = || !self.line.ends_with(b"\n") && serde_json::from_slice::<IgnoredAny>(&self.line).is_err();
         Some(
             event
-                .map_err(|message| if is_whole { ReadError::Event { line, message } } else { ReadError::CutOff(line) }),
+                .map_err(|message| if is_cut() { ReadError::CutOff(line) } else { ReadError::Event { line, message } }),
         )
     }
 }
