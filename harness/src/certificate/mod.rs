@@ -1,7 +1,7 @@
 //! Certificates: a folder with the traces of all cases and with everything that follows from them, so that somebody else can
 //! judge them again, offline and without the subject.
 //!
-//! What is written and what is verified is made by the same code ([`judging`]) from the same traces. Nothing here is a
+//! What is written and what is verified is made by the same code (`judging`) from the same traces. Nothing here is a
 //! signature: whoever can write the folder can write another one. docs/certificates.md says what that means.
 
 mod badge;

@@ -1,7 +1,7 @@
 //! Transcripts as text files, so that what a subject says can be reviewed and kept: one file a case, in folders like those of
 //! `cases/`.
 //!
-//! [`text`] is the transcript without what differs from run to run, [`changes`] shows how two of them differ, and [`Folder`] keeps
+//! [`text()`] is the transcript without what differs from run to run, [`changes`] shows how two of them differ, and [`Folder`] keeps
 //! them: what is new lies as `….txt.new` beside what was kept until somebody accepts or rejects it.
 
 mod folder;
