@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::expected::EntryReport;
 use super::model::{FindingReport, RequirementReport, RunReport};
 use super::visible::cut;
 use super::words::{level, link_of, text_of};
@@ -38,6 +39,16 @@ pub(super) fn broken_by_case(report: &RunReport) -> BTreeMap<&str, Vec<Broken<'_
 }
 
 impl Broken<'_> {
+    /// The entry of the baseline that expects it.
+    pub(super) fn expected<'r>(&self, report: &'r RunReport) -> Option<&'r EntryReport> {
+        report.expected.as_ref()?.entry(&self.requirement.id, &self.finding.case)
+    }
+
+    /// Whether it counts against the subject and nobody expected it.
+    pub(super) fn counts(&self, report: &RunReport) -> bool {
+        report.counts(self.requirement.level) && self.expected(report).is_none()
+    }
+
     /// What was seen.
     pub(super) fn message(&self) -> String {
         cut(&self.finding.message, LONGEST)

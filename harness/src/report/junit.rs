@@ -88,7 +88,8 @@ impl<W: Write> JunitReport<W> {
                 )?;
             }
             Kind::Skipped => {
-                let message = quoted(&cut(&format!("{}: {reason}", case.verdict), LONGEST));
+                let why = outcome.expected.clone().unwrap_or_else(|| format!("{}: {reason}", case.verdict));
+                let message = quoted(&cut(&why, LONGEST));
                 writeln!(self.out, r#"      <skipped message="{message}"/>"#)?;
             }
         }
@@ -144,23 +145,27 @@ struct Outcome<'r> {
     kind: Kind,
     /// What counts.
     failed: Vec<Broken<'r>>,
-    /// What does not.
+    /// What does not, or was expected.
     tolerated: Vec<Broken<'r>>,
+    /// Why it is skipped, where all that failed was expected.
+    expected: Option<String>,
 }
 
 impl<'r> Outcome<'r> {
     fn of(case: &'r CaseReport, report: &RunReport, broken: &BTreeMap<&str, Vec<Broken<'r>>>) -> Self {
         let all = broken.get(case.id.as_str()).cloned().unwrap_or_default();
-        let (failed, tolerated): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|broken| report.counts(broken.requirement.level));
+        let (failed, tolerated): (Vec<_>, Vec<_>) = all.into_iter().partition(|broken| broken.counts(report));
+        let expected = tolerated.iter().find_map(|broken| broken.expected(report));
+        let expected = expected.filter(|_| failed.is_empty()).map(|entry| format!("expected: {}", entry.reason));
         let kind = match case.verdict {
             Verdict::HarnessError => Kind::Error,
             _ if !failed.is_empty() => Kind::Failure,
+            _ if expected.is_some() => Kind::Skipped,
             Verdict::Fail => Kind::Failure,
             Verdict::Pass => Kind::Pass,
             Verdict::Inconclusive | Verdict::NotApplicable | Verdict::NotExercised => Kind::Skipped,
         };
-        Self { case, kind, failed, tolerated }
+        Self { case, kind, failed, tolerated, expected }
     }
 }
 

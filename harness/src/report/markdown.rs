@@ -36,11 +36,14 @@ impl<W: Write> MarkdownReport<W> {
         let by = format!("Judged by {}, acp-conformance {}.", report.suite.edition, report.suite.version);
         writeln!(self.out, "{}\n{}\n", escaped(&by), said(report))?;
         self.coverage(report)?;
-        let failed: Vec<_> = report.requirements.iter().filter(|r| r.verdict == Verdict::Fail).collect();
+        let is_new = |r: &&RequirementReport| failures(r).any(|broken| broken.expected(report).is_none());
+        let (failed, expected): (Vec<_>, Vec<_>) =
+            report.requirements.iter().filter(|r| r.verdict == Verdict::Fail).partition(is_new);
         if !failed.is_empty() {
             self.table(&failed)?;
             failed.iter().try_for_each(|requirement| self.evidence(requirement))?;
         }
+        self.list("requirements failed as expected", expected.into_iter())?;
         let musts =
             |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
         self.list("MUST requirements were left undecided", musts(Verdict::Inconclusive))?;

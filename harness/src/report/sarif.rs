@@ -120,14 +120,18 @@ fn results(report: &RunReport) -> Vec<Value> {
         let (id, case) = (broken.requirement.id.as_str(), broken.finding.case.as_str());
         let nth = seen.entry((id, case)).and_modify(|n| *n += 1).or_insert(1);
         let place = cases.get(case).map(|case| location(case, broken.finding.line));
-        results.push(json!({
+        let mut result = json!({
             "ruleId": id,
             "ruleIndex": rules[id],
             "level": severity(broken.requirement.level, report),
             "message": { "text": message(&broken) },
             "locations": place.into_iter().collect::<Vec<_>>(),
             "partialFingerprints": fingerprints(id, case, *nth),
-        }));
+        });
+        if let Some(entry) = broken.expected(report) {
+            result["suppressions"] = json!([{ "kind": "external", "justification": visible(&entry.reason) }]);
+        }
+        results.push(result);
     }
     results
 }

@@ -44,13 +44,19 @@ impl<W: Write> TapReport<W> {
         broken: &BTreeMap<&str, Vec<Broken<'_>>>,
     ) -> io::Result<()> {
         let all = broken.get(case.id.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let expected = all.iter().find_map(|broken| broken.expected(report));
         let fails = all.iter().any(|broken| report.counts(broken.requirement.level))
             || matches!(case.verdict, Verdict::Fail | Verdict::HarnessError);
+        let surprises = all.is_empty() || all.iter().any(|broken| broken.counts(report));
         // Readers that know no escapes would take a name with a `#` for a directive, and a failure for a skipped case.
         let name = description(&case.id).replace(r"\#", "%23");
         let reason = case.reason.as_deref().unwrap_or_default();
         match case.verdict {
-            _ if fails => writeln!(self.out, "not ok {number} - {name}")?,
+            _ if fails => {
+                let todo = expected.filter(|_| !surprises).map(|entry| description(&cut(&entry.reason, LONGEST)));
+                let todo = todo.map_or_else(String::new, |reason| format!(" # TODO expected: {reason}"));
+                writeln!(self.out, "not ok {number} - {name}{todo}")?;
+            }
             Verdict::Inconclusive | Verdict::NotApplicable | Verdict::NotExercised => {
                 let why = description(&cut(&format!("{}: {reason}", case.verdict), LONGEST));
                 writeln!(self.out, "ok {number} - {name} # SKIP {why}")?;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use acp_conformance::expected::{Date, Expectation};
+use acp_conformance::report::expected::Weighing;
 use acp_conformance::report::model::{CaseReport, Conformance, FindingReport, RunReport};
 use acp_conformance::report::{Begin, Collector, Renderer, SuiteEvent};
 use acp_conformance::requirement::Party;
@@ -51,6 +53,15 @@ pub fn hostile() -> RunReport {
 /// The same run, in which a SHOULD counts like a MUST.
 pub fn strict() -> RunReport {
     RunReport { strict: true, ..hostile() }
+}
+
+/// The same run with a baseline that expects one of its failures.
+pub fn expected() -> RunReport {
+    let mut report = hostile();
+    let known = Expectation::new("prompt.cancelled-only-on-cancel", format!("known {NASTY}"));
+    let weighing = Weighing { whole: true, strict: false, today: Date::of_unix(0) };
+    report.expected = Some(report.weigh(&[known], weighing));
+    report
 }
 
 /// What a renderer makes of the events of a run.

@@ -11,7 +11,7 @@ use acp_conformance::report::{
     EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport, events,
 };
 use acp_conformance::verdict::Verdict;
-use made_up::{LONG, NASTY, OWN, begin, hostile, strict, told};
+use made_up::{LONG, NASTY, OWN, begin, expected, hostile, strict, told};
 use readers::Command;
 use serde_json::Value;
 
@@ -163,6 +163,32 @@ fn tap_is_read_by_others() {
     assert_eq!(kinds["v1/agent/init/handshake"], "not ok");
     assert_eq!(found.len(), hostile().cases.len());
     assert!(found.iter().any(|(name, kind)| name.contains("%23 SKIP") && *kind == "not ok"), "a name is no directive");
+}
+
+#[test]
+fn an_expected_failure_is_none_in_any_form() {
+    let report = expected();
+    let (own, other) = ("v1/agent/own/case", "v1/agent/cancel/while-asking");
+    let xml = junit(&report);
+    readers::fits_jenkins(&xml);
+    let found: BTreeMap<_, _> = readers::junit(&xml).into_iter().collect();
+    assert_eq!((found[own], found[other]), ("skipped", "failure"));
+    let found: BTreeMap<_, _> = readers::tap(&text(told(TapReport::new, &report))).into_iter().collect();
+    assert_eq!((found[own], found[other]), ("todo", "not ok"));
+    let log = sarif(&report);
+    readers::fits_sarif(&log);
+    let results = log["runs"][0]["results"].as_array().expect("results");
+    let suppressed = results.iter().filter(|result| result.get("suppressions").is_some());
+    assert_eq!(suppressed.map(|result| &result["ruleId"]).collect::<Vec<_>>(), ["prompt.cancelled-only-on-cancel"]);
+    let titles = |report| {
+        github(report).into_iter().filter(|command| command.properties["title"].contains("only-on-cancel")).count()
+    };
+    assert_eq!((titles(&report), titles(&hostile())), (0, 1));
+    let page = text(told(MarkdownReport::new, &report));
+    assert!(
+        page.contains("1 requirements failed as expected")
+            && !page.contains("<summary>prompt.cancelled-only-on-cancel")
+    );
 }
 
 #[test]

@@ -243,10 +243,10 @@ pub fn tap(text: &str) -> Vec<(String, &'static str)> {
 fn point(test: &TapTest<'_>) -> (String, &'static str) {
     let yaml = test.yaml.join("\n");
     serde_saphyr::from_str::<Value>(&yaml).unwrap_or_else(|error| panic!("no YAML: {error}\n{yaml}"));
-    let skipped = test.directive.as_ref().is_some_and(|directive| directive.kind == DirectiveKind::Skip);
-    let kind = match (test.result, skipped) {
-        (true, true) => "skip",
-        (true, false) => "ok",
+    let kind = match (test.result, test.directive.as_ref().map(|directive| &directive.kind)) {
+        (true, Some(DirectiveKind::Skip)) => "skip",
+        (false, Some(DirectiveKind::Todo)) => "todo",
+        (true, _) => "ok",
         (false, _) => "not ok",
     };
     (test.desc.unwrap_or_default().trim_start_matches("- ").to_owned(), kind)
