@@ -49,6 +49,16 @@ impl RpcId {
             other => Self::Odd(other.to_string()),
         }
     }
+
+    /// Whether every reader of JSON keeps it as it is: many take numbers for doubles, which are exact below 2^53.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        const LIMIT: u128 = 1 << 53;
+        match self {
+            Self::Number(number) => !number.parse::<i128>().is_ok_and(|number| number.unsigned_abs() >= LIMIT),
+            _ => true,
+        }
+    }
 }
 
 impl std::fmt::Display for RpcId {

@@ -177,7 +177,9 @@ fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let quick = |open: &&Exchange| !waits_for_others(&open.method);
-    for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate).filter(quick) {
+    // What becomes of an id that doubles do not hold is an open question.
+    let plain = |open: &&Exchange| !open.deliberate && open.id.is_exact();
+    for open in talk.open_of(moment.from.other()).filter(plain).filter(quick) {
         let Some(&verdict) = talk.timed_out.get(&open.n) else { continue };
         let later = talk.fence.filter(|&fence| fence > open.n && !asks_first(&open.method));
         let waited = "had no answer before its time limit";
@@ -237,7 +239,8 @@ fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let other = moment.from.other();
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
     let answered = talk.answered.contains_key(&(other, id.clone()));
-    let converted_one = talk.open_of(other).any(|open| converted(&open.id) == converted(id));
+    let same = |open: &Exchange| converted(&open.id) == converted(id) || !open.id.is_exact() && !id.is_exact();
+    let converted_one = talk.open_of(other).any(same);
     let read_in_garbage = talk.course.garbled.get(&other).is_some_and(|garbled| garbled.id.as_ref() == Some(id));
     if answer.exchange.is_some() {
         ruling.pass();
