@@ -31,7 +31,7 @@ pub struct FaultFile {
     /// Further requirements that fail, each with the reason why that is a consequence.
     #[serde(default)]
     pub also: BTreeMap<String, String>,
-    /// Requirements that fail in some runs and not in others, since it is a race, each with the reason.
+    /// Requirements that fail in some runs or cases and not in others, each with the reason.
     #[serde(default)]
     pub sometimes: BTreeMap<String, String>,
     /// Arguments for the reference agent, such as `[--fault, cancel-sticky]`.
@@ -93,8 +93,8 @@ pub struct MatchFile {
 
 /// What becomes of a message: members are changed first, then lines.
 ///
-/// In `before`, `after` and `replace`, `{id}` is the id of the message, `{session}` the id of its session as it stands between quotes, `{message}`
-/// the message itself, `{pretty}` the message over several lines, and `{count}` how many messages were changed so far, with
+/// In `before`, `after` and `replace`, `{id}` is the id of the message, `{session}` the id of its session as it stands
+/// between quotes, `{message}` the message itself, `{pretty}` the message over several lines, and `{count}` how many messages were changed so far, with
 /// this one.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

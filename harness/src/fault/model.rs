@@ -22,7 +22,7 @@ pub struct Fault {
     pub cases: Vec<String>,
     /// Further requirements that fail, each with the reason why that is a consequence.
     pub also: BTreeMap<String, String>,
-    /// Requirements that fail in some runs and not in others, each with the reason.
+    /// Requirements that fail in some runs or cases and not in others, each with the reason.
     pub sometimes: BTreeMap<String, String>,
     /// The party that deviates.
     pub party: Party,

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::common::{NO_METHOD, mentions};
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::Exchange;
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
 use crate::protocol::{Member, ProblemKind, Site};
@@ -195,9 +194,7 @@ fn custom_request_answered(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
 /// A custom request is passed over when its time limit went by and a request that was sent later has its answer.
 fn custom_request_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    // What becomes of an id that doubles do not hold is an open question.
-    let custom = |open: &&Exchange| open.method.starts_with('_') && !open.deliberate && open.id.is_exact();
-    for open in talk.open_of(moment.from.other()).filter(custom) {
+    for open in talk.open_of(moment.from.other()).filter(|open| open.method.starts_with('_') && open.is_sound()) {
         let Some(&verdict) = talk.timed_out.get(&open.n) else { continue };
         let message = format!("the custom request {} had no answer before its time limit", open.method);
         if talk.answered_after(moment.from, open.n) {

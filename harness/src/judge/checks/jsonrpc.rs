@@ -177,9 +177,7 @@ fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let quick = |open: &&Exchange| !waits_for_others(&open.method);
-    // What becomes of an id that doubles do not hold is an open question.
-    let plain = |open: &&Exchange| !open.deliberate && open.id.is_exact();
-    for open in talk.open_of(moment.from.other()).filter(plain).filter(quick) {
+    for open in talk.open_of(moment.from.other()).filter(|open| open.is_sound()).filter(quick) {
         let Some(&verdict) = talk.timed_out.get(&open.n) else { continue };
         let later = talk.fence.filter(|&fence| fence > open.n && !asks_first(&open.method));
         let waited = "had no answer before its time limit";

@@ -31,6 +31,13 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// Whether its silence can be held against somebody: it is not broken on purpose, and its id is one that doubles hold.
+    /// What becomes of any other id is an open question.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        !self.deliberate && self.id.is_exact()
+    }
+
     /// A string member of the params.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
