@@ -54,6 +54,7 @@ pub mod record;
 pub mod judge;
 
 // The processes, and the script that is played with them.
+pub mod model;
 pub mod peer;
 pub mod run;
 

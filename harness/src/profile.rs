@@ -21,6 +21,9 @@
 //! [prompts]
 //! read-file = "Read the file {path} with your tool and tell me its text."
 //!
+//! [model]
+//! tools = { read = "look_at" }
+//!
 //! [[expected]]
 //! requirement = "cancel.stop-reason"
 //! reason = "answers end_turn"
@@ -67,7 +70,7 @@
 //!
 //! | in | places |
 //! |---|---|
-//! | command, environment and HOME of an agent | `{home}` |
+//! | command, environment and HOME of an agent | `{home}`, and `{model}`: the origin of a scripted model |
 //! | those of a client | `{agent}`, `{agent_json}`, `{agent_dir}`, `{cwd}`, `{home}`, `{prompt}`, `{prompt_json}` |
 //! | the command of a client, as a whole word | `{args}`: the words of the settings; else they come at the end |
 //! | the settings `mcp-servers` and `directories` | `{mcp_servers}` and `{directories}`, as JSON |
@@ -75,6 +78,7 @@
 
 mod check;
 mod file;
+mod hints;
 mod means;
 pub mod person;
 pub mod places;
@@ -86,6 +90,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use self::file::ProfileFile;
+pub use self::hints::{Hints, Role};
 pub use self::means::{check_act, check_setting, parse_act, parse_setting};
 use crate::case::LimitOverrides;
 use crate::diagnostic::{self, Diagnostic};
@@ -125,6 +130,8 @@ pub struct Profile {
     pub limits: LimitOverrides,
     /// The wording of prompts by intent, with `{path}` and the like for arguments.
     pub prompts: BTreeMap<String, String>,
+    /// What the scripted model has to know of an agent.
+    pub hints: Hints,
     /// What is known to fail, and why.
     pub expected: Vec<Expectation>,
     /// How the user of a client acts on it; as usual for an agent.

@@ -109,13 +109,14 @@ impl std::fmt::Debug for Vocabulary<'_> {
 pub const MARKER: &str = "acp-intent: ";
 
 /// Every intent that a prompt can have.
-pub const INTENTS: [&str; 26] = [
+pub const INTENTS: [&str; 28] = [
     "say",
     "think",
     "plan",
     "read-file",
     "read-files",
     "write-file",
+    "edit-file",
     "run-command",
     "ask-permission",
     "keep-busy",
@@ -131,6 +132,7 @@ pub const INTENTS: [&str; 26] = [
     "tool-kinds",
     "fail-tool",
     "refuse",
+    "model-error",
     "max-tokens",
     "max-turn-requests",
     "ext",

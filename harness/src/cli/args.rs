@@ -46,6 +46,8 @@ pub enum Command {
     Client(Box<ClientArgs>),
     /// Stand unseen between a real client and a real agent, and judge both
     Monitor(MonitorArgs),
+    /// Serve a scripted model on loopback, which has an agent do what a prompt says
+    Model(ModelArgs),
     /// Judge recorded traffic, without the subject
     Check(CheckArgs),
     /// Show many subjects in one page, requirement by requirement, from their reports
@@ -245,6 +247,32 @@ pub struct StartArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_exit: Option<Duration>,
 }
+
+/// Arguments of `model`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = MODEL_EXAMPLES)]
+pub struct ModelArgs {
+    /// The port of 127.0.0.1 [default: a free one]
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+    /// Go by what the profile of an agent says about its tools
+    #[arg(long, value_name = "FILE|NAME")]
+    pub profile: Option<String>,
+    /// Write every request and its answer into this file, one a line, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Do not say anything about single requests
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+const MODEL_EXAMPLES: &str =
+    "It speaks the APIs of OpenAI (chat completions), with and without streaming, and looks for the tool to
+use among those that come with each request. What it can do, and how it is asked, is in docs/model.md.
+
+Examples:
+  acp-conformance model --port 4000 --record exchanges.jsonl
+  acp-conformance model --profile opencode";
 
 /// Arguments of `monitor`.
 #[derive(Debug, clap::Args)]

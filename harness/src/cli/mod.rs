@@ -12,6 +12,7 @@ mod lint;
 mod list;
 mod manual;
 mod matrix;
+mod model;
 mod monitor;
 mod output;
 mod outputs;
@@ -63,6 +64,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         args::Command::Lint(lint) => lint::run(&lint),
         args::Command::List(list) => list::run(&list),
         args::Command::Matrix(matrix) => matrix::run(&matrix),
+        args::Command::Model(model) => model::run(&model),
         args::Command::Record(record) => record::run(&record),
         args::Command::Redact(redact) => redact::run(&redact),
         args::Command::Reject(review) => snapshots::reject(&review),

@@ -13,7 +13,7 @@ use super::{fault, manual, output, person};
 use crate::case::model::Case;
 use crate::case::{self, Vocabulary};
 use crate::fault::Planted;
-use crate::profile::{self, Controls, Means, Profile};
+use crate::profile::{self, Controls, Hints, Means, Profile};
 use crate::requirement::Party;
 use crate::run::Subject;
 
@@ -182,6 +182,15 @@ fn find_profile(name: &str, party: Party) -> anyhow::Result<Profile> {
         bail!("--profile {name} is the profile of {}; see `acp-conformance {kind} --help`", kind.one());
     }
     Ok(profile)
+}
+
+/// What a profile says to the scripted model.
+///
+/// # Errors
+///
+/// That there is no such profile, that it has mistakes, or that it is not of an agent.
+pub(super) fn hints_of(name: &str) -> anyhow::Result<Hints> {
+    Ok(find_profile(name, Party::Agent)?.hints)
 }
 
 /// The bytes of a profile, and how its file is called.

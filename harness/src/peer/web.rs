@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-/// The longest body of a request that is taken.
+/// The longest body of a request that is usually taken.
 const LONGEST_BODY: usize = 1 << 20;
 
 /// How many connections are open at most; further ones wait until one of them ends.
@@ -44,11 +44,20 @@ impl Web {
     ///
     /// Those of the system.
     pub async fn open() -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        Self::open_at(0, LONGEST_BODY).await
+    }
+
+    /// Opens an endpoint at a port, or at a free one for 0, that takes bodies of up to so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, such as that the port is taken.
+    pub async fn open_at(port: u16, longest: usize) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
         let (sender, requests) = mpsc::channel(BACKLOG);
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, sender));
+        serving.spawn(serve(listener, longest, sender));
         Ok(Self { address, requests, _serving: serving })
     }
 
@@ -116,9 +125,14 @@ impl WebStream {
     pub fn send(&mut self, event: &str, data: &str) -> bool {
         self.0.try_send(Frame::data(format!("event: {event}\ndata: {data}\n\n").into())).is_ok()
     }
+
+    /// Sends bytes as they are and waits until there is room for them; false if nobody takes them.
+    pub async fn send_bytes(&mut self, bytes: Vec<u8>) -> bool {
+        self.0.send_data(bytes.into()).await.is_ok()
+    }
 }
 
-async fn serve(listener: TcpListener, requests: mpsc::Sender<WebRequest>) {
+async fn serve(listener: TcpListener, longest: usize, requests: mpsc::Sender<WebRequest>) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
@@ -132,7 +146,7 @@ async fn serve(listener: TcpListener, requests: mpsc::Sender<WebRequest>) {
         };
         let requests = requests.clone();
         connections.spawn(async move {
-            let service = service_fn(|request| answer(request, &requests));
+            let service = service_fn(|request| answer(request, longest, &requests));
             // A connection that breaks has nobody left to tell.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
@@ -140,12 +154,16 @@ async fn serve(listener: TcpListener, requests: mpsc::Sender<WebRequest>) {
 }
 
 /// Hands a request on and waits for its answer; an error closes the connection.
-async fn answer(request: Request<Incoming>, requests: &mpsc::Sender<WebRequest>) -> Result<Response<Body>, Unanswered> {
+async fn answer(
+    request: Request<Incoming>,
+    longest: usize,
+    requests: &mpsc::Sender<WebRequest>,
+) -> Result<Response<Body>, Unanswered> {
     let (head, body) = request.into_parts();
-    if body.size_hint().lower() > LONGEST_BODY as u64 {
+    if body.size_hint().lower() > longest as u64 {
         return Err(Unanswered);
     }
-    let body = Limited::new(body, LONGEST_BODY).collect().await.map_err(|_| Unanswered)?;
+    let body = Limited::new(body, longest).collect().await.map_err(|_| Unanswered)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let headers = head.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes())));
     let (reply, answer) = oneshot::channel();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use super::file::{MeansFile, ProfileFile, SettingsFile};
+use super::file::{MeansFile, ModelFile, ProfileFile, SettingsFile};
+use super::hints::Hints;
 use super::means::place_help;
 use super::{Controls, Means, Profile, Setting, places};
 use crate::case::{ACTS, INTENTS, LimitOverrides, limits};
@@ -20,11 +21,9 @@ pub(super) fn lower(file: ProfileFile, document: &Document) -> (Option<Profile>,
     problems.extend(misplaced_keys(&root, file.kind));
     paths(&root, &file, &mut problems);
     start_places(&root, &file, &mut problems);
-    for intent in file.prompts.keys().filter(|intent| !INTENTS.contains(&intent.as_str())) {
-        let spot = root.down("prompts").down(intent);
-        let problem = spot.key_error("profile::unknown-intent", format!("unknown intent `{intent}`"));
-        problems.push(problem.maybe_help(did_you_mean(intent, "the intents are", &INTENTS)));
-    }
+    let prompts = root.down("prompts");
+    problems.extend(file.prompts.keys().filter_map(|intent| unknown_intent(&prompts.down(intent), intent)));
+    stand_ins(&root.down("model").down("intents"), &file.model, &mut problems);
     let expected = expected::lower(&root.down("expected"), file.expected, Some(file.kind), &mut problems);
     let terminal = file.terminal.unwrap_or(false);
     let controls = Controls {
@@ -45,6 +44,7 @@ pub(super) fn lower(file: ProfileFile, document: &Document) -> (Option<Profile>,
         home: file.home,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         prompts: file.prompts,
+        hints: Hints { tools: file.model.tools, intents: file.model.intents, auxiliary: file.model.auxiliary },
         expected,
         controls,
     };
@@ -53,11 +53,33 @@ pub(super) fn lower(file: ProfileFile, document: &Document) -> (Option<Profile>,
     (sound.then_some(profile), problems)
 }
 
+/// Complains about an intent that no case has, where it is a key.
+fn unknown_intent(spot: &Spot<'_>, intent: &str) -> Option<Diagnostic> {
+    (!INTENTS.contains(&intent)).then(|| {
+        let problem = spot.key_error("profile::unknown-intent", format!("unknown intent `{intent}`"));
+        problem.maybe_help(did_you_mean(intent, "the intents are", &INTENTS))
+    })
+}
+
+/// Checks what stands in for intents.
+fn stand_ins(root: &Spot<'_>, model: &ModelFile, problems: &mut Vec<Diagnostic>) {
+    for (intent, instead) in &model.intents {
+        let spot = root.down(intent);
+        problems.extend(unknown_intent(&spot, intent));
+        let known = instead.get("intent").and_then(|name| name.as_str()).is_some_and(|name| INTENTS.contains(&name));
+        if !known {
+            let problem = spot.error("profile::unknown-intent", "this does not say which intent stands in");
+            problems
+                .push(problem.help(format!("write `intent = \"NAME\"` in it; the intents are {}", INTENTS.join(", "))));
+        }
+    }
+}
+
 /// Complains about keys that are for the profiles of the other side.
 fn misplaced_keys(root: &Spot<'_>, kind: Party) -> Vec<Diagnostic> {
     let foreign: &[&str] = match kind {
         Party::Agent => &["agent-name", "terminal", "settings", "acts", "exit-codes"],
-        Party::Client => &["prompts"],
+        Party::Client => &["prompts", "model"],
     };
     let given = foreign.iter().map(|key| (key, root.down(key))).filter(|(_, spot)| spot.value().is_some());
     let problem = |(key, spot): (&&str, Spot<'_>)| {

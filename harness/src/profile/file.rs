@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
+use super::hints::Role;
 use crate::case::file::LimitsFile;
 use crate::expected::file::EntryFile;
 use crate::requirement::Party;
@@ -40,6 +42,9 @@ pub(crate) struct ProfileFile {
     /// The wording of prompts by intent, with `{path}` and the like for arguments.
     #[serde(default)]
     pub prompts: BTreeMap<String, String>,
+    /// Agent: what the scripted model has to know of it. There is a model for each case if the place `{model}` is anywhere.
+    #[serde(default)]
+    pub model: ModelFile,
     /// What is known to fail; each entry is a table of its own, `[[expected]]`.
     #[serde(default)]
     pub expected: Vec<EntryFile>,
@@ -56,6 +61,21 @@ pub(crate) struct ProfileFile {
     /// Client: what its exit codes mean, for people.
     #[serde(default)]
     pub exit_codes: BTreeMap<String, String>,
+}
+
+/// What the scripted model has to know of one agent; without it, it goes by the usual names.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelFile {
+    /// Which of the agent's tools serves a purpose, by its name.
+    #[serde(default)]
+    pub tools: BTreeMap<Role, String>,
+    /// What stands in for an intent, such as `ask-permission = { intent = "write-file", path = "a.txt", content = "a" }`.
+    #[serde(default)]
+    pub intents: BTreeMap<String, Map<String, Value>>,
+    /// Texts of the agent's instructions by which requests are known that are not the user's, such as those for a title.
+    #[serde(default)]
+    pub auxiliary: Vec<String>,
 }
 
 /// The words that take the place of `{args}` in the command for a setting that a case asks for.

@@ -51,6 +51,9 @@ fn word_at_start(text: &str) -> Option<&str> {
     (letters && word.starts_with(|c: char| c.is_ascii_lowercase())).then_some(word)
 }
 
+/// The place of the origin of the scripted model.
+pub(crate) const MODEL: &str = "model";
+
 /// The places that give a client its agent, of which it needs one.
 pub(crate) const AGENT: [&str; 3] = ["agent", "agent_json", "agent_dir"];
 
@@ -60,7 +63,7 @@ pub(crate) const ARGS: &str = "args";
 /// The places of a command, an environment and a HOME.
 pub(crate) fn of_a_start(kind: Party) -> Vec<String> {
     let names: &[&str] = match kind {
-        Party::Agent => &["home"],
+        Party::Agent => &["home", MODEL],
         Party::Client => &["agent", "agent_json", "agent_dir", "cwd", "home", "prompt", "prompt_json"],
     };
     names.iter().map(|name| (*name).to_owned()).collect()

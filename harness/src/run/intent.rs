@@ -18,6 +18,7 @@ fn default_wording(intent: &str) -> &'static str {
         "read-file" => "Read the file {path} and quote its full content in your reply.",
         "read-files" => "Read the files {paths}, all at the same time, and quote the content of each in your reply.",
         "write-file" => "Write a file at {path} with exactly this content: {content}",
+        "edit-file" => "In the file {path}, replace the text {old} by {new}.",
         "run-command" => "Run the command `{command} {args}` and quote its output in your reply.",
         "ask-permission" => "Ask me for permission before you do anything, then tell me what I decided.",
         "keep-busy" => "Count slowly from one to a thousand, one number a line, without stopping.",

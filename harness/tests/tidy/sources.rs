@@ -3,7 +3,7 @@
 use super::{files, none_of, read};
 
 /// The modules; each uses only those before it.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 27] = [
     "source",
     "diagnostic",
     "document",
@@ -21,6 +21,7 @@ const ORDER: [&str; 26] = [
     "fault",
     "judge",
     "peer",
+    "model",
     "run",
     "report",
     "certificate",

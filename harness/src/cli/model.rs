@@ -1,0 +1,69 @@
+//! `model`: the scripted model by itself.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use anyhow::Context;
+
+use super::args::ModelArgs;
+use super::exit::Exit;
+use super::output::{say, stdout};
+use crate::model::{Exchange, Model, NAME};
+use crate::peer::signal::asked_to_stop;
+use crate::profile::Hints;
+
+/// Runs the command.
+pub(super) fn run(args: &ModelArgs) -> anyhow::Result<Exit> {
+    let hints = args.profile.as_deref().map_or_else(|| Ok(Hints::default()), super::plan::hints_of)?;
+    let record = args
+        .record
+        .as_ref()
+        .map(|path| File::create(path).map(Mutex::new).with_context(|| format!("cannot write {}", path.display())));
+    let record = record.transpose()?;
+    let quiet = args.quiet;
+    let listener = Arc::new(move |exchange: Exchange| {
+        if let Some(record) = &record {
+            // A record that cannot be written must not keep the model from answering; it is said once, at the next line.
+            let _ = write_down(record, &exchange);
+        }
+        if !quiet {
+            say(&line(&exchange));
+        }
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let port = args.port;
+        let model = Model::open(port, hints, listener).await.with_context(|| {
+            format!("cannot listen at port {port} of 127.0.0.1; without --port a free one is taken")
+        })?;
+        let stop = asked_to_stop();
+        greet(model.origin())?;
+        stop.await;
+        Ok(Exit::Good)
+    })
+}
+
+fn write_down(record: &Mutex<File>, exchange: &Exchange) -> io::Result<()> {
+    let mut line = serde_json::to_vec(exchange)?;
+    line.push(b'\n');
+    record.lock().unwrap_or_else(std::sync::PoisonError::into_inner).write_all(&line)
+}
+
+/// The first line is for programs: where the model is, and nothing else.
+fn greet(origin: &str) -> io::Result<()> {
+    let mut out = stdout();
+    writeln!(out, "{origin}")?;
+    writeln!(out, "\nThe model `{NAME}` (any other name will do) answers until Ctrl-C. Lead an agent to it with:")?;
+    writeln!(out, "  OPENAI_BASE_URL={origin}/v1 OPENAI_API_KEY=none")?;
+    writeln!(out, "  ANTHROPIC_BASE_URL={origin} ANTHROPIC_API_KEY=none")?;
+    writeln!(out, "  GOOGLE_GEMINI_BASE_URL={origin} GEMINI_API_KEY=none")?;
+    writeln!(out, "A prompt says what it is to do in a line such as:")?;
+    writeln!(out, "  {}{{\"intent\":\"read-file\",\"path\":\"/tmp/notes.txt\"}}", crate::case::MARKER)?;
+    out.flush()
+}
+
+fn line(exchange: &Exchange) -> String {
+    let Exchange { n, method, path, status, did, .. } = exchange;
+    format!("{n:>4}  {status}  {method} {path}  {did}")
+}

@@ -1,0 +1,29 @@
+//! What is written down of each request to the model, and of its answer.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// A request to the model and its answer, one line of a `.model.jsonl` file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Exchange {
+    /// Its position, from 0, in the order of the requests.
+    pub n: usize,
+    /// Microseconds from the opening of the model to the request.
+    pub us: u64,
+    /// The method of HTTP.
+    pub method: String,
+    /// The path, with the query.
+    pub path: String,
+    /// The API that it belongs to, such as `chat completions`; absent for a route that nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api: Option<&'static str>,
+    /// What was made of it, in a few words and without anything of the case.
+    pub did: String,
+    /// The body of the request: JSON, or text.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub request: Value,
+    /// The status of the answer.
+    pub status: u16,
+    /// The answer: JSON, or the events of a stream as a list.
+    pub answer: Value,
+}

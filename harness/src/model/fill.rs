@@ -1,0 +1,268 @@
+//! Arguments of a tool by its own JSON Schema.
+
+use serde_json::{Map, Value, json};
+
+use super::toolbox::plain;
+
+/// How deep a schema is followed.
+const DEEPEST: usize = 8;
+
+/// The text for a member that has to be there and of which nothing else is known.
+const ANY_TEXT: &str = "acp-conformance";
+
+/// What an argument means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Path,
+    Content,
+    Old,
+    New,
+    Command,
+    Pattern,
+    Patch,
+    /// The time limit of a command, in seconds.
+    Brief,
+    /// The steps of a plan, each with `step`, `state` and `number`.
+    Steps,
+}
+
+impl Meaning {
+    /// The names of members that mean this, the likeliest first; in small letters and without anything between the words.
+    const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Path => {
+                &["filepath", "absolutepath", "targetfile", "path", "filename", "file", "uri", "paths", "files"]
+            }
+            Self::Content => &["content", "contents", "filetext", "filecontent", "text"],
+            Self::Old => &["oldstring", "oldstr", "oldtext", "search", "old"],
+            Self::New => &["newstring", "newstr", "newtext", "replacement", "replace", "new"],
+            Self::Command => &["command", "cmd", "script", "commandline", "input", "commands"],
+            Self::Pattern => &["pattern", "query", "regex", "regexp", "search", "text"],
+            Self::Patch => &["input", "patch", "patchtext", "command"],
+            Self::Brief => &["timeout", "timeoutms", "timeoutseconds", "timeoutsecs"],
+            Self::Steps => &["todos", "plan", "steps", "items", "entries", "todolist", "tasks"],
+        }
+    }
+}
+
+/// An object that fits the schema of a tool, with what is wanted in the members that mean it, and whatever else is required.
+pub(super) fn object(schema: &Value, wanted: &[(Meaning, Value)]) -> Value {
+    let filler = Filler { root: schema };
+    let mut members = Map::new();
+    for (meaning, value) in wanted {
+        let known = |name: &&String| !members.contains_key(*name);
+        let mut names = meaning.names().iter();
+        let found = names.find_map(|name| filler.properties(schema).find(|(p, _)| plain(p) == *name && known(p)));
+        if let Some((name, member)) = found {
+            members.insert(name.clone(), filler.fitted(member, *meaning, value));
+        }
+    }
+    filler.complete(schema, &mut members, 0);
+    Value::Object(members)
+}
+
+struct Filler<'s> {
+    root: &'s Value,
+}
+
+impl<'s> Filler<'s> {
+    /// A schema with what it refers to, and the first of its alternatives that is not null.
+    fn resolved(&self, schema: &'s Value) -> &'s Value {
+        let mut schema = schema;
+        for _ in 0..DEEPEST {
+            let target = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix('#'));
+            let target = target.and_then(|path| self.root.pointer(path));
+            let choices = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema.get(key)?.as_array());
+            let choice = choices.and_then(|all| all.iter().find(|choice| choice.get("type") != Some(&json!("null"))));
+            match target.or(choice) {
+                Some(next) => schema = next,
+                None => break,
+            }
+        }
+        schema
+    }
+
+    fn properties(&self, schema: &'s Value) -> impl Iterator<Item = (&'s String, &'s Value)> {
+        self.resolved(schema).get("properties").and_then(Value::as_object).into_iter().flatten()
+    }
+
+    fn kind(schema: &Value) -> &str {
+        match schema.get("type") {
+            Some(Value::String(kind)) => kind,
+            Some(Value::Array(kinds)) => {
+                kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or_default()
+            }
+            _ if schema.get("properties").is_some() => "object",
+            _ => "",
+        }
+    }
+
+    /// A wanted value in the form that a member has.
+    fn fitted(&self, member: &'s Value, meaning: Meaning, value: &Value) -> Value {
+        let member = self.resolved(member);
+        match (meaning, Self::kind(member).to_ascii_lowercase().as_str()) {
+            (Meaning::Steps, "array") => {
+                let steps = value.as_array().map_or(&[][..], Vec::as_slice);
+                steps.iter().map(|step| self.step(member.get("items").unwrap_or(&Value::Null), step)).collect()
+            }
+            (Meaning::Steps, _) => json!(checklist(value)),
+            (Meaning::Command, "array") => json!(["sh", "-c", value]),
+            (Meaning::Brief, _) => self.limit(member, value),
+            (_, "array") => json!([value]),
+            _ => value.clone(),
+        }
+    }
+
+    /// A time limit of one second, in the unit that the tool seems to use.
+    fn limit(&self, member: &Value, seconds: &Value) -> Value {
+        let description = member.get("description").and_then(Value::as_str).unwrap_or_default().to_lowercase();
+        let thousandths = description.contains("millisecond") || description.contains(" ms");
+        if thousandths { json!(seconds.as_u64().unwrap_or(1) * 1000) } else { seconds.clone() }
+    }
+
+    /// A step of a plan as an item of the tool's list.
+    fn step(&self, item: &'s Value, step: &Value) -> Value {
+        let item = self.resolved(item);
+        if Self::kind(item).eq_ignore_ascii_case("string") {
+            return step["step"].clone();
+        }
+        let mut members = Map::new();
+        for (name, member) in self.properties(item) {
+            let member = self.resolved(member);
+            let value = match plain(name).as_str() {
+                "content" | "step" | "title" | "description" | "task" | "text" | "activeform" | "name" => {
+                    step["step"].clone()
+                }
+                "status" | "state" => allowed(member, &step["state"]),
+                "id" if Self::kind(member).eq_ignore_ascii_case("string") => json!(step["number"].to_string()),
+                "id" => step["number"].clone(),
+                _ => continue,
+            };
+            members.insert(name.clone(), value);
+        }
+        self.complete(item, &mut members, 0);
+        Value::Object(members)
+    }
+
+    /// Adds whatever else is required.
+    fn complete(&self, schema: &'s Value, members: &mut Map<String, Value>, depth: usize) {
+        let required = self.resolved(schema).get("required").and_then(Value::as_array);
+        for name in required.into_iter().flatten().filter_map(Value::as_str) {
+            if !members.contains_key(name) {
+                let member = self.properties(schema).find(|(property, _)| *property == name).map(|(_, member)| member);
+                members.insert(
+                    name.to_owned(),
+                    member.map_or_else(|| json!(ANY_TEXT), |member| self.any(member, depth + 1)),
+                );
+            }
+        }
+    }
+
+    /// Some value that fits.
+    fn any(&self, schema: &'s Value, depth: usize) -> Value {
+        let schema = self.resolved(schema);
+        if let Some(value) = ["const", "default"].iter().find_map(|key| schema.get(key)) {
+            return value.clone();
+        }
+        if let Some(first) = schema.get("enum").and_then(Value::as_array).and_then(|values| values.first()) {
+            return first.clone();
+        }
+        match Self::kind(schema).to_ascii_lowercase().as_str() {
+            "object" if depth < DEEPEST => {
+                let mut members = Map::new();
+                self.complete(schema, &mut members, depth);
+                Value::Object(members)
+            }
+            "object" => json!({}),
+            "array" => {
+                let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1).min(DEEPEST as u64);
+                let item = schema.get("items").filter(|_| depth < DEEPEST);
+                item.map_or_else(|| json!([]), |item| (0..least).map(|_| self.any(item, depth + 1)).collect())
+            }
+            "boolean" => json!(false),
+            "integer" | "number" => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
+            "null" => Value::Null,
+            _ => json!(ANY_TEXT),
+        }
+    }
+}
+
+/// The state of a step as one of those that the tool allows.
+fn allowed(member: &Value, state: &Value) -> Value {
+    let Some(values) = member.get("enum").and_then(Value::as_array) else { return state.clone() };
+    let name = plain(state.as_str().unwrap_or_default());
+    let others: &[&str] = match name.as_str() {
+        "inprogress" => &["inprogress", "active", "doing"],
+        "completed" => &["completed", "done", "complete"],
+        _ => &["pending", "todo", "open"],
+    };
+    let fits = |value: &&Value| value.as_str().is_some_and(|value| others.contains(&plain(value).as_str()));
+    values.iter().find(fits).or(values.first()).cloned().unwrap_or(Value::Null)
+}
+
+/// The steps of a plan for a tool that takes them as a text.
+fn checklist(steps: &Value) -> String {
+    let line = |step: &Value| {
+        let mark = if step["state"] == "completed" { 'x' } else { ' ' };
+        format!("- [{mark}] {}\n", step["step"].as_str().unwrap_or_default())
+    };
+    steps.as_array().into_iter().flatten().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wanted_values_go_where_they_are_meant_and_the_rest_is_made_up() {
+        let schema = json!({
+            "type": "object",
+            "required": ["description", "command", "mode", "count", "deep"],
+            "properties": {
+                "description": { "type": "string" },
+                "command": { "type": "array", "items": { "type": "string" } },
+                "timeout": { "type": "number", "description": "in milliseconds" },
+                "mode": { "enum": ["fast", "slow"] },
+                "count": { "type": ["null", "integer"], "minimum": 3 },
+                "deep": { "$ref": "#/$defs/deep" },
+                "other": { "type": "string" },
+            },
+            "$defs": { "deep": { "type": "object", "required": ["on"], "properties": { "on": { "type": "boolean" } } } },
+        });
+        let filled = object(&schema, &[(Meaning::Command, json!("ls")), (Meaning::Brief, json!(1))]);
+        let expected = json!({
+            "command": ["sh", "-c", "ls"], "timeout": 1000, "description": ANY_TEXT, "mode": "fast", "count": 3,
+            "deep": { "on": false },
+        });
+        assert_eq!(filled, expected);
+    }
+
+    #[test]
+    fn a_plan_takes_the_form_that_the_tool_has() {
+        let steps = json!([{ "step": "Try", "state": "in_progress", "number": 1 }]);
+        let list = |item: Value| json!({ "properties": { "todos": { "type": "array", "items": item } } });
+        let plan = |schema: &Value| object(schema, &[(Meaning::Steps, steps.clone())])["todos"][0].clone();
+        let item = json!({
+            "type": "object",
+            "required": ["content", "status", "priority", "id"],
+            "properties": {
+                "content": { "type": "string" }, "id": { "type": "string" },
+                "status": { "enum": ["pending", "in-progress", "done"] }, "priority": { "enum": ["high", "low"] },
+            },
+        });
+        let expected = json!({ "content": "Try", "id": "1", "status": "in-progress", "priority": "high" });
+        assert_eq!(plan(&list(item)), expected);
+        assert_eq!(plan(&list(json!({ "type": "string" }))), json!("Try"));
+        let text = json!({ "properties": { "todos": { "type": "string" } } });
+        assert_eq!(object(&text, &[(Meaning::Steps, steps.clone())]), json!({ "todos": "- [ ] Try\n" }));
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_ends() {
+        let schema = json!({
+            "type": "object", "required": ["next"],
+            "properties": { "next": { "$ref": "#" } },
+        });
+        assert!(object(&schema, &[]).to_string().len() < 1000);
+    }
+}

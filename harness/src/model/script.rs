@@ -1,0 +1,321 @@
+//! From the intent of a prompt to what the model does next.
+//!
+//! An intent is carried out in rounds: the model calls a tool, the agent tells what came of it, and the model goes on. Which
+//! round it is shows in the conversation, so nothing is remembered between requests.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{Answer, Call, Finish, Part, Reply};
+use super::ask::{Ask, Wish};
+use super::toolbox::{self, Job};
+use crate::profile::{Hints, Role};
+
+/// The pause between two pieces of a slow answer.
+const SLOW: Duration = Duration::from_millis(20);
+
+/// How many pieces a slow answer has.
+const SLOW_PIECES: usize = 1000;
+
+/// The longest quotation of a result, in characters.
+const LONGEST_QUOTATION: usize = 4000;
+
+/// How often the model calls a tool when it is to go on without end.
+const MOST_ROUNDS: usize = 100;
+
+/// What the model does for a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Move {
+    /// What it answers.
+    pub reply: Reply,
+    /// The same in a few words, with the names of the intent and of the tools alone.
+    pub did: String,
+}
+
+/// What the model answers to a request.
+#[must_use]
+pub fn answer(ask: &Ask, hints: &Hints) -> Move {
+    if hints.auxiliary.iter().any(|text| ask.system.contains(text)) {
+        return says("not the user's request", "Greeting".to_owned());
+    }
+    let Some(mut wish) = ask.wish() else {
+        return says("no intent", "There is nothing to do.".to_owned());
+    };
+    let asked = wish.intent.clone();
+    if let Some(stand_in) = hints.intents.get(&asked) {
+        stand_in.clone_into(&mut wish.arguments);
+        wish.intent = wish.text("intent").unwrap_or_default().to_owned();
+    }
+    let mut next = Script { ask, hints, wish }.next();
+    next.did = format!("{asked}: {}", next.did);
+    next
+}
+
+struct Script<'a> {
+    ask: &'a Ask,
+    hints: &'a Hints,
+    wish: Wish<'a>,
+}
+
+impl Script<'_> {
+    fn next(&self) -> Move {
+        match self.wish.intent.as_str() {
+            "say" => says("said", self.words("text", "Hello.")),
+            "think" => thinks(),
+            "keep-busy" => counts(),
+            "refuse" => ends(Finish::Refusal, "I do not do that.", "refused"),
+            "max-tokens" => ends(Finish::Length, "This answer goes on and", "cut off at the limit"),
+            "model-error" => fails(self.wish.arguments.get("status").and_then(Value::as_u64)),
+            "max-turn-requests" => self.goes_on(),
+            "plan" => self.plans(),
+            "call-mcp-tool" => self.calls_mcp(),
+            _ => self.uses(&self.jobs()),
+        }
+    }
+
+    /// What is to be done with tools, in one round.
+    fn jobs(&self) -> Vec<Job> {
+        let word = |name: &str, otherwise: &str| self.words(name, otherwise);
+        match self.wish.intent.as_str() {
+            "read-file" => vec![Job::Read { path: word("path", "notes.txt") }],
+            "read-files" => {
+                self.wish.texts("paths").into_iter().map(|path| Job::Read { path: path.to_owned() }).collect()
+            }
+            "fail-tool" => vec![Job::Read { path: word("path", "/nonexistent/acp-conformance.txt") }],
+            "write-file" => vec![Job::Write { path: word("path", "new.txt"), content: word("content", "hello\n") }],
+            "edit-file" => {
+                vec![Job::Edit { path: word("path", "notes.txt"), old: word("old", ""), new: word("new", "") }]
+            }
+            "run-command" => vec![self.command()],
+            "ask-permission" | "ask-and-wait" => vec![Job::Run { line: "touch asked.txt".to_owned(), brief: false }],
+            "search" => vec![Job::Search { text: word("text", "") }],
+            "set-mode" => vec![Job::Other { role: Role::Mode, wanted: self.wish.arguments.clone() }],
+            "elicit" => vec![Job::Other { role: Role::Ask, wanted: Map::new() }],
+            _ => Vec::new(),
+        }
+    }
+
+    fn command(&self) -> Job {
+        let words = self.wish.text("command").into_iter().chain(self.wish.texts("args"));
+        let brief = self.wish.arguments.get("kill").and_then(Value::as_bool).unwrap_or(false);
+        Job::Run { line: super::shell::line(words), brief }
+    }
+
+    /// Does the jobs in the first round, and quotes what came of them in the next.
+    fn uses(&self, jobs: &[Job]) -> Move {
+        if jobs.is_empty() {
+            return says("nothing that a model can do", "I cannot do that.".to_owned());
+        }
+        if self.wish.rounds() > 0 {
+            return self.closes();
+        }
+        let mut calls = Vec::new();
+        for job in jobs {
+            match toolbox::choose(job, &self.ask.tools, self.hints) {
+                Some((name, arguments)) => calls.push((name, arguments)),
+                None => return lacks(job.role()),
+            }
+        }
+        self.calls(calls)
+    }
+
+    fn calls(&self, calls: Vec<(String, Value)>) -> Move {
+        let names: Vec<&str> = calls.iter().map(|(name, _)| name.as_str()).collect();
+        let did = format!("called {}", names.join(", "));
+        let first = self.ask.calls();
+        let calls = calls
+            .into_iter()
+            .enumerate()
+            .map(|(i, (name, arguments))| Part::Call(Call { id: format!("call_{}", first + i + 1), name, arguments }));
+        let answer = Answer { parts: calls.collect(), finish: Finish::Calls, pace: Duration::ZERO };
+        Move { reply: Reply::Answer(answer), did }
+    }
+
+    /// The closing text, which quotes what the tools answered.
+    fn closes(&self) -> Move {
+        let results: Vec<&str> = self.wish.results().map(|result| result.text.as_str()).collect();
+        let quoted: String = results.join("\n").chars().take(LONGEST_QUOTATION).collect();
+        says("quoted the result", format!("The result is:\n{quoted}"))
+    }
+
+    fn goes_on(&self) -> Move {
+        if self.wish.rounds() >= MOST_ROUNDS {
+            return self.closes();
+        }
+        // The file is another one each time: some agents stop a model that repeats itself.
+        let job = Job::Read { path: format!("notes-{}.txt", self.wish.rounds() + 1) };
+        match toolbox::choose(&job, &self.ask.tools, self.hints) {
+            Some(call) => self.calls(vec![call]),
+            None => lacks(job.role()),
+        }
+    }
+
+    fn plans(&self) -> Move {
+        // In the second round a step is done, so that the plan is seen to change.
+        let states = match self.wish.rounds() {
+            0 => ["in_progress", "pending", "pending"],
+            1 => ["completed", "in_progress", "pending"],
+            _ => return self.closes(),
+        };
+        let steps = ["Find the place", "Add the greeting", "Try it"];
+        let steps: Vec<Value> = steps
+            .iter()
+            .zip(states)
+            .enumerate()
+            .map(|(i, (step, state))| json!({ "step": step, "state": state, "number": i + 1 }))
+            .collect();
+        let wanted = Map::from_iter([("steps".to_owned(), Value::from(steps))]);
+        let job = Job::Other { role: Role::Plan, wanted };
+        match toolbox::choose(&job, &self.ask.tools, self.hints) {
+            Some(call) => self.calls(vec![call]),
+            None => lacks(Role::Plan),
+        }
+    }
+
+    fn calls_mcp(&self) -> Move {
+        if self.wish.rounds() > 0 {
+            return self.closes();
+        }
+        let (server, tool) = (self.words("server", ""), self.words("tool", ""));
+        let arguments = self.wish.arguments.get("arguments").cloned().unwrap_or_else(|| json!({}));
+        match toolbox::of_mcp(&server, &tool, &self.ask.tools) {
+            Some(name) => self.calls(vec![(name, arguments)]),
+            None => says("no such tool of an MCP server is offered", "I do not have that tool.".to_owned()),
+        }
+    }
+
+    fn words(&self, name: &str, otherwise: &str) -> String {
+        self.wish.text(name).unwrap_or(otherwise).to_owned()
+    }
+}
+
+fn says(did: &str, text: String) -> Move {
+    Move { reply: Reply::Answer(Answer::text(pieces(&text))), did: did.to_owned() }
+}
+
+fn lacks(role: Role) -> Move {
+    says(&format!("no tool to {} is offered", role.name()), "I do not have a tool for that.".to_owned())
+}
+
+fn thinks() -> Move {
+    let thought = pieces("Two and two are to be added, which makes four.");
+    let parts = vec![Part::Thought(thought), Part::Text(pieces("Two plus two is four."))];
+    let answer = Answer { parts, finish: Finish::Stop, pace: Duration::ZERO };
+    Move { reply: Reply::Answer(answer), did: "thought".to_owned() }
+}
+
+fn counts() -> Move {
+    let numbers = (1..=SLOW_PIECES).map(|number| format!("{number}\n")).collect();
+    let answer = Answer { pace: SLOW, ..Answer::text(numbers) };
+    Move { reply: Reply::Answer(answer), did: "counted slowly".to_owned() }
+}
+
+fn ends(finish: Finish, text: &str, did: &str) -> Move {
+    let answer = Answer { finish, ..Answer::text(pieces(text)) };
+    Move { reply: Reply::Answer(answer), did: did.to_owned() }
+}
+
+fn fails(status: Option<u64>) -> Move {
+    let status = status.and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status));
+    // Agents try again after most errors, but not after one that blames the request.
+    let status = status.unwrap_or(400);
+    let reply = Reply::Failure { status, message: "The scripted model was told to fail.".to_owned() };
+    Move { reply, did: format!("failed with {status}") }
+}
+
+/// A text in pieces of one word each, with the blanks before it.
+fn pieces(text: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    let mut inside = false;
+    for c in text.chars() {
+        if pieces.is_empty() || (c.is_whitespace() && inside) {
+            pieces.push(String::new());
+        }
+        inside = !c.is_whitespace();
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ask::{Tool, ToolResult, Turn};
+
+    fn result(text: &str) -> Turn {
+        Turn::Result(ToolResult { text: text.to_owned(), ..ToolResult::default() })
+    }
+
+    fn ask(intent: Value, tools: &[(&str, Value)]) -> Ask {
+        let text = format!("Please.\nacp-intent: {intent}");
+        let tools = tools.iter().map(|(name, schema)| Tool { name: (*name).to_owned(), schema: Some(schema.clone()) });
+        Ask { turns: vec![Turn::User(text)], tools: tools.collect(), ..Ask::default() }
+    }
+
+    fn object(properties: Value) -> Value {
+        let required: Vec<&String> = properties.as_object().expect("an object").keys().collect();
+        json!({ "type": "object", "required": required, "properties": properties })
+    }
+
+    fn calls(next: &Move) -> Vec<(&str, &Value)> {
+        let Reply::Answer(answer) = &next.reply else { panic!("{next:?}") };
+        answer.calls().map(|call| (call.name.as_str(), &call.arguments)).collect()
+    }
+
+    fn said(next: &Move) -> String {
+        let Reply::Answer(answer) = &next.reply else { panic!("{next:?}") };
+        answer.said()
+    }
+
+    #[test]
+    fn a_tool_is_called_and_its_result_is_quoted() {
+        let read = object(json!({ "file_path": { "type": "string" } }));
+        let mut ask = ask(json!({ "intent": "read-file", "path": "/w/a.txt" }), &[("Bash", json!({})), ("Read", read)]);
+        let first = answer(&ask, &Hints::default());
+        assert_eq!(calls(&first), [("Read", &json!({ "file_path": "/w/a.txt" }))]);
+        assert_eq!(first.did, "read-file: called Read");
+        let Reply::Answer(Answer { parts, .. }) = first.reply else { panic!() };
+        let made = parts.into_iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
+        ask.turns.extend([Turn::Model(made.collect()), result("alpha"), Turn::User("a reminder".to_owned())]);
+        let second = answer(&ask, &Hints::default());
+        assert_eq!((calls(&second).len(), said(&second).as_str()), (0, "The result is:\nalpha"));
+    }
+
+    #[test]
+    fn what_no_tool_serves_is_said_not_done() {
+        let next = answer(&ask(json!({ "intent": "write-file" }), &[]), &Hints::default());
+        assert_eq!(next.did, "write-file: no tool to write is offered");
+        let next = answer(&ask(json!({ "intent": "commands" }), &[]), &Hints::default());
+        assert_eq!(next.did, "commands: nothing that a model can do");
+    }
+
+    #[test]
+    fn an_intent_stands_in_for_another_where_the_profile_says_so() {
+        let write = object(json!({ "path": { "type": "string" }, "content": { "type": "string" } }));
+        let stand_in = json!({ "intent": "write-file", "path": "asked.txt", "content": "x" });
+        let Value::Object(stand_in) = stand_in else { panic!() };
+        let hints = Hints { intents: [("ask-permission".to_owned(), stand_in)].into(), ..Hints::default() };
+        let next = answer(&ask(json!({ "intent": "ask-permission" }), &[("write_file", write)]), &hints);
+        assert_eq!(calls(&next), [("write_file", &json!({ "path": "asked.txt", "content": "x" }))]);
+    }
+
+    #[test]
+    fn what_is_not_the_users_is_answered_shortly() {
+        let mut ask = ask(json!({ "intent": "keep-busy" }), &[]);
+        "You make titles.".clone_into(&mut ask.system);
+        let hints = Hints { auxiliary: vec!["make titles".to_owned()], ..Hints::default() };
+        assert_eq!(answer(&ask, &hints).did, "not the user's request");
+        assert_eq!(answer(&ask, &Hints::default()).did, "keep-busy: counted slowly");
+    }
+
+    #[test]
+    fn pieces_make_up_the_text() {
+        for text in ["", "a", "The result is:\n  two  lines\n", " ä b"] {
+            assert_eq!(pieces(text).concat(), text);
+        }
+        assert_eq!(pieces("Two plus two."), ["Two", " plus", " two."]);
+    }
+}

@@ -1,0 +1,202 @@
+//! The model on a port of loopback.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use super::answer::{Answer, Reply, tokens};
+use super::ask::Ask;
+use super::dialect::chat::Chat;
+use super::dialect::{Dialect, Piece};
+use super::exchange::Exchange;
+use super::routes::{Route, route};
+use super::script;
+use crate::peer::web::{Web, WebReply, WebRequest};
+use crate::profile::Hints;
+
+/// The longest request that is taken, in bytes: a conversation with large files in it.
+const LONGEST_REQUEST: usize = 64 << 20;
+
+/// Who is told of each exchange, as soon as its answer is known.
+pub type Listener = Arc<dyn Fn(Exchange) + Send + Sync>;
+
+/// A model that is open. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Model {
+    origin: String,
+    _serving: JoinSet<()>,
+}
+
+impl Model {
+    /// Opens the model on loopback; port 0 is any free one. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, such as that the port is taken.
+    pub async fn open(port: u16, hints: Hints, listener: Listener) -> io::Result<Self> {
+        let web = Web::open_at(port, LONGEST_REQUEST).await?;
+        let origin = web.origin();
+        let desk = Arc::new(Desk { hints, listener, opened: Instant::now(), count: AtomicUsize::new(0) });
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(web, desk));
+        Ok(Self { origin, _serving: serving })
+    }
+
+    /// Where it is, such as `http://127.0.0.1:4000`.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+}
+
+/// What all requests share.
+struct Desk {
+    hints: Hints,
+    listener: Listener,
+    opened: Instant,
+    count: AtomicUsize,
+}
+
+async fn serve(mut web: Web, desk: Arc<Desk>) {
+    let mut answers = JoinSet::new();
+    while let Some(request) = web.next().await {
+        while answers.try_join_next().is_some() {}
+        let desk = Arc::clone(&desk);
+        answers.spawn(async move { desk.answer(request).await });
+    }
+}
+
+/// An answer, before it is sent.
+struct Draft {
+    api: Option<&'static str>,
+    did: String,
+    status: u16,
+    body: Body,
+}
+
+enum Body {
+    Whole(Value),
+    /// An answer at once that takes its time.
+    Late(Value, Answer),
+    Stream(Vec<Piece>, Answer),
+}
+
+impl Desk {
+    async fn answer(&self, request: WebRequest) {
+        let us = u64::try_from(self.opened.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let body = serde_json::from_slice(&request.body).unwrap_or_else(|_| readable(&request.body));
+        let draft = self.draft(&request.method, &request.path, &body);
+        let answer = match &draft.body {
+            Body::Whole(value) | Body::Late(value, _) => value.clone(),
+            Body::Stream(pieces, _) => pieces.iter().map(|piece| piece.data.clone()).collect(),
+        };
+        (self.listener)(Exchange {
+            n: self.count.fetch_add(1, Ordering::Relaxed),
+            us,
+            method: request.method,
+            path: request.path,
+            api: draft.api,
+            did: draft.did,
+            request: body,
+            status: draft.status,
+            answer,
+        });
+        send(request.reply, draft.status, draft.body).await;
+    }
+
+    fn draft(&self, method: &str, path: &str, body: &Value) -> Draft {
+        match route(method, path) {
+            Route::Answer { dialect, stream } => self.of_model(dialect, stream, body),
+            Route::Count(written) => {
+                let count = written(tokens(body.to_string().len()));
+                Draft { api: None, did: "counted tokens".to_owned(), status: 200, body: Body::Whole(count) }
+            }
+            Route::Fixed { did, body } => {
+                Draft { api: None, did: did.to_owned(), status: 200, body: Body::Whole(body) }
+            }
+            Route::Unknown => {
+                let message = format!("the scripted model does not know {method} {path}");
+                let body = Body::Whole(Chat.failure(404, &message));
+                Draft { api: None, did: "an unknown route".to_owned(), status: 404, body }
+            }
+        }
+    }
+
+    fn of_model(&self, dialect: &'static dyn Dialect, stream: Option<bool>, body: &Value) -> Draft {
+        let mut ask: Ask = dialect.read(body);
+        ask.stream = stream.unwrap_or(ask.stream);
+        let script::Move { reply, did } = script::answer(&ask, &self.hints);
+        let (status, body) = match reply {
+            Reply::Failure { status, message } => (status, Body::Whole(dialect.failure(status, &message))),
+            Reply::Answer(answer) if ask.stream => (200, Body::Stream(dialect.stream(&ask, &answer), answer)),
+            Reply::Answer(answer) => (200, Body::Late(dialect.whole(&ask, &answer), answer)),
+        };
+        Draft { api: Some(dialect.name()), did, status, body }
+    }
+}
+
+async fn send(reply: WebReply, status: u16, body: Body) {
+    match body {
+        Body::Whole(value) => whole(reply, status, &value),
+        Body::Late(value, answer) => {
+            tokio::time::sleep(answer.takes()).await;
+            whole(reply, status, &value);
+        }
+        Body::Stream(pieces, answer) => {
+            let mut stream = reply.stream();
+            for piece in pieces {
+                if piece.paced && !answer.pace.is_zero() {
+                    tokio::time::sleep(answer.pace).await;
+                }
+                for part in cut(&written(&piece)) {
+                    if !stream.send_bytes(part).await {
+                        // Whoever asked is gone.
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn whole(reply: WebReply, status: u16, value: &Value) {
+    reply.send(status, &[("content-type", "application/json")], value.to_string());
+}
+
+/// An event as it is sent; data that is a text is sent as it is.
+fn written(piece: &Piece) -> Vec<u8> {
+    let data = piece.data.as_str().map_or_else(|| piece.data.to_string(), str::to_owned);
+    let name = piece.name.map_or_else(String::new, |name| format!("event: {name}\n"));
+    format!("{name}data: {data}\n\n").into_bytes()
+}
+
+/// The bytes in two parts if there is a character of several bytes, cut in the midst of it: agents must cope with that.
+fn cut(bytes: &[u8]) -> Vec<Vec<u8>> {
+    match bytes.iter().position(|byte| !byte.is_ascii()) {
+        Some(at) => vec![bytes[..=at].to_vec(), bytes[at + 1..].to_vec()],
+        None => vec![bytes.to_vec()],
+    }
+}
+
+/// A body that is no JSON, for the record.
+fn readable(bytes: &[u8]) -> Value {
+    if bytes.is_empty() { Value::Null } else { String::from_utf8_lossy(bytes).into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_is_cut() {
+        let text = "data: {\"a\":\"ä€\"}\n\n".as_bytes();
+        let parts = cut(text);
+        assert_eq!(parts.concat(), text);
+        assert!(parts.len() == 2 && parts.iter().all(|part| std::str::from_utf8(part).is_err()));
+        assert_eq!(cut(b"plain").len(), 1);
+    }
+}

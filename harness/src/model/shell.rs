@@ -1,0 +1,21 @@
+//! Commands for a shell, for agents whose only tool is one.
+
+/// The words as one command line.
+pub(super) fn line<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    shell_words::join(words)
+}
+
+/// Prints a file.
+pub(super) fn read(path: &str) -> String {
+    line(["cat", path])
+}
+
+/// Writes a file.
+pub(super) fn write(path: &str, content: &str) -> String {
+    format!("{} > {}", line(["printf", "%s", content]), line([path]))
+}
+
+/// Lists the lines of the files of the working directory that have a text.
+pub(super) fn search(text: &str) -> String {
+    line(["grep", "-rn", "--", text, "."])
+}

@@ -1,0 +1,228 @@
+//! Which of the agent's tools serves a purpose, and what it is called with.
+
+use serde_json::{Map, Value, json};
+
+use super::ask::Tool;
+use super::{fill, shell};
+use crate::profile::{Hints, Role};
+
+/// Something that takes a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Job {
+    Read {
+        path: String,
+    },
+    Write {
+        path: String,
+        content: String,
+    },
+    Edit {
+        path: String,
+        old: String,
+        new: String,
+    },
+    /// A brief one is to be stopped by the tool soon, if the tool can.
+    Run {
+        line: String,
+        brief: bool,
+    },
+    Search {
+        text: String,
+    },
+    /// Anything else, with what is known of its arguments.
+    Other {
+        role: Role,
+        wanted: Map<String, Value>,
+    },
+}
+
+/// The names of tools in the order in which they are preferred, in small letters and without anything between the words.
+const fn usual_names(role: Role) -> &'static [&'static str] {
+    match role {
+        Role::Read => {
+            &["read", "readfile", "readtextfile", "viewfile", "view", "openfile", "fsread", "fileread", "cat"]
+        }
+        Role::Write => {
+            &["write", "writefile", "createfile", "writetofile", "writetextfile", "filewrite", "fswrite", "create"]
+        }
+        Role::Edit => &[
+            "edit",
+            "editfile",
+            "strreplace",
+            "strreplacefile",
+            "searchreplace",
+            "replace",
+            "replaceinfile",
+            "fileedit",
+        ],
+        Role::Run => &[
+            "bash",
+            "shell",
+            "shellcommand",
+            "execcommand",
+            "runshellcommand",
+            "runcommand",
+            "executecommand",
+            "runterminalcmd",
+            "runinterminal",
+            "terminal",
+            "exec",
+            "execute",
+        ],
+        Role::Search => &["grep", "grepsearch", "searchfilecontent", "ripgrep", "searchfiles", "searchtext", "search"],
+        Role::Plan => &["todowrite", "updateplan", "writetodos", "settodolist", "updatetodos", "todo", "plan"],
+        Role::Ask => &["askuserquestion", "askuser", "question", "askfollowupquestion", "requestuserinput"],
+        Role::Mode => &["exitplanmode", "planexit", "enterplanmode", "switchmode"],
+    }
+}
+
+/// The name of a tool that takes a patch for files.
+const PATCH: &str = "applypatch";
+
+impl Job {
+    pub(super) const fn role(&self) -> Role {
+        match self {
+            Self::Read { .. } => Role::Read,
+            Self::Write { .. } => Role::Write,
+            Self::Edit { .. } => Role::Edit,
+            Self::Run { .. } => Role::Run,
+            Self::Search { .. } => Role::Search,
+            Self::Other { role, .. } => *role,
+        }
+    }
+
+    /// A command that does the same, for an agent that has a shell only.
+    fn command(&self) -> Option<Self> {
+        let line = match self {
+            Self::Read { path } => shell::read(path),
+            Self::Write { path, content } => shell::write(path, content),
+            Self::Search { text } => shell::search(text),
+            Self::Edit { .. } | Self::Run { .. } | Self::Other { .. } => return None,
+        };
+        Some(Self::Run { line, brief: false })
+    }
+
+    /// The patch that does it.
+    fn patch(&self) -> Option<String> {
+        let lines = |sign: char, text: &str| text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
+        let change = match self {
+            Self::Write { path, content } => format!("*** Add File: {path}\n{}", lines('+', content)),
+            Self::Edit { path, old, new } => {
+                format!("*** Update File: {path}\n@@\n{}{}", lines('-', old), lines('+', new))
+            }
+            _ => return None,
+        };
+        Some(format!("*** Begin Patch\n{change}*** End Patch\n"))
+    }
+
+    /// What is known of the arguments, by the usual names of their meaning.
+    fn wanted(&self) -> Vec<(fill::Meaning, Value)> {
+        use fill::Meaning::{Brief, Command, Content, New, Old, Path, Pattern, Steps};
+        match self {
+            Self::Read { path } => vec![(Path, json!(path))],
+            Self::Write { path, content } => vec![(Path, json!(path)), (Content, json!(content))],
+            Self::Edit { path, old, new } => vec![(Path, json!(path)), (Old, json!(old)), (New, json!(new))],
+            Self::Run { line, brief: false } => vec![(Command, json!(line))],
+            Self::Run { line, brief: true } => vec![(Command, json!(line)), (Brief, json!(1))],
+            Self::Search { text } => vec![(Pattern, json!(text))],
+            Self::Other { wanted, .. } => wanted.get("steps").map(|steps| (Steps, steps.clone())).into_iter().collect(),
+        }
+    }
+}
+
+/// The tool that does a job and its arguments, if there is one.
+pub(super) fn choose(job: &Job, tools: &[Tool], hints: &Hints) -> Option<(String, Value)> {
+    if let Some(tool) = find(job.role(), tools, hints) {
+        return Some((tool.name.clone(), arguments(job, tool)));
+    }
+    if let Some((tool, patch)) = tools.iter().find(|tool| plain(&tool.name) == PATCH).zip(job.patch()) {
+        return Some((tool.name.clone(), patch_arguments(tool, patch)));
+    }
+    let command = job.command()?;
+    let tool = find(Role::Run, tools, hints)?;
+    Some((tool.name.clone(), arguments(&command, tool)))
+}
+
+fn find<'t>(role: Role, tools: &'t [Tool], hints: &Hints) -> Option<&'t Tool> {
+    let named = |name: &str| tools.iter().find(|tool| plain(&tool.name) == name);
+    match hints.tools.get(&role) {
+        Some(name) => tools.iter().find(|tool| tool.name == *name),
+        None => usual_names(role).iter().find_map(|name| named(name)),
+    }
+}
+
+fn arguments(job: &Job, tool: &Tool) -> Value {
+    let wanted = job.wanted();
+    match &tool.schema {
+        Some(schema) => fill::object(schema, &wanted),
+        // A tool that takes any text gets what matters most.
+        None => wanted.into_iter().next().map_or_else(|| json!(""), |(_, value)| value),
+    }
+}
+
+fn patch_arguments(tool: &Tool, patch: String) -> Value {
+    match &tool.schema {
+        Some(schema) => fill::object(schema, &[(fill::Meaning::Patch, json!(patch))]),
+        None => json!(patch),
+    }
+}
+
+/// The name by which an agent offers a tool of an MCP server: it has the tool's name in it, and the server's if several do.
+pub(super) fn of_mcp(server: &str, tool: &str, tools: &[Tool]) -> Option<String> {
+    let (server, wanted) = (plain(server), plain(tool));
+    let mut ending = tools.iter().filter(|tool| !wanted.is_empty() && plain(&tool.name).ends_with(&wanted));
+    let of_server = ending.clone().find(|tool| plain(&tool.name).contains(&server));
+    of_server.or_else(|| ending.next()).map(|tool| tool.name.clone())
+}
+
+/// A name in small letters and without anything between the words.
+pub(super) fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(tools: &[(&str, Value)]) -> Vec<Tool> {
+        let tool = |(name, schema): &(&str, Value)| Tool {
+            name: (*name).to_owned(),
+            schema: Some(schema.clone()).filter(|schema| !schema.is_null()),
+        };
+        tools.iter().map(tool).collect()
+    }
+
+    fn text(name: &str) -> Value {
+        json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name] })
+    }
+
+    #[test]
+    fn the_preferred_name_wins_whatever_the_order() {
+        let offered =
+            tools(&[("run_shell_command", text("command")), ("cat", text("path")), ("Read", text("filePath"))]);
+        let job = Job::Read { path: "/a".to_owned() };
+        let chosen = choose(&job, &offered, &Hints::default());
+        assert_eq!(chosen, Some(("Read".to_owned(), json!({ "filePath": "/a" }))));
+        let hints = Hints { tools: [(Role::Read, "cat".to_owned())].into(), ..Hints::default() };
+        assert_eq!(choose(&job, &offered, &hints), Some(("cat".to_owned(), json!({ "path": "/a" }))));
+    }
+
+    #[test]
+    fn a_patch_or_a_shell_does_what_has_no_tool_of_its_own() {
+        let write = Job::Write { path: "a b".to_owned(), content: "it's\n".to_owned() };
+        let patched = choose(&write, &tools(&[("apply_patch", Value::Null)]), &Hints::default());
+        let patch = "*** Begin Patch\n*** Add File: a b\n+it's\n*** End Patch\n";
+        assert_eq!(patched, Some(("apply_patch".to_owned(), json!(patch))));
+        let run = choose(&write, &tools(&[("exec_command", text("cmd"))]), &Hints::default());
+        assert_eq!(run, Some(("exec_command".to_owned(), json!({ "cmd": "printf '%s' 'it'\\''s\n' > 'a b'" }))));
+        assert_eq!(choose(&write, &tools(&[("other", text("x"))]), &Hints::default()), None);
+    }
+
+    #[test]
+    fn a_tool_of_mcp_is_known_by_its_name_and_server() {
+        let offered = tools(&[("mcp__one__echo", json!({})), ("mcp__two__echo", json!({})), ("two_add", json!({}))]);
+        assert_eq!(of_mcp("two", "echo", &offered).as_deref(), Some("mcp__two__echo"));
+        assert_eq!(of_mcp("three", "add", &offered).as_deref(), Some("two_add"));
+        assert_eq!(of_mcp("two", "", &offered), None);
+    }
+}
