@@ -22,6 +22,8 @@ pub(super) enum Meaning {
     Patch,
     /// The time limit of a command, in seconds.
     Brief,
+    /// How long to look at a command before it goes on in the background, in seconds.
+    Patience,
     /// The steps of a plan, each with `step`, `state` and `number`.
     Steps,
 }
@@ -40,6 +42,7 @@ impl Meaning {
             Self::Pattern => &["pattern", "query", "regex", "regexp", "search", "text"],
             Self::Patch => &["input", "patch", "patchtext", "command"],
             Self::Brief => &["timeout", "timeoutms", "timeoutseconds", "timeoutsecs"],
+            Self::Patience => &["yieldtimems", "yieldtime"],
             Self::Steps => &["todos", "plan", "steps", "items", "entries", "todolist", "tasks"],
         }
     }
@@ -107,13 +110,13 @@ impl<'s> Filler<'s> {
             }
             (Meaning::Steps, _) => json!(checklist(value)),
             (Meaning::Command, "array") => json!(["sh", "-c", value]),
-            (Meaning::Brief, _) => self.limit(member, value),
+            (Meaning::Brief | Meaning::Patience, _) => self.limit(member, value),
             (_, "array") => json!([value]),
             _ => value.clone(),
         }
     }
 
-    /// A time limit of one second, in the unit that the tool seems to use.
+    /// A time in seconds, in the unit that the tool seems to use.
     fn limit(&self, member: &Value, seconds: &Value) -> Value {
         let description = member.get("description").and_then(Value::as_str).unwrap_or_default().to_lowercase();
         let thousandths = description.contains("millisecond") || description.contains(" ms");
