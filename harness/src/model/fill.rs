@@ -7,8 +7,8 @@ use super::toolbox::plain;
 /// How deep a schema is followed.
 const DEEPEST: usize = 8;
 
-/// The text for a member that has to be there and of which nothing else is known.
-const ANY_TEXT: &str = "acp-conformance";
+/// The text for a member that has to be there and of which nothing else is known; no longer than agents allow for a heading.
+const ANY_TEXT: &str = "conformance";
 
 /// What an argument means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,13 +180,24 @@ impl<'s> Filler<'s> {
             "array" => {
                 let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1).min(DEEPEST as u64);
                 let item = schema.get("items").filter(|_| depth < DEEPEST);
-                item.map_or_else(|| json!([]), |item| (0..least).map(|_| self.any(item, depth + 1)).collect())
+                let one = |item: &'s Value, number| numbered(self.any(item, depth + 1), number);
+                item.map_or_else(|| json!([]), |item| (1..=least).map(|number| one(item, number)).collect())
             }
             "boolean" => json!(false),
             "integer" | "number" => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
             "null" => Value::Null,
             _ => json!(ANY_TEXT),
         }
+    }
+}
+
+/// An item of a list with other texts than those before it: agents refuse choices that are called the same.
+fn numbered(item: Value, number: u64) -> Value {
+    match item {
+        Value::String(text) if text == ANY_TEXT && number > 1 => json!(format!("{text} {number}")),
+        Value::Array(items) => items.into_iter().map(|item| numbered(item, number)).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, numbered(value, number))).collect(),
+        other => other,
     }
 }
 
@@ -258,6 +269,17 @@ mod tests {
         assert_eq!(plan(&list(json!({ "type": "string" }))), json!("Try"));
         let text = json!({ "properties": { "todos": { "type": "string" } } });
         assert_eq!(object(&text, &[(Meaning::Steps, steps.clone())]), json!({ "todos": "- [ ] Try\n" }));
+    }
+
+    #[test]
+    fn choices_are_called_differently() {
+        let choice = json!({ "type": "object", "required": ["label"], "properties": { "label": { "type": "string" } } });
+        let schema = json!({
+            "type": "object", "required": ["options"],
+            "properties": { "options": { "type": "array", "minItems": 2, "items": choice } },
+        });
+        let expected = json!({ "options": [{ "label": ANY_TEXT }, { "label": format!("{ANY_TEXT} 2") }] });
+        assert_eq!(object(&schema, &[]), expected);
     }
 
     #[test]
