@@ -273,7 +273,8 @@ mod tests {
 
     #[test]
     fn choices_are_called_differently() {
-        let choice = json!({ "type": "object", "required": ["label"], "properties": { "label": { "type": "string" } } });
+        let choice =
+            json!({ "type": "object", "required": ["label"], "properties": { "label": { "type": "string" } } });
         let schema = json!({
             "type": "object", "required": ["options"],
             "properties": { "options": { "type": "array", "minItems": 2, "items": choice } },
