@@ -12,6 +12,7 @@ mod lint;
 mod list;
 mod manual;
 mod matrix;
+mod merge;
 mod monitor;
 mod output;
 mod outputs;
@@ -20,6 +21,8 @@ mod plan;
 mod progress;
 mod record;
 mod redact;
+mod reports;
+mod shard;
 mod snapshots;
 mod suite;
 mod verify;
@@ -63,6 +66,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         args::Command::Lint(lint) => lint::run(&lint),
         args::Command::List(list) => list::run(&list),
         args::Command::Matrix(matrix) => matrix::run(&matrix),
+        args::Command::Merge(merge) => merge::run(&merge),
         args::Command::Record(record) => record::run(&record),
         args::Command::Redact(redact) => redact::run(&redact),
         args::Command::Reject(review) => snapshots::reject(&review),
