@@ -88,7 +88,7 @@ fn failing_agent_in_three() {
 }
 
 fn client_in_three() {
-    Run::new("client", 3, &[]).of(&["--profile", "acp-reference-client"]).is_as_judged();
+    Run::new("client", 3, &[]).of(&["--case", "fs/", "--profile", "acp-reference-client"]).is_as_judged();
 }
 
 fn failing_client_in_two() {

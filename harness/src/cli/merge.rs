@@ -21,6 +21,11 @@ use crate::report::{Begin, Chart, SuiteEvent, join, mismatch};
 pub(super) fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
     let (folders, files): (Vec<&Path>, Vec<&Path>) =
         args.files.iter().map(PathBuf::as_path).partition(|path| path.is_dir());
+    for folder in &folders {
+        if super::check::files(&[folder.to_path_buf()])?.is_empty() {
+            bail!("there is no trace in {}; a report is named by its file", folder.display());
+        }
+    }
     let shards = Shards::read(&files)?.complete(args.allow_missing)?;
     let mut outputs = Outputs::open(&Output::with_page(&args.formats, args.html.as_deref()), args.quiet)?;
     let charts = if outputs.charts { shards.charts(&folders)? } else { BTreeMap::new() };

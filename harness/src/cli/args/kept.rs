@@ -49,10 +49,11 @@ pub struct MergeArgs {
     pub allow_incomplete: bool,
 }
 
-const MERGE_HELP: &str = "The joined report is the one that the run would have had without shards, and so is the exit code; the times of the shards
-add up. Reports of different subjects, of different versions of this program or of different selections of cases are refused.
-What the shards expected to fail (--expected, or a profile) is weighed again, since only all cases together tell whether an
-entry is still true.
+const MERGE_HELP: &str =
+    "The joined report is the one that the run would have had without shards, and so is the exit code;
+the times of the shards add up. Reports of different subjects, of different versions of this
+program or of different selections of cases are refused. What the shards expected to fail
+(--expected, or a profile) is weighed again, since only all cases tell whether an entry is true.
 
 Example:
   acp-conformance agent --shard 1/2 --format json=1.json -- my-agent --acp
