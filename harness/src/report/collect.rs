@@ -169,11 +169,8 @@ impl Collector {
             .collect();
         let probes = catalogue.iter().filter(|r| r.party == kind && r.status == Status::Probe);
         let probes = probes.filter_map(|probe| told(probe, self.by_requirement.get(&probe.id)?)).collect();
-        let summary = Summary {
-            requirements: count(requirements.iter().map(|r| r.verdict)),
-            cases: count(self.cases.iter().map(|c| c.verdict)),
-            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        };
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let summary = summary(&requirements, &self.cases, duration_ms);
         RunReport {
             format: FORMAT.to_owned(),
             suite: self.suite(),
@@ -186,6 +183,7 @@ impl Collector {
             summary,
             expected: None,
             timings: None,
+            shard: None,
         }
     }
 }
@@ -248,6 +246,15 @@ fn findings(party: Party, seen: SeenIn) -> Vec<FindingReport> {
             line,
         })
         .collect()
+}
+
+/// The counts of a run that took so long.
+pub(super) fn summary(requirements: &[RequirementReport], cases: &[CaseReport], duration_ms: u64) -> Summary {
+    Summary {
+        requirements: count(requirements.iter().map(|requirement| requirement.verdict)),
+        cases: count(cases.iter().map(|case| case.verdict)),
+        duration_ms,
+    }
 }
 
 fn count(verdicts: impl Iterator<Item = Verdict>) -> BTreeMap<String, usize> {

@@ -50,6 +50,9 @@ pub struct RunReport {
     /// Where the time went, if that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timings: Option<Timings>,
+    /// Which part of a run this is, if it is not the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardInfo>,
 }
 
 impl RunReport {
@@ -58,6 +61,25 @@ impl RunReport {
     pub fn counts(&self, level: Level) -> bool {
         level == Level::Must || self.strict && level == Level::Should
     }
+}
+
+/// Which part of a run a report is of, and what joins it to the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShardInfo {
+    /// Its number, from 1.
+    pub number: usize,
+    /// How many shards there are.
+    pub of: usize,
+    /// SHA-256 of the ids of the cases of all shards, a line each, in lower-case hexadecimal.
+    pub selection: String,
+    /// Whether the cases of all shards are all that there are for such a subject.
+    pub whole: bool,
+    /// Whether only the first contact is told of, because nothing could be learned from the subject.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
+    /// The options and the command line that start the subject again.
+    pub reproduce: String,
 }
 
 /// By what was judged.
@@ -215,7 +237,7 @@ pub struct Summary {
     pub requirements: BTreeMap<String, usize>,
     /// Cases by verdict.
     pub cases: BTreeMap<String, usize>,
-    /// How long the run took.
+    /// How long the run took; of shards, all of them together.
     pub duration_ms: u64,
 }
 
@@ -225,7 +247,7 @@ pub struct Summary {
 pub struct Timings {
     /// How many cases ran at once.
     pub jobs: usize,
-    /// From the start of the command until the last case was judged.
+    /// From the start of the command until the last case was judged; of shards, all of them together.
     pub wall_us: u64,
     /// The part of it that came before the first case.
     pub start_up_us: u64,

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
-use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport};
+use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport, ShardInfo};
 use super::timings_text;
 use super::words::{counts, is_judged, level, reproduce, subject};
 use crate::requirement::{Catalogue, Level, Requirement};
@@ -163,6 +163,12 @@ impl<W: Write> TextReport<W> {
             report.verdict.name(),
             report.suite.edition
         )?;
+        if let Some(ShardInfo { number, of, .. }) = &report.shard {
+            writeln!(
+                self.out,
+                "  shard         {number} of {of}; `acp-conformance merge` joins the JSON reports of all"
+            )?;
+        }
         if let Some(expected) = &report.expected {
             writeln!(self.out, "  expected      {}", expected_text::summary(expected))?;
         }
