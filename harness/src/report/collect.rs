@@ -25,6 +25,7 @@ pub struct Collector {
     version: Option<String>,
     driven: Option<Driven>,
     cases: Vec<CaseReport>,
+    model: BTreeMap<String, usize>,
     by_requirement: BTreeMap<String, Vec<SeenIn>>,
 }
 
@@ -60,6 +61,7 @@ impl Collector {
             version: None,
             driven: None,
             cases: Vec::new(),
+            model: BTreeMap::new(),
             by_requirement: BTreeMap::new(),
         }
     }
@@ -98,7 +100,12 @@ impl Collector {
     /// Judges the trace of a case and keeps what it says.
     pub fn add(&mut self, trace: &Trace, took: Duration, file: Option<String>) -> CaseReport {
         let mut hearing = Hearing::new(&trace.header);
-        trace.events.iter().for_each(|event| hearing.event(event));
+        for event in &trace.events {
+            hearing.event(event);
+            if let What::Model(model) = &event.what {
+                *self.model.entry(model.did.clone()).or_default() += 1;
+            }
+        }
         let heard = hearing.close();
         let id = trace.header.case.clone().unwrap_or_else(|| "recording".to_owned());
         self.keep(&id, &heard, &|n| trace.events.get(n));
@@ -180,6 +187,7 @@ impl Collector {
             requirements,
             probes,
             cases: self.cases,
+            model: self.model,
             summary,
             expected: None,
             timings: None,

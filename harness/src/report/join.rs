@@ -1,5 +1,6 @@
 //! The reports of the shards of a run, joined to the one that the run would have had without them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::collect::{conformance, summary};
@@ -101,12 +102,21 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         strict: one.strict,
         summary: summary(&requirements, &cases, duration_ms),
         probes: probes(one.probes, other.probes),
+        model: sums(one.model, other.model),
         requirements,
         cases,
         expected: None,
         timings: one.timings.zip(other.timings).map(|(one, other)| timings(one, other)),
         shard: None,
     }
+}
+
+fn sums(one: BTreeMap<String, usize>, other: BTreeMap<String, usize>) -> BTreeMap<String, usize> {
+    let mut sums = one;
+    for (name, count) in other {
+        *sums.entry(name).or_default() += count;
+    }
+    sums
 }
 
 fn requirement(one: RequirementReport, other: RequirementReport) -> RequirementReport {

@@ -42,6 +42,9 @@ pub struct RunReport {
     pub probes: Vec<ProbeReport>,
     /// Every case, in the order of the ids.
     pub cases: Vec<CaseReport>,
+    /// What the scripted model did, if there was one, such as `read-file: called Read`, and how often.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub model: BTreeMap<String, usize>,
     /// The counts.
     pub summary: Summary,
     /// What became of the failures that are known, if any were named.

@@ -70,6 +70,7 @@ impl<W: Write> TextReport<W> {
         if let Some(expected) = &report.expected {
             expected_text::write(&mut self.out, expected, self.whole)?;
         }
+        self.model(report)?;
         self.summary(report)?;
         report
             .timings
@@ -144,6 +145,15 @@ impl<W: Write> TextReport<W> {
             writeln!(self.out, "{DIM}{}{DIM:#}", wrap("  ", &planned))?;
         }
         Ok(())
+    }
+
+    /// Tells what was asked of a scripted model, which says what of the agent was exercised.
+    fn model(&mut self, report: &RunReport) -> io::Result<()> {
+        if report.model.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "\n{BOLD}What the scripted model did{BOLD:#}")?;
+        report.model.iter().try_for_each(|(did, times)| writeln!(self.out, "  {times:>4}  {did}"))
     }
 
     fn summary(&mut self, report: &RunReport) -> io::Result<()> {
