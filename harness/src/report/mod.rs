@@ -21,7 +21,7 @@ mod tap;
 mod text;
 mod timings;
 mod timings_text;
-mod visible;
+pub(crate) mod visible;
 mod words;
 
 pub use collect::{Collector, alone};
