@@ -267,8 +267,8 @@ pub struct ModelArgs {
 }
 
 const MODEL_EXAMPLES: &str =
-    "It speaks the APIs of OpenAI (chat completions), with and without streaming, and looks for the tool to
-use among those that come with each request. What it can do, and how it is asked, is in docs/model.md.
+    "It speaks the APIs of OpenAI (chat completions, responses), Anthropic (messages) and Google (Gemini),
+with and without streaming, and takes from the tools that come with each request. What it can do, and how it is asked, is in docs/model.md.
 
 Examples:
   acp-conformance model --port 4000 --record exchanges.jsonl

@@ -41,12 +41,14 @@ pub enum Part {
 }
 
 /// A call of a tool.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Call {
     /// Its id, which no other call of the conversation has.
     pub id: String,
     /// The name of the tool.
     pub name: String,
+    /// The group that the tool is in, for an API that has groups.
+    pub group: Option<String>,
     /// The arguments: an object, or a text for a tool that takes any text.
     pub arguments: Value,
 }

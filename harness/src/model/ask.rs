@@ -18,6 +18,8 @@ pub struct Ask {
     pub turns: Vec<Turn>,
     /// What the agent lets the model use.
     pub tools: Vec<Tool>,
+    /// The JSON Schema that the answer is to fit: so agents ask what they want to know themselves, such as a title.
+    pub format: Option<Value>,
 }
 
 /// One contribution to the conversation.
@@ -45,6 +47,8 @@ pub struct ToolResult {
 pub struct Tool {
     /// Its name, by which it is called.
     pub name: String,
+    /// The group that it is in, for an API that has groups.
+    pub group: Option<String>,
     /// The JSON Schema of its arguments; `None` for a tool that takes any text.
     pub schema: Option<Value>,
 }
@@ -61,6 +65,14 @@ pub struct Wish<'a> {
 }
 
 impl Ask {
+    /// Adds a call of the model; calls that follow each other were made at once.
+    pub fn push_call(&mut self, call: Call) {
+        match self.turns.last_mut() {
+            Some(Turn::Model(calls)) => calls.push(call),
+            _ => self.turns.push(Turn::Model(vec![call])),
+        }
+    }
+
     /// The last wish of the user.
     #[must_use]
     pub fn wish(&self) -> Option<Wish<'_>> {
@@ -138,7 +150,7 @@ mod tests {
             turns: vec![
                 user("acp-intent: {\"intent\":\"say\"}"),
                 user("<context>\nRead.\nacp-intent: {\"intent\":\"read-file\",\"path\":\"/a\"}\n</context>"),
-                Turn::Model(vec![Call { id: "1".to_owned(), name: "read".to_owned(), arguments: Value::Null }]),
+                Turn::Model(vec![Call { id: "1".to_owned(), ..Call::default() }]),
                 result,
                 user("a reminder of the agent"),
             ],

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{Dialect, chat::Chat};
+use super::dialect::{Dialect, chat::Chat, gemini, gemini::Gemini, messages, messages::Messages, responses::Responses};
 use super::{CONTEXT, LONGEST_ANSWER, NAME};
 
 /// What a request is for.
@@ -36,6 +36,14 @@ pub fn route(method: &str, path: &str) -> Route {
     let answer = |dialect: &'static dyn Dialect| Route::Answer { dialect, stream: None };
     match (method, path) {
         ("POST", path) if path.ends_with("/chat/completions") => answer(&Chat),
+        ("POST", path) if path.ends_with("/responses") => answer(&Responses),
+        ("POST", path) if path.ends_with("/messages") => answer(&Messages),
+        ("POST", path) if path.ends_with("/messages/count_tokens") => Route::Count(messages::count),
+        ("POST", path) if path.ends_with(":generateContent") => Route::Answer { dialect: &Gemini, stream: Some(false) },
+        ("POST", path) if path.ends_with(":streamGenerateContent") => {
+            Route::Answer { dialect: &Gemini, stream: Some(true) }
+        }
+        ("POST", path) if path.ends_with(":countTokens") => Route::Count(gemini::count),
         ("GET", path) if path.ends_with("/models") => Route::Fixed { did: "listed the models", body: models() },
         ("GET", path) if path.contains("/models/") => {
             let id = path.rsplit('/').next().unwrap_or_default();
@@ -74,6 +82,16 @@ mod tests {
         for path in ["/v1/chat/completions", "/chat/completions?x=y", "/openai/v1/chat/completions/"] {
             assert!(matches!(route("POST", path), Route::Answer { .. }), "{path}");
         }
+        for (path, api) in [
+            ("/v1/responses", "responses"),
+            ("/v1/messages?beta=true", "messages"),
+            ("/v1beta/models/gemini-2.5-pro:generateContent", "generateContent"),
+        ] {
+            assert!(matches!(route("POST", path), Route::Answer { dialect, .. } if dialect.name() == api), "{path}");
+        }
+        let streamed = route("POST", "/v1beta/models/m:streamGenerateContent?alt=sse");
+        assert!(matches!(streamed, Route::Answer { stream: Some(true), .. }));
+        assert!(matches!(route("POST", "/v1/messages/count_tokens"), Route::Count(_)));
         assert!(matches!(route("GET", "/v1/models?limit=1000"), Route::Fixed { .. }));
         assert!(matches!(route("GET", "/v1/models/any"), Route::Fixed { body, .. } if body["id"] == "any"));
         assert!(matches!(route("GET", "/v1/chat/completions"), Route::Unknown));

@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Call, Finish, Part, Reply};
-use super::ask::{Ask, Wish};
+use super::ask::{Ask, Tool, Wish};
+use super::fill;
 use super::toolbox::{self, Job};
 use crate::profile::{Hints, Role};
 
@@ -36,6 +37,9 @@ pub struct Move {
 /// What the model answers to a request.
 #[must_use]
 pub fn answer(ask: &Ask, hints: &Hints) -> Move {
+    if let Some(schema) = &ask.format {
+        return says("filled in a schema", fill::object(schema, &[]).to_string());
+    }
     if hints.auxiliary.iter().any(|text| ask.system.contains(text)) {
         return says("not the user's request", "Greeting".to_owned());
     }
@@ -113,21 +117,21 @@ impl Script<'_> {
         let mut calls = Vec::new();
         for job in jobs {
             match toolbox::choose(job, &self.ask.tools, self.hints) {
-                Some((name, arguments)) => calls.push((name, arguments)),
+                Some(call) => calls.push(call),
                 None => return lacks(job.role()),
             }
         }
         self.calls(calls)
     }
 
-    fn calls(&self, calls: Vec<(String, Value)>) -> Move {
-        let names: Vec<&str> = calls.iter().map(|(name, _)| name.as_str()).collect();
+    fn calls(&self, calls: Vec<(&Tool, Value)>) -> Move {
+        let names: Vec<&str> = calls.iter().map(|(tool, _)| tool.name.as_str()).collect();
         let did = format!("called {}", names.join(", "));
         let first = self.ask.calls();
-        let calls = calls
-            .into_iter()
-            .enumerate()
-            .map(|(i, (name, arguments))| Part::Call(Call { id: format!("call_{}", first + i + 1), name, arguments }));
+        let calls = calls.into_iter().enumerate().map(|(i, (tool, arguments))| {
+            let id = format!("call_{}", first + i + 1);
+            Part::Call(Call { id, name: tool.name.clone(), group: tool.group.clone(), arguments })
+        });
         let answer = Answer { parts: calls.collect(), finish: Finish::Calls, pace: Duration::ZERO };
         Move { reply: Reply::Answer(answer), did }
     }
@@ -180,7 +184,7 @@ impl Script<'_> {
         let (server, tool) = (self.words("server", ""), self.words("tool", ""));
         let arguments = self.wish.arguments.get("arguments").cloned().unwrap_or_else(|| json!({}));
         match toolbox::of_mcp(&server, &tool, &self.ask.tools) {
-            Some(name) => self.calls(vec![(name, arguments)]),
+            Some(tool) => self.calls(vec![(tool, arguments)]),
             None => says("no such tool of an MCP server is offered", "I do not have that tool.".to_owned()),
         }
     }
@@ -243,7 +247,7 @@ fn pieces(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ask::{Tool, ToolResult, Turn};
+    use crate::model::ask::{ToolResult, Turn};
 
     fn result(text: &str) -> Turn {
         Turn::Result(ToolResult { text: text.to_owned(), ..ToolResult::default() })
@@ -251,7 +255,11 @@ mod tests {
 
     fn ask(intent: Value, tools: &[(&str, Value)]) -> Ask {
         let text = format!("Please.\nacp-intent: {intent}");
-        let tools = tools.iter().map(|(name, schema)| Tool { name: (*name).to_owned(), schema: Some(schema.clone()) });
+        let tools = tools.iter().map(|(name, schema)| Tool {
+            name: (*name).to_owned(),
+            group: None,
+            schema: Some(schema.clone()),
+        });
         Ask { turns: vec![Turn::User(text)], tools: tools.collect(), ..Ask::default() }
     }
 
@@ -300,6 +308,13 @@ mod tests {
         let hints = Hints { intents: [("ask-permission".to_owned(), stand_in)].into(), ..Hints::default() };
         let next = answer(&ask(json!({ "intent": "ask-permission" }), &[("write_file", write)]), &hints);
         assert_eq!(calls(&next), [("write_file", &json!({ "path": "asked.txt", "content": "x" }))]);
+    }
+
+    #[test]
+    fn what_the_agent_wants_to_know_itself_fits_its_schema() {
+        let format = Some(object(json!({ "title": { "type": "string" } })));
+        let next = answer(&Ask { format, ..ask(json!({ "intent": "keep-busy" }), &[]) }, &Hints::default());
+        assert_eq!(said(&next), r#"{"title":"acp-conformance"}"#);
     }
 
     #[test]

@@ -131,16 +131,16 @@ impl Job {
 }
 
 /// The tool that does a job and its arguments, if there is one.
-pub(super) fn choose(job: &Job, tools: &[Tool], hints: &Hints) -> Option<(String, Value)> {
+pub(super) fn choose<'t>(job: &Job, tools: &'t [Tool], hints: &Hints) -> Option<(&'t Tool, Value)> {
     if let Some(tool) = find(job.role(), tools, hints) {
-        return Some((tool.name.clone(), arguments(job, tool)));
+        return Some((tool, arguments(job, tool)));
     }
     if let Some((tool, patch)) = tools.iter().find(|tool| plain(&tool.name) == PATCH).zip(job.patch()) {
-        return Some((tool.name.clone(), patch_arguments(tool, patch)));
+        return Some((tool, patch_arguments(tool, patch)));
     }
     let command = job.command()?;
     let tool = find(Role::Run, tools, hints)?;
-    Some((tool.name.clone(), arguments(&command, tool)))
+    Some((tool, arguments(&command, tool)))
 }
 
 fn find<'t>(role: Role, tools: &'t [Tool], hints: &Hints) -> Option<&'t Tool> {
@@ -167,12 +167,13 @@ fn patch_arguments(tool: &Tool, patch: String) -> Value {
     }
 }
 
-/// The name by which an agent offers a tool of an MCP server: it has the tool's name in it, and the server's if several do.
-pub(super) fn of_mcp(server: &str, tool: &str, tools: &[Tool]) -> Option<String> {
+/// What an agent offers of a tool of an MCP server: it has the tool's name in its own, and the server's if several do.
+pub(super) fn of_mcp<'t>(server: &str, tool: &str, tools: &'t [Tool]) -> Option<&'t Tool> {
     let (server, wanted) = (plain(server), plain(tool));
-    let mut ending = tools.iter().filter(|tool| !wanted.is_empty() && plain(&tool.name).ends_with(&wanted));
-    let of_server = ending.clone().find(|tool| plain(&tool.name).contains(&server));
-    of_server.or_else(|| ending.next()).map(|tool| tool.name.clone())
+    let whole = |tool: &Tool| plain(tool.group.as_deref().unwrap_or_default()) + &plain(&tool.name);
+    let mut ending = tools.iter().filter(|tool| !wanted.is_empty() && whole(tool).ends_with(&wanted));
+    let of_server = ending.clone().find(|tool| whole(tool).contains(&server));
+    of_server.or_else(|| ending.next())
 }
 
 /// A name in small letters and without anything between the words.
@@ -187,6 +188,7 @@ mod tests {
     fn tools(tools: &[(&str, Value)]) -> Vec<Tool> {
         let tool = |(name, schema): &(&str, Value)| Tool {
             name: (*name).to_owned(),
+            group: None,
             schema: Some(schema.clone()).filter(|schema| !schema.is_null()),
         };
         tools.iter().map(tool).collect()
@@ -196,33 +198,38 @@ mod tests {
         json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name] })
     }
 
+    fn chosen<'t>(job: &Job, tools: &'t [Tool], hints: &Hints) -> Option<(&'t str, Value)> {
+        choose(job, tools, hints).map(|(tool, arguments)| (tool.name.as_str(), arguments))
+    }
+
     #[test]
     fn the_preferred_name_wins_whatever_the_order() {
         let offered =
             tools(&[("run_shell_command", text("command")), ("cat", text("path")), ("Read", text("filePath"))]);
         let job = Job::Read { path: "/a".to_owned() };
-        let chosen = choose(&job, &offered, &Hints::default());
-        assert_eq!(chosen, Some(("Read".to_owned(), json!({ "filePath": "/a" }))));
+        assert_eq!(chosen(&job, &offered, &Hints::default()), Some(("Read", json!({ "filePath": "/a" }))));
         let hints = Hints { tools: [(Role::Read, "cat".to_owned())].into(), ..Hints::default() };
-        assert_eq!(choose(&job, &offered, &hints), Some(("cat".to_owned(), json!({ "path": "/a" }))));
+        assert_eq!(chosen(&job, &offered, &hints), Some(("cat", json!({ "path": "/a" }))));
     }
 
     #[test]
     fn a_patch_or_a_shell_does_what_has_no_tool_of_its_own() {
         let write = Job::Write { path: "a b".to_owned(), content: "it's\n".to_owned() };
-        let patched = choose(&write, &tools(&[("apply_patch", Value::Null)]), &Hints::default());
+        let patcher = tools(&[("apply_patch", Value::Null)]);
         let patch = "*** Begin Patch\n*** Add File: a b\n+it's\n*** End Patch\n";
-        assert_eq!(patched, Some(("apply_patch".to_owned(), json!(patch))));
-        let run = choose(&write, &tools(&[("exec_command", text("cmd"))]), &Hints::default());
-        assert_eq!(run, Some(("exec_command".to_owned(), json!({ "cmd": "printf '%s' 'it'\\''s\n' > 'a b'" }))));
-        assert_eq!(choose(&write, &tools(&[("other", text("x"))]), &Hints::default()), None);
+        assert_eq!(chosen(&write, &patcher, &Hints::default()), Some(("apply_patch", json!(patch))));
+        let shell = tools(&[("exec_command", text("cmd"))]);
+        let run = chosen(&write, &shell, &Hints::default());
+        assert_eq!(run, Some(("exec_command", json!({ "cmd": "printf '%s' 'it'\\''s\n' > 'a b'" }))));
+        assert_eq!(chosen(&write, &tools(&[("other", text("x"))]), &Hints::default()), None);
     }
 
     #[test]
     fn a_tool_of_mcp_is_known_by_its_name_and_server() {
         let offered = tools(&[("mcp__one__echo", json!({})), ("mcp__two__echo", json!({})), ("two_add", json!({}))]);
-        assert_eq!(of_mcp("two", "echo", &offered).as_deref(), Some("mcp__two__echo"));
-        assert_eq!(of_mcp("three", "add", &offered).as_deref(), Some("two_add"));
-        assert_eq!(of_mcp("two", "", &offered), None);
+        let name = |server, tool| of_mcp(server, tool, &offered).map(|tool| tool.name.as_str());
+        assert_eq!(name("two", "echo"), Some("mcp__two__echo"));
+        assert_eq!(name("three", "add"), Some("two_add"));
+        assert_eq!(name("two", ""), None);
     }
 }

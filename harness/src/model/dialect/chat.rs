@@ -23,6 +23,7 @@ impl Dialect for Chat {
             model: text_at(body, "model").to_owned(),
             stream: body.get("stream") == Some(&Value::Bool(true)),
             tools: items(body.get("tools")).filter_map(tool).collect(),
+            format: body.get("response_format").and_then(format),
             ..Ask::default()
         };
         for message in items(body.get("messages")) {
@@ -102,7 +103,16 @@ impl Dialect for Chat {
 fn tool(tool: &Value) -> Option<Tool> {
     let function = tool.get("function")?;
     let schema = function.get("parameters").cloned().unwrap_or_else(|| json!({}));
-    Some(Tool { name: function.get("name")?.as_str()?.to_owned(), schema: Some(schema) })
+    Some(Tool { name: function.get("name")?.as_str()?.to_owned(), group: None, schema: Some(schema) })
+}
+
+/// The schema of an answer that is to be JSON.
+fn format(wanted: &Value) -> Option<Value> {
+    match text_at(wanted, "type") {
+        "json_schema" => Some(wanted.pointer("/json_schema/schema").cloned().unwrap_or_else(|| json!({}))),
+        "json_object" => Some(json!({})),
+        _ => None,
+    }
 }
 
 fn call(call: &Value) -> Call {
@@ -111,6 +121,7 @@ fn call(call: &Value) -> Call {
         id: text_at(call, "id").to_owned(),
         name: text_at(function, "name").to_owned(),
         arguments: arguments_in(text_at(function, "arguments")),
+        ..Call::default()
     }
 }
 
@@ -159,17 +170,20 @@ mod tests {
             ],
             "tools": [{ "type": "function", "function": { "name": "read", "parameters": { "type": "object" } } }, 5],
         }));
-        let call = Call { id: "call_1".to_owned(), name: "read".to_owned(), arguments: json!({ "path": "/a" }) };
+        let call =
+            Call { id: "call_1".to_owned(), name: "read".to_owned(), group: None, arguments: json!({ "path": "/a" }) };
         let result = ToolResult { call: "call_1".to_owned(), text: "alpha".to_owned() };
         let turns = vec![Turn::User("Do it.".to_owned()), Turn::Model(vec![call]), Turn::Result(result)];
-        let tools = vec![Tool { name: "read".to_owned(), schema: Some(json!({ "type": "object" })) }];
-        let expected = Ask { model: "m".to_owned(), stream: true, system: "Be good.".to_owned(), turns, tools };
+        let tools = vec![Tool { name: "read".to_owned(), group: None, schema: Some(json!({ "type": "object" })) }];
+        let expected =
+            Ask { model: "m".to_owned(), stream: true, system: "Be good.".to_owned(), turns, tools, format: None };
         assert_eq!(ask, expected);
     }
 
     #[test]
     fn a_stream_says_what_the_whole_says() {
-        let call = Call { id: "call_1".to_owned(), name: "read".to_owned(), arguments: json!({ "path": "/a" }) };
+        let call =
+            Call { id: "call_1".to_owned(), name: "read".to_owned(), group: None, arguments: json!({ "path": "/a" }) };
         let parts = vec![Part::Text(vec!["Let".to_owned(), " me.".to_owned()]), Part::Call(call)];
         let answer = Answer { parts, finish: Finish::Calls, pace: std::time::Duration::ZERO };
         let ask = Ask::default();

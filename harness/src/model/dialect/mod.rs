@@ -1,6 +1,9 @@
 //! The APIs of models: how each asks, and how it is answered.
 
 pub mod chat;
+pub mod gemini;
+pub mod messages;
+pub mod responses;
 
 use serde_json::Value;
 
