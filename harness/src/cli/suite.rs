@@ -29,10 +29,12 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Runs the command, which began at that moment.
 pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Result<Exit> {
     let baseline = plan.baseline.take();
-    let plan = &plan;
     if let Some(dir) = &args.trace_dir {
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
+        // What is said to a model is all that was said; a redacted trace would be worth nothing beside it.
+        plan.subject.exchanges = (!args.redact).then(|| dir.clone());
     }
+    let plan = &plan;
     let outputs = Outputs::open(&Output::with_page(&args.formats, args.html.as_deref()), args.quiet)?;
     let started = Instant::now();
     // A person who is told what to do at the same terminal sees how far it is.

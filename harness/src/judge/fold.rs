@@ -122,7 +122,7 @@ impl Judge {
                     check(moment, bytes, ruling);
                 }
             }),
-            What::Stdout(_) => {}
+            What::Stdout(_) | What::Model(_) => {}
             What::Process(process) => self.process(process),
             What::Mcp(mcp) => self.each_party(Sight::Mcp, |on, moment, ruling| {
                 if let On::Mcp(check) = on {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// A request to the model and its answer, one line of a `.model.jsonl` file.
+/// A request to the model and its answer, one line of a `.model.ndjson` file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Exchange {
     /// Its position, from 0, in the order of the requests.

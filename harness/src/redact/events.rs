@@ -72,7 +72,7 @@ impl Reader {
             What::Mcp(McpEvent { what: McpWhat::FromAgent(text) | McpWhat::ToAgent(text), .. }) => {
                 return self.message(text.as_bytes(), false, OF_MCP);
             }
-            What::Process(_) | What::Step(_) | What::Mcp(_) | What::Visit(_) => return,
+            What::Process(_) | What::Step(_) | What::Mcp(_) | What::Visit(_) | What::Model(_) => return,
         };
         let message = message(bytes);
         if let Some(Envelope::Call(call)) = message.as_ref().map(Envelope::of)
@@ -151,6 +151,8 @@ impl Writer {
                     (*name, *value) = (self.plain(name), self.plain(value));
                 }
             }
+            // A profile, which may be private, says which tools there are.
+            What::Model(model) => model.did = self.plain(&model.did),
             What::Step(step) => {
                 for text in [&mut step.expected, &mut step.seen] {
                     let kept = before_quotes(text);

@@ -309,6 +309,7 @@ fn describe(what: &What, focus: &str) -> String {
             McpWhat::ToAgent(text) => format!("MCP server {server} → agent  {}", cut(text, focus)),
             other => format!("MCP server {server}  {}", cut(&serde_json::to_string(other).unwrap_or_default(), focus)),
         },
+        What::Model(model) => format!("model {}", model.did),
         What::Visit(visit) => format!("HTTP  {}", cut(&serde_json::to_string(visit).unwrap_or_default(), focus)),
         What::Step(step) => format!(
             "case {}  {} ({})",

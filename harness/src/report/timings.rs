@@ -49,7 +49,8 @@ impl Spent {
                 | What::Stdout(_)
                 | What::Process(_)
                 | What::Mcp(_)
-                | What::Visit(_) => unnamed += gap,
+                | What::Visit(_)
+                | What::Model(_) => unnamed += gap,
                 What::Step(step) => {
                     let waited = std::mem::take(&mut unnamed) + if is_awaited(step) { gap } else { 0 };
                     match step.kind {

@@ -15,6 +15,7 @@ use tokio::time::{Duration, Instant, timeout};
 
 use self::serve::{Answered, Open, Role};
 use super::mcp::McpServers;
+use super::model::CaseModel;
 use super::record::Recorder;
 use super::tester::{Agent, Services};
 use super::writing::Writing;
@@ -24,7 +25,7 @@ use crate::peer::link::{Link, LinkEvent};
 use crate::peer::process::Exit;
 use crate::peer::web::{Web, WebRequest};
 use crate::requirement::Party;
-use crate::trace::{AgentStart, ProcessEvent, Visit, What};
+use crate::trace::{AgentStart, ModelEvent, ProcessEvent, Visit, What};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
 
 /// The longest piece of what a subject prints beside the protocol.
@@ -148,6 +149,8 @@ pub struct Driver {
     pub mcp: McpServers,
     /// The HTTP endpoint of the case.
     web: Option<Web>,
+    /// The scripted model of an agent.
+    model: Option<CaseModel>,
     /// The events of the requests to the page of the case.
     pub visits: Vec<usize>,
 }
@@ -194,6 +197,7 @@ impl Driver {
             fault: None,
             mcp: McpServers::default(),
             web: None,
+            model: None,
             visits: Vec::new(),
         }
     }
@@ -264,12 +268,24 @@ impl Driver {
                 true
             }
             Some(request) = next_visit(&mut self.web) => { self.visited(request); true }
+            Some(asked) = next_of_model(&mut self.model) => { self.model_asked(asked); true }
         }
     }
 
-    /// Gives the case its MCP servers and its HTTP endpoint.
-    pub fn host(&mut self, mcp: McpServers, web: Option<Web>) {
-        (self.mcp, self.web) = (mcp, web);
+    /// Gives the case its MCP servers, its HTTP endpoint and its model.
+    pub fn host(&mut self, mcp: McpServers, web: Option<Web>, model: Option<CaseModel>) {
+        (self.mcp, self.web, self.model) = (mcp, web, model);
+    }
+
+    /// Takes in what the model was asked and nobody waited for.
+    pub fn take_in_model(&mut self) {
+        while let Some(asked) = self.model.as_mut().and_then(CaseModel::left) {
+            self.model_asked(asked);
+        }
+    }
+
+    fn model_asked(&mut self, asked: ModelEvent) {
+        self.recorder.record_aside(asked.did.len(), What::Model(asked));
     }
 
     fn visited(&mut self, request: WebRequest) {
@@ -399,6 +415,14 @@ impl Driver {
         }
         self.learn_session(&value);
         self.inbox.push(Seen { n, connection, value, taken: None });
+    }
+}
+
+/// The next request to a model. Without one there is none for ever.
+async fn next_of_model(model: &mut Option<CaseModel>) -> Option<ModelEvent> {
+    match model {
+        Some(model) => model.next().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -45,8 +45,11 @@ fn bare_start(case: &Case, subject: &Subject) -> Result<Duration, String> {
     time
 }
 
+/// Where a subject finds no model, since it is asked nothing.
+const NO_MODEL: &str = "http://127.0.0.1:9";
+
 async fn start(case: &Case, subject: &Subject) -> Result<Duration, String> {
-    let (sandbox, places) = furnished(case, subject).map_err(|error| error.to_string())?;
+    let (sandbox, places) = furnished(case, subject, Some(NO_MODEL)).map_err(|error| error.to_string())?;
     if subject.party == Party::Client {
         write_idle_agent(&subject.agent_path(&sandbox)).map_err(|error| error.to_string())?;
     }

@@ -12,6 +12,7 @@ mod login;
 mod look;
 mod manual;
 mod mcp;
+mod model;
 mod needs;
 mod person;
 mod play;

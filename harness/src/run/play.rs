@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::driver::Driver;
 use super::interrupt::{interruption, listen};
 use super::mcp::McpServers;
+use super::model::CaseModel;
 use super::person::Key;
 use super::record::Recorder;
 use super::sandbox::Sandbox;
@@ -77,7 +78,14 @@ enum Ending {
 
 async fn play(case: &Case, subject: &Subject) -> Played {
     let mut recorder = Recorder::start();
-    let (sandbox, places) = match furnished(case, subject) {
+    let model = match CaseModel::open(case, subject).await {
+        Ok(model) => model,
+        Err(error) => {
+            recorder.record(What::Step(own_fault(format!("the scripted model could not be opened: {error}"))));
+            return Played::Whole(recorder.finish());
+        }
+    };
+    let (sandbox, places) = match furnished(case, subject, model.as_ref().map(CaseModel::origin)) {
         Ok(furnished) => furnished,
         Err(error) => {
             recorder.record(What::Step(own_fault(format!("the folders of the case could not be made: {error}"))));
@@ -104,7 +112,7 @@ async fn play(case: &Case, subject: &Subject) -> Played {
         Ok(driver) => driver,
         Err(recorder) => return Played::Whole(recorder.finish()),
     };
-    driver.host(mcp, web);
+    driver.host(mcp, web, model);
     let mut limits = subject.limits.with(&case.limits);
     if let Some(planted) = &subject.fault {
         driver.plant(planted);
@@ -151,6 +159,7 @@ async fn play(case: &Case, subject: &Subject) -> Played {
     }
     driver.answer_what_is_open();
     driver.shut_down(limits.exit, input_closed).await;
+    driver.take_in_model();
     reap_marked(&sandbox.marker());
     if matches!(ending, Ending::Key(Key::Repeat)) { Played::Again } else { Played::Whole(driver.recorder.finish()) }
 }
@@ -164,10 +173,10 @@ async fn decision(subject: &Subject) -> Key {
 }
 
 /// Makes the folders of a case, with what is to be in them.
-pub(super) fn furnished(case: &Case, subject: &Subject) -> io::Result<(Sandbox, Places)> {
+pub(super) fn furnished(case: &Case, subject: &Subject, model: Option<&str>) -> io::Result<(Sandbox, Places)> {
     let sandbox = subject.desk.as_ref().map_or_else(Sandbox::make, |desk| desk.sandbox())?;
     Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))?;
-    let places = subject.places(case, &sandbox);
+    let places = subject.places(case, &sandbox, model);
     subject.furnish(&sandbox, &places)?;
     Ok((sandbox, places))
 }

@@ -15,7 +15,7 @@ use crate::case::model::{Act, Case, UserPermission};
 use crate::case::template::Bindings;
 use crate::fault::Planted;
 use crate::peer::process::{CASE_MARKER, Environment, Launch};
-use crate::profile::{Controls, Means, Profile, Setting, person, places};
+use crate::profile::{Controls, Hints, Means, Profile, Setting, person, places};
 use crate::requirement::Party;
 
 /// A program to be judged, and how to start and drive it.
@@ -35,6 +35,10 @@ pub struct Subject {
     pub keep_home: bool,
     /// The wording of intents, where it differs from the usual one.
     pub prompts: BTreeMap<String, String>,
+    /// What the scripted model has to know of it.
+    pub hints: Hints,
+    /// The folder, which is there, into which every request to the scripted model is written, beside the traces.
+    pub exchanges: Option<PathBuf>,
     /// How the user of a client acts on it.
     pub controls: Controls,
     /// The time limits.
@@ -69,6 +73,8 @@ impl Subject {
             home_files: Vec::new(),
             keep_home: false,
             prompts: BTreeMap::new(),
+            hints: Hints::default(),
+            exchanges: None,
             controls: Controls::default(),
             limits: Limits::default(),
             fault: None,
@@ -91,6 +97,7 @@ impl Subject {
             env: profile.env,
             home_files: profile.home.into_iter().collect(),
             prompts: profile.prompts,
+            hints: profile.hints,
             controls: profile.controls,
             limits: Limits::default().with(&profile.limits),
             ..Self::agent(profile.command, cwd)
@@ -121,6 +128,12 @@ impl Subject {
     #[must_use]
     pub fn prompts_at_start(&self) -> bool {
         self.has_place(&["{prompt}", "{prompt_json}"])
+    }
+
+    /// Whether it is led to a scripted model.
+    #[must_use]
+    pub fn mentions_model(&self) -> bool {
+        self.has_place(&["{model}"])
     }
 
     fn has_place(&self, places: &[&str]) -> bool {
@@ -166,10 +179,11 @@ impl Subject {
         Ok(())
     }
 
-    /// What stands in the places of this case.
+    /// What stands in the places of this case; the scripted model is at that origin, if there is one.
     #[must_use]
-    pub fn places(&self, case: &Case, sandbox: &Sandbox) -> Places {
+    pub fn places(&self, case: &Case, sandbox: &Sandbox, model: Option<&str>) -> Places {
         let mut places = Places::from([("home".to_owned(), sandbox.home().display().to_string())]);
+        places.extend(model.map(|origin| ("model".to_owned(), origin.to_owned())));
         if self.party == Party::Client {
             let agent = self.agent_path(sandbox);
             let dir = agent.parent().unwrap_or(&agent).display().to_string();

@@ -47,6 +47,8 @@ pub enum What {
     Mcp(McpEvent),
     /// A request to the HTTP endpoint of the case.
     Visit(Visit),
+    /// A request to the scripted model of the case.
+    Model(ModelEvent),
     /// How a step of the case went.
     Step(StepEvent),
 }
@@ -166,6 +168,18 @@ pub struct Visit {
     pub url: String,
     /// The headers in the order of sending, each with its name in small letters and its value.
     pub headers: Vec<(String, String)>,
+}
+
+/// A request to the scripted model of the case, of which the trace has no more than what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelEvent {
+    /// The API by which it came; absent if it was for no answer of a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<String>,
+    /// What the model did, such as `read-file: called Read`: nothing in it is from the case or from the agent but the names
+    /// of the intent and of tools.
+    pub did: String,
 }
 
 /// Serde asks for a reference.

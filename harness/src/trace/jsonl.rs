@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, McpEvent, ProcessEvent, StepEvent, Visit, What, is_first};
+use super::event::{Event, McpEvent, ModelEvent, ProcessEvent, StepEvent, Visit, What, is_first};
 use crate::requirement::Party;
 use crate::wire::LineEnd;
 
@@ -106,8 +106,8 @@ pub struct Trace {
     pub events: Vec<Event>,
 }
 
-/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit` and
-/// `step`, one is there; a line without any of them is one whose sender is not known.
+/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit`,
+/// `model` and `step`, one is there; a line without any of them is one whose sender is not known.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct EventLine {
@@ -148,6 +148,9 @@ struct EventLine {
     /// A request to the HTTP endpoint of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     visit: Option<Visit>,
+    /// A request to the scripted model of the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<ModelEvent>,
     /// How a step of the case went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step: Option<StepEvent>,
@@ -307,7 +310,9 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
     if line.n != position {
         return Err(format!("`n` is {}, and the event stands at position {position}", line.n));
     }
-    let EventLine { line: text, base64, from, end, deliberate, stderr, stdout, process, mcp, visit, step, .. } = line;
+    let EventLine {
+        line: text, base64, from, end, deliberate, stderr, stdout, process, mcp, visit, model, step, ..
+    } = line;
     let has_text = text.is_some() || base64.is_some();
     if from.is_some() && !has_text {
         return Err("`from` wants `line` or `base64` beside it".to_owned());
@@ -324,6 +329,7 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
         process.map(What::Process),
         mcp.map(What::Mcp),
         visit.map(What::Visit),
+        model.map(What::Model),
         step.map(What::Step),
     ];
     let mut given = given.into_iter().flatten();
@@ -332,7 +338,8 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
         (None, _) if has_text => What::Unattributed(bytes),
         _ => {
             return Err(
-                "exactly one of `from`, `stderr`, `stdout`, `process`, `mcp`, `visit` and `step` is wanted".to_owned()
+                "exactly one of `from`, `stderr`, `stdout`, `process`, `mcp`, `visit`, `model` and `step` is wanted"
+                    .to_owned(),
             );
         }
     };
@@ -371,6 +378,7 @@ impl From<&Event> for EventLine {
             What::Process(process) => line.process = Some(process.clone()),
             What::Mcp(mcp) => line.mcp = Some(mcp.clone()),
             What::Visit(visit) => line.visit = Some(visit.clone()),
+            What::Model(model) => line.model = Some(model.clone()),
             What::Step(step) => line.step = Some(step.clone()),
         }
         line

@@ -6,7 +6,8 @@ mod normal;
 mod renamer;
 
 pub use event::{
-    AgentStart, Event, FENCE, McpEvent, McpTransport, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Visit, What,
+    AgentStart, Event, FENCE, McpEvent, McpTransport, McpWhat, ModelEvent, Outcome, ProcessEvent, StepEvent, StepKind,
+    Visit, What,
 };
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_name, file_schema};
 pub use normal::normalised;
