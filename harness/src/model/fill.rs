@@ -14,6 +14,10 @@ const ANY_TEXT: &str = "acp-conformance";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     Path,
+    /// The number of the first line that is wanted of a file.
+    First,
+    /// How many lines are wanted of a file.
+    Count,
     Content,
     Old,
     New,
@@ -33,6 +37,9 @@ impl Meaning {
             Self::Path => {
                 &["filepath", "absolutepath", "targetfile", "path", "filename", "file", "uri", "paths", "files"]
             }
+            // An `offset` counts from zero with some agents and from one with others.
+            Self::First => &["line", "startline"],
+            Self::Count => &["limit", "linecount"],
             Self::Content => &["content", "contents", "filetext", "filecontent", "text"],
             Self::Old => &["oldstring", "oldstr", "oldtext", "search", "old"],
             Self::New => &["newstring", "newstr", "newtext", "replacement", "replace", "new"],

@@ -6,11 +6,21 @@ use super::ask::Tool;
 use super::{fill, shell};
 use crate::profile::{Hints, Role};
 
+/// Which lines of a file are wanted; all of them without any number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Lines {
+    /// The number of the first line.
+    pub first: Option<u64>,
+    /// How many lines.
+    pub count: Option<u64>,
+}
+
 /// Something that takes a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Job {
     Read {
         path: String,
+        lines: Lines,
     },
     Write {
         path: String,
@@ -94,7 +104,7 @@ impl Job {
     /// A command that does the same, for an agent that has a shell only.
     fn command(&self) -> Option<Self> {
         let line = match self {
-            Self::Read { path } => shell::read(path),
+            Self::Read { path, .. } => shell::read(path),
             Self::Write { path, content } => shell::write(path, content),
             Self::Search { text } => shell::search(text),
             Self::Edit { .. } | Self::Run { .. } | Self::Other { .. } => return None,
@@ -117,9 +127,13 @@ impl Job {
 
     /// What is known of the arguments, by the usual names of their meaning.
     fn wanted(&self) -> Vec<(fill::Meaning, Value)> {
-        use fill::Meaning::{Brief, Command, Content, New, Old, Path, Pattern, Steps};
+        use fill::Meaning::{Brief, Command, Content, Count, First, New, Old, Path, Pattern, Steps};
         match self {
-            Self::Read { path } => vec![(Path, json!(path))],
+            Self::Read { path, lines } => {
+                let numbers = [(First, lines.first), (Count, lines.count)];
+                let numbers = numbers.into_iter().filter_map(|(meaning, number)| Some((meaning, json!(number?))));
+                std::iter::once((Path, json!(path))).chain(numbers).collect()
+            }
             Self::Write { path, content } => vec![(Path, json!(path)), (Content, json!(content))],
             Self::Edit { path, old, new } => vec![(Path, json!(path)), (Old, json!(old)), (New, json!(new))],
             Self::Run { line, brief: false } => vec![(Command, json!(line))],
@@ -206,10 +220,21 @@ mod tests {
     fn the_preferred_name_wins_whatever_the_order() {
         let offered =
             tools(&[("run_shell_command", text("command")), ("cat", text("path")), ("Read", text("filePath"))]);
-        let job = Job::Read { path: "/a".to_owned() };
+        let job = Job::Read { path: "/a".to_owned(), lines: Lines::default() };
         assert_eq!(chosen(&job, &offered, &Hints::default()), Some(("Read", json!({ "filePath": "/a" }))));
         let hints = Hints { tools: [(Role::Read, "cat".to_owned())].into(), ..Hints::default() };
         assert_eq!(chosen(&job, &offered, &hints), Some(("cat", json!({ "path": "/a" }))));
+    }
+
+    #[test]
+    fn a_part_of_a_file_is_asked_for_where_the_tool_can() {
+        let job = Job::Read { path: "/a".to_owned(), lines: Lines { first: Some(1), count: Some(2) } };
+        let number = json!({ "type": "integer" });
+        let schema = json!({ "properties": { "path": { "type": "string" }, "line": number, "limit": number } });
+        let filled = json!({ "path": "/a", "line": 1, "limit": 2 });
+        assert_eq!(chosen(&job, &tools(&[("read", schema)]), &Hints::default()), Some(("read", filled)));
+        let whole = chosen(&job, &tools(&[("read", text("path"))]), &Hints::default()).map(|(_, filled)| filled);
+        assert_eq!(whole, Some(json!({ "path": "/a" })));
     }
 
     #[test]
