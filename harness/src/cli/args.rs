@@ -66,7 +66,7 @@ pub enum Command {
     Accept(ReviewArgs),
     /// Drop the transcripts that differ from those of --snapshots
     Reject(ReviewArgs),
-    /// List the cases, the requirements or the faults
+    /// List the cases, the requirements, the faults or the profiles
     List(ListArgs),
     /// Explain one requirement, or list those of an area
     Explain(ExplainArgs),
@@ -446,6 +446,9 @@ pub struct ListArgs {
     /// List the faults instead of the cases
     #[arg(long, conflicts_with = "requirements")]
     pub faults: bool,
+    /// List the built-in profiles instead of the cases
+    #[arg(long, conflicts_with_all = ["requirements", "faults"])]
+    pub profiles: bool,
     /// Only those whose id contains this text
     pub filter: Option<String>,
     /// Only those of this party

@@ -1,4 +1,4 @@
-//! `list`: the cases, the requirements or the faults.
+//! `list`: the cases, the requirements, the faults or the profiles.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -8,17 +8,19 @@ use serde_json::{Value, json};
 use super::args::{Format, ListArgs};
 use super::exit::Exit;
 use super::output::stdout;
-use super::plan::load_cases;
+use super::plan::{built_in_profiles, load_cases};
 use crate::case::Case;
 use crate::fault::{self, Fault};
+use crate::profile::Profile;
 use crate::requirement::{Catalogue, Party, Requirement};
 
 /// Runs the command.
 pub(super) fn run(args: &ListArgs) -> anyhow::Result<Exit> {
-    match (args.requirements, args.faults) {
-        (true, _) => requirements(args),
-        (false, true) => faults(args),
-        (false, false) => cases(args),
+    match args {
+        ListArgs { requirements: true, .. } => requirements(args),
+        ListArgs { faults: true, .. } => faults(args),
+        ListArgs { profiles: true, .. } => profiles(args),
+        _ => cases(args),
     }?;
     Ok(Exit::Good)
 }
@@ -59,6 +61,23 @@ fn faults(args: &ListArgs) -> anyhow::Result<()> {
         Format::Json => {
             let entry = |Fault { id, title, kills, cases, also, party, .. }: &Fault| json!({ "id": id, "title": title, "party": party, "kills": kills, "also": also, "cases": cases });
             document(&json!({ "faults": faults.iter().map(entry).collect::<Vec<_>>() }))
+        }
+    }
+}
+
+fn profiles(args: &ListArgs) -> anyhow::Result<()> {
+    let mut profiles = built_in_profiles()?;
+    profiles.retain(|profile| args.wants(&[&profile.name], profile.kind));
+    match args.format {
+        Format::Text => {
+            let row = |Profile { name, kind, title, install, .. }: &Profile| {
+                format!("{name:<22}  {kind:<6}  {title:<32}  {}", install.as_deref().unwrap_or_default())
+            };
+            lines(profiles.iter().map(row).chain([format!("\n{} profiles", profiles.len())]))
+        }
+        Format::Json => {
+            let entry = |Profile { name, kind, title, homepage, install, .. }: &Profile| json!({ "name": name, "kind": kind, "title": title, "homepage": homepage, "install": install });
+            document(&json!({ "profiles": profiles.iter().map(entry).collect::<Vec<_>>() }))
         }
     }
 }

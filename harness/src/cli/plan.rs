@@ -184,6 +184,24 @@ fn find_profile(name: &str, party: Party) -> anyhow::Result<Profile> {
     Ok(profile)
 }
 
+/// Every built-in profile, in the order of their names.
+///
+/// # Errors
+///
+/// That one of them has mistakes.
+pub(super) fn built_in_profiles() -> anyhow::Result<Vec<Profile>> {
+    let files = PROFILES.files().filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
+    let mut profiles = Vec::new();
+    for file in files {
+        let path = file.path().display().to_string();
+        let (profile, problems) = profile::load_bytes(&path, file.contents());
+        output::show(&problems);
+        profiles.push(profile.with_context(|| format!("the built-in profile {path} has mistakes"))?);
+    }
+    profiles.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(profiles)
+}
+
 /// What a profile says to the scripted model.
 ///
 /// # Errors
@@ -205,7 +223,10 @@ pub(super) fn profile_file(name: &str) -> anyhow::Result<(String, Cow<'static, [
     if !Path::new(name).exists() {
         let names: Vec<String> =
             PROFILES.files().filter_map(|f| Some(f.path().file_stem()?.to_str()?.to_owned())).collect();
-        bail!("--profile {name}: no such file, and no built-in profile; there are {}", names.join(", "));
+        bail!(
+            "--profile {name}: no such file, and no built-in profile; there are {}; see `acp-conformance list --profiles`",
+            names.join(", ")
+        );
     }
     let bytes = std::fs::read(name).with_context(|| format!("cannot read {name}"))?;
     Ok((name.to_owned(), bytes.into()))

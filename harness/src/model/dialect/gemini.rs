@@ -16,13 +16,13 @@ impl Dialect for Gemini {
     }
 
     fn read(&self, body: &Value) -> Ask {
-        let config = body.get("generationConfig").unwrap_or(&Value::Null);
-        let wants_json = text_at(config, "responseMimeType") == "application/json";
-        let schema = ["responseJsonSchema", "responseSchema"].iter().find_map(|name| config.get(name)).cloned();
+        let config = member(body, "generationConfig").unwrap_or(&Value::Null);
+        let wants_json = member(config, "responseMimeType").is_some_and(|kind| kind == "application/json");
+        let schema = ["responseJsonSchema", "responseSchema"].iter().find_map(|name| member(config, name)).cloned();
         let mut ask = Ask {
-            system: text_of(body.pointer("/systemInstruction/parts")),
+            system: text_of(member(body, "systemInstruction").and_then(|content| content.get("parts"))),
             tools: items(body.get("tools"))
-                .flat_map(|group| items(group.get("functionDeclarations")).filter_map(tool))
+                .flat_map(|group| items(member(group, "functionDeclarations")).filter_map(tool))
                 .collect(),
             format: wants_json.then(|| schema.unwrap_or_else(|| json!({}))),
             ..Ask::default()
@@ -30,11 +30,11 @@ impl Dialect for Gemini {
         for content in items(body.get("contents")) {
             let parts = content.get("parts");
             if text_at(content, "role") == "model" {
-                let calls = items(parts).filter_map(|part| part.get("functionCall"));
+                let calls = items(parts).filter_map(|part| member(part, "functionCall"));
                 ask.turns.push(Turn::Model(calls.map(call).collect()));
                 continue;
             }
-            let results = items(parts).filter_map(|part| part.get("functionResponse"));
+            let results = items(parts).filter_map(|part| member(part, "functionResponse"));
             ask.turns.extend(results.map(|response| Turn::Result(result(response))));
             let said = text_of(parts);
             if !said.is_empty() {
@@ -83,7 +83,7 @@ pub fn count(tokens: u64) -> Value {
 }
 
 fn tool(declaration: &Value) -> Option<Tool> {
-    let schema = ["parametersJsonSchema", "parameters"].iter().find_map(|name| declaration.get(name));
+    let schema = ["parametersJsonSchema", "parameters"].iter().find_map(|name| member(declaration, name));
     let schema = Some(schema.cloned().unwrap_or_else(|| json!({})));
     Some(Tool { name: declaration.get("name")?.as_str()?.to_owned(), group: None, schema })
 }
@@ -139,6 +139,20 @@ const fn reason(finish: Finish) -> &'static str {
     }
 }
 
+/// A member by its name, or by the same name with `_` between the words: the API takes both.
+fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    let other = || {
+        name.chars().fold(String::new(), |mut other, c| {
+            if c.is_ascii_uppercase() {
+                other.push('_');
+            }
+            other.push(c.to_ascii_lowercase());
+            other
+        })
+    };
+    value.get(name).or_else(|| value.get(other()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,7 +166,7 @@ mod tests {
                 { "role": "model", "parts": [{ "functionCall": { "id": "c", "name": "read", "args": { "a": 1 } } }] },
                 { "role": "user", "parts": [{ "functionResponse": { "id": "c", "response": { "output": "alpha" } } }] },
             ],
-            "tools": [{ "functionDeclarations": [{ "name": "read", "parametersJsonSchema": { "type": "object" } }] }],
+            "tools": [{ "function_declarations": [{ "name": "read", "parameters_json_schema": { "type": "object" } }] }],
         }));
         let call = Call { id: "c".to_owned(), name: "read".to_owned(), group: None, arguments: json!({ "a": 1 }) };
         let result = ToolResult { call: "c".to_owned(), text: "alpha".to_owned() };
