@@ -28,6 +28,10 @@ pub(super) enum Meaning {
     Brief,
     /// The steps of a plan, each with `step`, `state` and `number`.
     Steps,
+    /// What a tool is to do that can do several things.
+    Verb,
+    /// A program.
+    Code,
 }
 
 impl Meaning {
@@ -47,6 +51,8 @@ impl Meaning {
             Self::Pattern => &["pattern", "query", "regex", "regexp", "search", "text"],
             Self::Patch => &["input", "patch", "patchtext", "command"],
             Self::Brief => &["timeout", "timeoutms", "timeoutseconds", "timeoutsecs"],
+            Self::Verb => &["action", "operation"],
+            Self::Code => &["code", "script", "source"],
             Self::Steps => &["todos", "plan", "steps", "items", "entries", "todolist", "tasks"],
         }
     }
@@ -115,6 +121,9 @@ impl<'s> Filler<'s> {
             (Meaning::Steps, _) => json!(checklist(value)),
             (Meaning::Command, "array") => json!(["sh", "-c", value]),
             (Meaning::Brief, _) => self.limit(member, value),
+            (Meaning::Verb, _) => {
+                chosen(member, &["write", "set", "update", "replace"]).unwrap_or_else(|| value.clone())
+            }
             (_, "array") => json!([value]),
             _ => value.clone(),
         }
@@ -203,8 +212,13 @@ fn allowed(member: &Value, state: &Value) -> Value {
         "completed" => &["completed", "done", "complete"],
         _ => &["pending", "todo", "open"],
     };
-    let fits = |value: &&Value| value.as_str().is_some_and(|value| others.contains(&plain(value).as_str()));
-    values.iter().find(fits).or(values.first()).cloned().unwrap_or(Value::Null)
+    chosen(member, others).or(values.first().cloned()).unwrap_or(Value::Null)
+}
+
+/// The value that a member may have and that has one of these names.
+fn chosen(member: &Value, names: &[&str]) -> Option<Value> {
+    let values = member.get("enum").and_then(Value::as_array)?;
+    values.iter().find(|value| value.as_str().is_some_and(|value| names.contains(&plain(value).as_str()))).cloned()
 }
 
 /// The steps of a plan for a tool that takes them as a text.
@@ -260,6 +274,8 @@ mod tests {
         let expected = json!({ "content": "Try", "id": "1", "status": "in-progress", "priority": "high" });
         assert_eq!(plan(&list(item)), expected);
         assert_eq!(plan(&list(json!({ "type": "string" }))), json!("Try"));
+        let verb = json!({ "properties": { "action": { "enum": ["read", "set"] } } });
+        assert_eq!(object(&verb, &[(Meaning::Verb, json!("write"))]), json!({ "action": "set" }));
         let text = json!({ "properties": { "todos": { "type": "string" } } });
         assert_eq!(object(&text, &[(Meaning::Steps, steps.clone())]), json!({ "todos": "- [ ] Try\n" }));
     }

@@ -83,9 +83,7 @@ impl Script<'_> {
         let word = |name: &str, otherwise: &str| self.words(name, otherwise);
         match self.wish.intent.as_str() {
             "read-file" => vec![Job::Read { path: word("path", "notes.txt"), lines: self.lines() }],
-            "read-files" => {
-                self.wish.texts("paths").into_iter().map(whole_file).collect()
-            }
+            "read-files" => self.wish.texts("paths").into_iter().map(whole_file).collect(),
             "fail-tool" => vec![whole_file(&word("path", "/nonexistent/acp-conformance.txt"))],
             "write-file" => vec![Job::Write { path: word("path", "new.txt"), content: word("content", "hello\n") }],
             "edit-file" => {
@@ -188,8 +186,11 @@ impl Script<'_> {
         }
         let (server, tool) = (self.words("server", ""), self.words("tool", ""));
         let arguments = self.wish.arguments.get("arguments").cloned().unwrap_or_else(|| json!({}));
-        match toolbox::of_mcp(&server, &tool, &self.ask.tools) {
-            Some(tool) => self.calls(vec![(tool, arguments)]),
+        let tools = &self.ask.tools;
+        let by_code = || toolbox::by_code(self.hints.mcp.as_ref()?, &server, &tool, &arguments, tools);
+        let offered = toolbox::of_mcp(&server, &tool, tools).map(|tool| (tool, arguments.clone()));
+        match offered.or_else(by_code) {
+            Some(call) => self.calls(vec![call]),
             None => says("no such tool of an MCP server is offered", "I do not have that tool.".to_owned()),
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::ask::Tool;
 use super::{fill, shell};
-use crate::profile::{Hints, Role};
+use crate::profile::{Hints, McpByCode, Role, places};
 
 /// Which lines of a file are wanted; all of them without any number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl Job {
 
     /// What is known of the arguments, by the usual names of their meaning.
     fn wanted(&self) -> Vec<(fill::Meaning, Value)> {
-        use fill::Meaning::{Brief, Command, Content, Count, First, New, Old, Path, Pattern, Steps};
+        use fill::Meaning::{Brief, Command, Content, Count, First, New, Old, Path, Pattern, Steps, Verb};
         match self {
             Self::Read { path, lines } => {
                 let numbers = [(First, lines.first), (Count, lines.count)];
@@ -139,7 +139,10 @@ impl Job {
             Self::Run { line, brief: false } => vec![(Command, json!(line))],
             Self::Run { line, brief: true } => vec![(Command, json!(line)), (Brief, json!(1))],
             Self::Search { text } => vec![(Pattern, json!(text))],
-            Self::Other { wanted, .. } => wanted.get("steps").map(|steps| (Steps, steps.clone())).into_iter().collect(),
+            Self::Other { wanted, .. } => {
+                let steps = wanted.get("steps").map(|steps| [(Steps, steps.clone()), (Verb, json!("write"))]);
+                steps.into_iter().flatten().collect()
+            }
         }
     }
 }
@@ -188,6 +191,21 @@ pub(super) fn of_mcp<'t>(server: &str, tool: &str, tools: &'t [Tool]) -> Option<
     let mut ending = tools.iter().filter(|tool| !wanted.is_empty() && whole(tool).ends_with(&wanted));
     let of_server = ending.clone().find(|tool| whole(tool).contains(&server));
     of_server.or_else(|| ending.next())
+}
+
+/// The tool that runs code, and code that calls a tool of an MCP server.
+pub(super) fn by_code<'t>(
+    hint: &McpByCode,
+    server: &str,
+    tool: &str,
+    arguments: &Value,
+    tools: &'t [Tool],
+) -> Option<(&'t Tool, Value)> {
+    let runner = tools.iter().find(|tool| tool.name == hint.tool)?;
+    let words = [("server", server.to_owned()), ("tool", tool.to_owned()), ("arguments", arguments.to_string())];
+    let code = places::fill(&hint.code, &words.map(|(name, value)| (name.to_owned(), value)).into());
+    let schema = runner.schema.as_ref()?;
+    Some((runner, fill::object(schema, &[(fill::Meaning::Code, json!(code))])))
 }
 
 /// A name in small letters and without anything between the words.
@@ -247,6 +265,17 @@ mod tests {
         let run = chosen(&write, &shell, &Hints::default());
         assert_eq!(run, Some(("exec_command", json!({ "cmd": "printf '%s' 'it'\\''s\n' > 'a b'" }))));
         assert_eq!(chosen(&write, &tools(&[("other", text("x"))]), &Hints::default()), None);
+    }
+
+    #[test]
+    fn code_calls_a_tool_of_mcp_that_is_not_offered_by_itself() {
+        let hint = McpByCode { tool: "run_code".to_owned(), code: "{server}.{tool}({arguments})".to_owned() };
+        let call = |offered: &[Tool]| {
+            by_code(&hint, "one", "echo", &json!({ "text": "{tool}" }), offered).map(|(_, filled)| filled)
+        };
+        let filled = json!({ "code": r#"one.echo({"text":"{tool}"})"# });
+        assert_eq!(call(&tools(&[("run_code", text("code"))])), Some(filled));
+        assert_eq!(call(&tools(&[("other", text("code"))])), None);
     }
 
     #[test]
