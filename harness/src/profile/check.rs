@@ -44,7 +44,12 @@ pub(super) fn lower(file: ProfileFile, document: &Document) -> (Option<Profile>,
         home: file.home,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         prompts: file.prompts,
-        hints: Hints { tools: file.model.tools, intents: file.model.intents, auxiliary: file.model.auxiliary },
+        hints: Hints {
+            tools: file.model.tools,
+            intents: file.model.intents,
+            auxiliary: file.model.auxiliary,
+            mcp: file.model.mcp,
+        },
         expected,
         controls,
     };

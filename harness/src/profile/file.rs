@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::hints::Role;
+use super::hints::{McpByCode, Role};
 use crate::case::file::LimitsFile;
 use crate::expected::file::EntryFile;
 use crate::requirement::Party;
@@ -76,6 +76,8 @@ pub(crate) struct ModelFile {
     /// Texts of the agent's instructions by which requests are known that are not the user's, such as those for a title.
     #[serde(default)]
     pub auxiliary: Vec<String>,
+    /// How tools of MCP servers are called, where the agent does not offer them as tools of its own.
+    pub mcp: Option<McpByCode>,
 }
 
 /// The words that take the place of `{args}` in the command for a setting that a case asks for.
