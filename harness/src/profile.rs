@@ -90,7 +90,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use self::file::ProfileFile;
-pub use self::hints::{Hints, Role};
+pub use self::hints::{Hints, McpByCode, Role};
 pub use self::means::{check_act, check_setting, parse_act, parse_setting};
 use crate::case::LimitOverrides;
 use crate::diagnostic::{self, Diagnostic};

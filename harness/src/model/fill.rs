@@ -14,6 +14,10 @@ const ANY_TEXT: &str = "conformance";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     Path,
+    /// The number of the first line that is wanted of a file.
+    First,
+    /// How many lines are wanted of a file.
+    Count,
     Content,
     Old,
     New,
@@ -26,6 +30,10 @@ pub(super) enum Meaning {
     Patience,
     /// The steps of a plan, each with `step`, `state` and `number`.
     Steps,
+    /// What a tool is to do that can do several things.
+    Verb,
+    /// A program.
+    Code,
 }
 
 impl Meaning {
@@ -35,6 +43,9 @@ impl Meaning {
             Self::Path => {
                 &["filepath", "absolutepath", "targetfile", "path", "filename", "file", "uri", "paths", "files"]
             }
+            // An `offset` counts from zero with some agents and from one with others.
+            Self::First => &["line", "startline"],
+            Self::Count => &["limit", "linecount"],
             Self::Content => &["content", "contents", "filetext", "filecontent", "text"],
             Self::Old => &["oldstring", "oldstr", "oldtext", "search", "old"],
             Self::New => &["newstring", "newstr", "newtext", "replacement", "replace", "new"],
@@ -43,6 +54,8 @@ impl Meaning {
             Self::Patch => &["input", "patch", "patchtext", "command"],
             Self::Brief => &["timeout", "timeoutms", "timeoutseconds", "timeoutsecs"],
             Self::Patience => &["yieldtimems", "yieldtime"],
+            Self::Verb => &["action", "operation"],
+            Self::Code => &["code", "script", "source"],
             Self::Steps => &["todos", "plan", "steps", "items", "entries", "todolist", "tasks"],
         }
     }
@@ -111,6 +124,9 @@ impl<'s> Filler<'s> {
             (Meaning::Steps, _) => json!(checklist(value)),
             (Meaning::Command, "array") => json!(["sh", "-c", value]),
             (Meaning::Brief | Meaning::Patience, _) => self.limit(member, value),
+            (Meaning::Verb, _) => {
+                chosen(member, &["write", "set", "update", "replace"]).unwrap_or_else(|| value.clone())
+            }
             (_, "array") => json!([value]),
             _ => value.clone(),
         }
@@ -210,8 +226,13 @@ fn allowed(member: &Value, state: &Value) -> Value {
         "completed" => &["completed", "done", "complete"],
         _ => &["pending", "todo", "open"],
     };
-    let fits = |value: &&Value| value.as_str().is_some_and(|value| others.contains(&plain(value).as_str()));
-    values.iter().find(fits).or(values.first()).cloned().unwrap_or(Value::Null)
+    chosen(member, others).or(values.first().cloned()).unwrap_or(Value::Null)
+}
+
+/// The value that a member may have and that has one of these names.
+fn chosen(member: &Value, names: &[&str]) -> Option<Value> {
+    let values = member.get("enum").and_then(Value::as_array)?;
+    values.iter().find(|value| value.as_str().is_some_and(|value| names.contains(&plain(value).as_str()))).cloned()
 }
 
 /// The steps of a plan for a tool that takes them as a text.
@@ -267,6 +288,8 @@ mod tests {
         let expected = json!({ "content": "Try", "id": "1", "status": "in-progress", "priority": "high" });
         assert_eq!(plan(&list(item)), expected);
         assert_eq!(plan(&list(json!({ "type": "string" }))), json!("Try"));
+        let verb = json!({ "properties": { "action": { "enum": ["read", "set"] } } });
+        assert_eq!(object(&verb, &[(Meaning::Verb, json!("write"))]), json!({ "action": "set" }));
         let text = json!({ "properties": { "todos": { "type": "string" } } });
         assert_eq!(object(&text, &[(Meaning::Steps, steps.clone())]), json!({ "todos": "- [ ] Try\n" }));
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{Answer, Call, Finish, Part, Reply};
 use super::ask::{Ask, Tool, Wish};
 use super::fill;
-use super::toolbox::{self, Job};
+use super::toolbox::{self, Job, Lines};
 use crate::profile::{Hints, Role};
 
 /// The pause between two pieces of a slow answer.
@@ -82,11 +82,9 @@ impl Script<'_> {
     fn jobs(&self) -> Vec<Job> {
         let word = |name: &str, otherwise: &str| self.words(name, otherwise);
         match self.wish.intent.as_str() {
-            "read-file" => vec![Job::Read { path: word("path", "notes.txt") }],
-            "read-files" => {
-                self.wish.texts("paths").into_iter().map(|path| Job::Read { path: path.to_owned() }).collect()
-            }
-            "fail-tool" => vec![Job::Read { path: word("path", "/nonexistent/acp-conformance.txt") }],
+            "read-file" => vec![Job::Read { path: word("path", "notes.txt"), lines: self.lines() }],
+            "read-files" => self.wish.texts("paths").into_iter().map(whole_file).collect(),
+            "fail-tool" => vec![whole_file(&word("path", "/nonexistent/acp-conformance.txt"))],
             "write-file" => vec![Job::Write { path: word("path", "new.txt"), content: word("content", "hello\n") }],
             "edit-file" => {
                 vec![Job::Edit { path: word("path", "notes.txt"), old: word("old", ""), new: word("new", "") }]
@@ -98,6 +96,11 @@ impl Script<'_> {
             "elicit" => vec![Job::Other { role: Role::Ask, wanted: Map::new() }],
             _ => Vec::new(),
         }
+    }
+
+    fn lines(&self) -> Lines {
+        let number = |name: &str| self.wish.arguments.get(name).and_then(Value::as_u64);
+        Lines { first: number("line"), count: number("limit") }
     }
 
     fn command(&self) -> Job {
@@ -148,7 +151,7 @@ impl Script<'_> {
             return self.closes();
         }
         // The file is another one each time: some agents stop a model that repeats itself.
-        let job = Job::Read { path: format!("notes-{}.txt", self.wish.rounds() + 1) };
+        let job = whole_file(&format!("notes-{}.txt", self.wish.rounds() + 1));
         match toolbox::choose(&job, &self.ask.tools, self.hints) {
             Some(call) => self.calls(vec![call]),
             None => lacks(job.role()),
@@ -183,8 +186,11 @@ impl Script<'_> {
         }
         let (server, tool) = (self.words("server", ""), self.words("tool", ""));
         let arguments = self.wish.arguments.get("arguments").cloned().unwrap_or_else(|| json!({}));
-        match toolbox::of_mcp(&server, &tool, &self.ask.tools) {
-            Some(tool) => self.calls(vec![(tool, arguments)]),
+        let tools = &self.ask.tools;
+        let by_code = || toolbox::by_code(self.hints.mcp.as_ref()?, &server, &tool, &arguments, tools);
+        let offered = toolbox::of_mcp(&server, &tool, tools).map(|tool| (tool, arguments.clone()));
+        match offered.or_else(by_code) {
+            Some(call) => self.calls(vec![call]),
             None => says("no such tool of an MCP server is offered", "I do not have that tool.".to_owned()),
         }
     }
@@ -192,6 +198,10 @@ impl Script<'_> {
     fn words(&self, name: &str, otherwise: &str) -> String {
         self.wish.text(name).unwrap_or(otherwise).to_owned()
     }
+}
+
+fn whole_file(path: &str) -> Job {
+    Job::Read { path: path.to_owned(), lines: Lines::default() }
 }
 
 fn says(did: &str, text: String) -> Move {

@@ -4,13 +4,23 @@ use serde_json::{Map, Value, json};
 
 use super::ask::Tool;
 use super::{fill, shell};
-use crate::profile::{Hints, Role};
+use crate::profile::{Hints, McpByCode, Role, places};
+
+/// Which lines of a file are wanted; all of them without any number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Lines {
+    /// The number of the first line.
+    pub first: Option<u64>,
+    /// How many lines.
+    pub count: Option<u64>,
+}
 
 /// Something that takes a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Job {
     Read {
         path: String,
+        lines: Lines,
     },
     Write {
         path: String,
@@ -98,7 +108,7 @@ impl Job {
     /// A command that does the same, for an agent that has a shell only.
     fn command(&self) -> Option<Self> {
         let line = match self {
-            Self::Read { path } => shell::read(path),
+            Self::Read { path, .. } => shell::read(path),
             Self::Write { path, content } => shell::write(path, content),
             Self::Search { text } => shell::search(text),
             Self::Edit { .. } | Self::Run { .. } | Self::Other { .. } => return None,
@@ -121,15 +131,22 @@ impl Job {
 
     /// What is known of the arguments, by the usual names of their meaning.
     fn wanted(&self) -> Vec<(fill::Meaning, Value)> {
-        use fill::Meaning::{Brief, Command, Content, New, Old, Path, Patience, Pattern, Steps};
+        use fill::Meaning::{Brief, Command, Content, Count, First, New, Old, Path, Patience, Pattern, Steps, Verb};
         match self {
-            Self::Read { path } => vec![(Path, json!(path))],
+            Self::Read { path, lines } => {
+                let numbers = [(First, lines.first), (Count, lines.count)];
+                let numbers = numbers.into_iter().filter_map(|(meaning, number)| Some((meaning, json!(number?))));
+                std::iter::once((Path, json!(path))).chain(numbers).collect()
+            }
             Self::Write { path, content } => vec![(Path, json!(path)), (Content, json!(content))],
             Self::Edit { path, old, new } => vec![(Path, json!(path)), (Old, json!(old)), (New, json!(new))],
             Self::Run { line, brief: false } => vec![(Command, json!(line)), (Patience, json!(LONGEST_LOOK))],
             Self::Run { line, brief: true } => vec![(Command, json!(line)), (Brief, json!(1))],
             Self::Search { text } => vec![(Pattern, json!(text))],
-            Self::Other { wanted, .. } => wanted.get("steps").map(|steps| (Steps, steps.clone())).into_iter().collect(),
+            Self::Other { wanted, .. } => {
+                let steps = wanted.get("steps").map(|steps| [(Steps, steps.clone()), (Verb, json!("write"))]);
+                steps.into_iter().flatten().collect()
+            }
         }
     }
 }
@@ -180,6 +197,21 @@ pub(super) fn of_mcp<'t>(server: &str, tool: &str, tools: &'t [Tool]) -> Option<
     of_server.or_else(|| ending.next())
 }
 
+/// The tool that runs code, and code that calls a tool of an MCP server.
+pub(super) fn by_code<'t>(
+    hint: &McpByCode,
+    server: &str,
+    tool: &str,
+    arguments: &Value,
+    tools: &'t [Tool],
+) -> Option<(&'t Tool, Value)> {
+    let runner = tools.iter().find(|tool| tool.name == hint.tool)?;
+    let words = [("server", server.to_owned()), ("tool", tool.to_owned()), ("arguments", arguments.to_string())];
+    let code = places::fill(&hint.code, &words.map(|(name, value)| (name.to_owned(), value)).into());
+    let schema = runner.schema.as_ref()?;
+    Some((runner, fill::object(schema, &[(fill::Meaning::Code, json!(code))])))
+}
+
 /// A name in small letters and without anything between the words.
 pub(super) fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
@@ -210,10 +242,21 @@ mod tests {
     fn the_preferred_name_wins_whatever_the_order() {
         let offered =
             tools(&[("run_shell_command", text("command")), ("cat", text("path")), ("Read", text("filePath"))]);
-        let job = Job::Read { path: "/a".to_owned() };
+        let job = Job::Read { path: "/a".to_owned(), lines: Lines::default() };
         assert_eq!(chosen(&job, &offered, &Hints::default()), Some(("Read", json!({ "filePath": "/a" }))));
         let hints = Hints { tools: [(Role::Read, "cat".to_owned())].into(), ..Hints::default() };
         assert_eq!(chosen(&job, &offered, &hints), Some(("cat", json!({ "path": "/a" }))));
+    }
+
+    #[test]
+    fn a_part_of_a_file_is_asked_for_where_the_tool_can() {
+        let job = Job::Read { path: "/a".to_owned(), lines: Lines { first: Some(1), count: Some(2) } };
+        let number = json!({ "type": "integer" });
+        let schema = json!({ "properties": { "path": { "type": "string" }, "line": number, "limit": number } });
+        let filled = json!({ "path": "/a", "line": 1, "limit": 2 });
+        assert_eq!(chosen(&job, &tools(&[("read", schema)]), &Hints::default()), Some(("read", filled)));
+        let whole = chosen(&job, &tools(&[("read", text("path"))]), &Hints::default()).map(|(_, filled)| filled);
+        assert_eq!(whole, Some(json!({ "path": "/a" })));
     }
 
     #[test]
@@ -235,6 +278,17 @@ mod tests {
         let offered = tools(&[("exec_command", schema)]);
         let run = chosen(&Job::Run { line: "sleep 20".to_owned(), brief: false }, &offered, &Hints::default());
         assert_eq!(run, Some(("exec_command", json!({ "cmd": "sleep 20", "yield_time_ms": 30_000 }))));
+    }
+
+    #[test]
+    fn code_calls_a_tool_of_mcp_that_is_not_offered_by_itself() {
+        let hint = McpByCode { tool: "run_code".to_owned(), code: "{server}.{tool}({arguments})".to_owned() };
+        let call = |offered: &[Tool]| {
+            by_code(&hint, "one", "echo", &json!({ "text": "{tool}" }), offered).map(|(_, filled)| filled)
+        };
+        let filled = json!({ "code": r#"one.echo({"text":"{tool}"})"# });
+        assert_eq!(call(&tools(&[("run_code", text("code"))])), Some(filled));
+        assert_eq!(call(&tools(&[("other", text("code"))])), None);
     }
 
     #[test]

@@ -15,11 +15,22 @@ pub struct Hints {
     pub intents: BTreeMap<String, Map<String, Value>>,
     /// Texts of the agent's instructions by which requests are known that are not the user's, such as those for a title.
     pub auxiliary: Vec<String>,
+    /// How tools of MCP servers are called, where the agent does not offer them as tools of its own.
+    pub mcp: Option<McpByCode>,
+}
+
+/// A tool that runs code, from which an agent has its model call the tools of MCP servers.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpByCode {
+    /// The name of the tool that runs code.
+    pub tool: String,
+    /// The code, with `{server}`, `{tool}` and `{arguments}`, which is a JSON object.
+    pub code: String,
 }
 
 /// What a tool is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// It reads a file.
     Read,
