@@ -35,7 +35,8 @@
 //! ```
 //!
 //! Each case is one test with the id of the case as its name, so `cargo test --test acp cancel` runs what has to do with
-//! cancellation, and `--list`, `--exact`, `--skip`, `--test-threads` and cargo-nextest work as usual.
+//! cancellation, and `--list`, `--exact`, `--skip`, `--test-threads` and cargo-nextest work as usual; nextest, with
+//! `--partition` too, shows an ignored test as one that passed.
 //!
 //! | verdict on the case | the test |
 //! |---|---|

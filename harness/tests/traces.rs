@@ -8,12 +8,14 @@
 //! feed, in base64 as well, `N` the number of the connection that is spoken of from there on, and `T` the milliseconds that
 //! pass before the next line. Every requirement that fails must be listed.
 //!
-//! Every trace is redacted as well, and must be judged as before.
+//! Every trace is redacted as well, and must be judged as before. All of them are one run, too, whose shards say together what it
+//! says.
 
+mod joined;
 mod recorded;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use acp_conformance::judge::judge;
 use acp_conformance::protocol::Edition;
@@ -34,6 +36,7 @@ const CASE: &str = "in a case";
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/traces");
     let mut trials = Vec::new();
+    let mut paths: Vec<PathBuf> = Vec::new();
     let areas = fs::read_dir(&root).expect("the folder of traces").flatten().map(|entry| entry.path());
     for file in areas.filter(|area| area.is_dir()).flat_map(|area| fs::read_dir(area).into_iter().flatten().flatten()) {
         let path = file.path();
@@ -42,7 +45,15 @@ fn main() {
         trials.push(Trial::test(format!("{name}-redacted"), move || check_redacted(&again)).with_kind("redaction"));
         let same = path.clone();
         trials.push(Trial::test(format!("{name}/recorded"), move || recorded::check(&same)).with_kind("recording"));
+        paths.push(path.clone());
         trials.push(Trial::test(name, move || check(&path)).with_kind("trace"));
+    }
+    paths.sort();
+    for party in Party::ALL {
+        let paths = paths.clone();
+        trials.push(
+            Trial::test(format!("all-of-{party}s/joined"), move || joined::check(&paths, party)).with_kind("shards"),
+        );
     }
     trials.sort_by(|a, b| a.name().cmp(b.name()));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();

@@ -3,7 +3,7 @@
 mod certificate;
 mod kept;
 
-pub use self::kept::{DiffArgs, ExpectedArgs, ReviewArgs};
+pub use self::kept::{DiffArgs, ExpectedArgs, MergeArgs, ReviewArgs};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
 
 use super::outputs::Output;
+use super::shard::Shard;
 use crate::profile::{self, Means, Setting};
 use crate::recording;
 use crate::requirement::{Level, Party, Status};
@@ -50,6 +51,8 @@ pub enum Command {
     Model(ModelArgs),
     /// Judge recorded traffic, without the subject
     Check(CheckArgs),
+    /// Join the reports of the shards of a run, as `agent` and `client` write them with --shard
+    Merge(MergeArgs),
     /// Show many subjects in one page, requirement by requirement, from their reports
     Matrix(MatrixArgs),
     /// Run all cases and keep what proves the result: a folder that anybody can verify
@@ -172,6 +175,11 @@ pub struct RunArgs {
     /// Only cases written for requirements whose id contains this text; may be repeated
     #[arg(long = "requirement", value_name = "TEXT")]
     pub requirements: Vec<String>,
+    /// Only a part of these cases, 2/3 for the second of three, so that several machines share a run. The parts are as even as
+    /// can be and the same everywhere, see `acp-conformance list --shard`. `acp-conformance merge` joins their JSON reports, and
+    /// tells whether the subject is incomplete: a part by itself exits with 0 when nothing was broken
+    #[arg(long, value_name = "K/N", value_parser = super::shard::parse, conflicts_with = "update_expected")]
+    pub shard: Option<Shard>,
     /// A folder of further cases; a case with the id of a built-in one takes its place
     #[arg(long = "cases", value_name = "DIR")]
     pub case_dir: Option<PathBuf>,
@@ -454,6 +462,10 @@ pub struct ListArgs {
     /// Only those of this party
     #[arg(long, value_parser = one_of(&Party::ALL, Party::name))]
     pub party: Option<Party>,
+    /// Only those that `agent` or `client` plays with this --shard
+    #[arg(long, value_name = "K/N", value_parser = super::shard::parse, requires = "party")]
+    #[arg(conflicts_with_all = ["requirements", "faults"])]
+    pub shard: Option<Shard>,
     /// Only requirements of this level
     #[arg(long, requires = "requirements", value_parser = one_of(&Level::ALL, Level::name))]
     pub level: Option<Level>,

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 
 use super::args::CheckArgs;
 use super::exit::Exit;
-use super::expected::Baseline;
+use super::expected::{Baseline, has_all};
 use super::output::stdout;
 use super::outputs::{Output, Outputs};
 use crate::case::{self, Vocabulary};
@@ -23,7 +23,7 @@ use crate::trace::{Event, Trace};
 /// Runs the command.
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let started = Instant::now();
-    let mut baseline = Baseline::load(&args.expected, Vec::new(), args.subject)?;
+    let mut baseline = Baseline::load(&args.expected, None, args.subject)?;
     let tapes = tapes(args)?;
     let wanted = Output::with_page(&args.formats, args.html.as_deref());
     let mut outputs = Outputs::open(&wanted, false)?;
@@ -46,7 +46,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     };
     let mut finished: Vec<_> = reports.collectors.into_iter().map(finish).collect();
     if let Some(baseline) = &mut baseline {
-        weigh(baseline, finished.iter_mut().map(|(.., report)| report).collect(), args.strict)?;
+        weigh(baseline, finished.iter_mut().map(|(.., report)| report).collect())?;
     }
     let mut worst = Exit::Good;
     for (party, begin, report) in finished {
@@ -64,7 +64,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
 }
 
 /// Weighs what is expected against each report. The cases that are named may be built in, or among those that were recorded.
-fn weigh(baseline: &mut Baseline, mut reports: Vec<&mut RunReport>, strict: bool) -> anyhow::Result<()> {
+fn weigh(baseline: &mut Baseline, mut reports: Vec<&mut RunReport>) -> anyhow::Result<()> {
     let (cases, _) = case::embedded(&Vocabulary::v1());
     let recorded: Vec<String> =
         reports.iter().flat_map(|report| report.cases.iter().map(|case| case.id.clone())).collect();
@@ -73,7 +73,8 @@ fn weigh(baseline: &mut Baseline, mut reports: Vec<&mut RunReport>, strict: bool
     for report in &mut reports {
         let own = cases.iter().filter(|case| case.subject == report.subject.kind);
         let own: Vec<&str> = own.map(|case| case.id.as_str()).collect();
-        baseline.weigh(report, &own, strict)?;
+        let whole = has_all(report, &own);
+        baseline.weigh(report, whole)?;
     }
     Ok(())
 }

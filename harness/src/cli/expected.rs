@@ -17,7 +17,7 @@ use crate::requirement::Party;
 /// What is expected of a subject.
 pub(super) struct Baseline {
     file: Option<File>,
-    of_profile: Vec<Expectation>,
+    others: Vec<Expectation>,
     update: bool,
     today: Date,
 }
@@ -30,22 +30,26 @@ struct File {
 }
 
 impl Baseline {
-    /// Reads what is expected of this party, or of either; none if nothing is.
+    /// Reads what is expected of this party, or of either; none if nothing is. Beside the file there may be others, of a profile
+    /// or of earlier reports; where both speak of the same, the file does.
     ///
     /// # Errors
     ///
     /// That the file cannot be read, or has mistakes, which have been shown.
     pub(super) fn load(
         args: &ExpectedArgs,
-        of_profile: Vec<Expectation>,
+        others: Option<Vec<Expectation>>,
         party: Option<Party>,
     ) -> anyhow::Result<Option<Self>> {
-        if args.expected.is_none() && of_profile.is_empty() {
+        if args.expected.is_none() && others.is_none() {
             return Ok(None);
         }
         let file = args.expected.clone().map(|path| File::read(path, args.update_expected, party)).transpose()?;
+        let in_file: Vec<String> = file.iter().flat_map(|file| &file.entries).map(ToString::to_string).collect();
+        let mut others = others.unwrap_or_default();
+        others.retain(|entry| !in_file.contains(&entry.to_string()));
         let today = args.today.unwrap_or_else(today);
-        Ok(Some(Self { file, of_profile, update: args.update_expected, today }))
+        Ok(Some(Self { file, others, update: args.update_expected, today }))
     }
 
     /// Makes sure that the cases that are named are among these.
@@ -60,14 +64,13 @@ impl Baseline {
     }
 
     /// Puts into a report what became of the expectations, after the file was brought up to date. The run was `whole` if it ran
-    /// all of these cases.
+    /// all cases that there are for the subject.
     ///
     /// # Errors
     ///
     /// That the file cannot be written.
-    pub(super) fn weigh(&mut self, report: &mut RunReport, cases: &[&str], strict: bool) -> anyhow::Result<()> {
-        let ran = |case: &&str| report.cases.binary_search_by(|known| known.id.as_str().cmp(case)).is_ok();
-        let weighing = Weighing { whole: cases.iter().all(ran), strict, today: self.today };
+    pub(super) fn weigh(&mut self, report: &mut RunReport, whole: bool) -> anyhow::Result<()> {
+        let weighing = Weighing { whole, strict: report.strict, today: self.today };
         if self.update {
             self.update(report, weighing)?;
         }
@@ -78,7 +81,7 @@ impl Baseline {
     /// All entries; those of the file come first.
     fn entries(&self) -> Vec<Expectation> {
         let of_file = self.file.iter().flat_map(|file| &file.entries);
-        of_file.chain(&self.of_profile).cloned().collect()
+        of_file.chain(&self.others).cloned().collect()
     }
 
     fn update(&mut self, report: &RunReport, weighing: Weighing) -> anyhow::Result<()> {
@@ -92,6 +95,12 @@ impl Baseline {
         let changes = Changes { removed, added: additions(&entries, &weighed.new, weighing.today) };
         file.change(&changes)
     }
+}
+
+/// Whether a report is of all of these cases.
+pub(super) fn has_all(report: &RunReport, cases: &[&str]) -> bool {
+    let ran = |case: &&str| report.cases.binary_search_by(|known| known.id.as_str().cmp(case)).is_ok();
+    cases.iter().all(ran)
 }
 
 /// A new entry for each requirement that fails, unless an entry that has expired is about the failure: what a person gave an

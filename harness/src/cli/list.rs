@@ -36,6 +36,9 @@ impl ListArgs {
 fn cases(args: &ListArgs) -> anyhow::Result<()> {
     let mut cases = load_cases(None)?;
     cases.retain(|case| args.wants(&[&case.id], case.subject));
+    if let Some(shard) = args.shard {
+        shard.keep(&mut cases);
+    }
     let rows = cases.iter().map(|Case { id, title, .. }| format!("{id:<48}  {title}"));
     match args.format {
         Format::Text => lines(rows.chain([format!("\n{} cases", cases.len())])),

@@ -32,7 +32,7 @@ pub(super) fn editors() -> PossibleValuesParser {
 ///
 /// As for any run, and that another manual run is going on.
 pub(super) fn plan(args: &ClientArgs, controls: Controls) -> anyhow::Result<Plan> {
-    let Choice { profile, mut cases, fault, baseline, known } = choose(&args.run, Party::Client)?;
+    let Choice { profile, mut cases, fault, baseline, known, part } = choose(&args.run, Party::Client)?;
     order_for_a_person(&mut cases, handshake(Party::Client));
     let desk = Desk::take(&Desk::usual_folder()?)?;
     let patience = args.run.start.timeout_start.unwrap_or(PATIENCE);
@@ -48,7 +48,7 @@ pub(super) fn plan(args: &ClientArgs, controls: Controls) -> anyhow::Result<Plan
     subject.person = Some(person::at_standard_input(patience));
     subject.desk = Some(Arc::new(desk));
     let planted = args.run.fault.as_ref().map_or_else(String::new, |name| format!("--fault {name} "));
-    Ok(Plan { subject, cases, jobs: 1, reproduce: format!("{planted}--manual"), baseline, known })
+    Ok(Plan { subject, cases, jobs: 1, reproduce: format!("{planted}--manual"), baseline, known, part })
 }
 
 fn introduce(editor: Option<&str>, desk: &Desk, patience: Duration) -> anyhow::Result<()> {

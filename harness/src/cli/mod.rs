@@ -12,6 +12,7 @@ mod lint;
 mod list;
 mod manual;
 mod matrix;
+mod merge;
 mod model;
 mod monitor;
 mod output;
@@ -21,6 +22,8 @@ mod plan;
 mod progress;
 mod record;
 mod redact;
+mod reports;
+mod shard;
 mod snapshots;
 mod suite;
 mod verify;
@@ -65,6 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         args::Command::List(list) => list::run(&list),
         args::Command::Matrix(matrix) => matrix::run(&matrix),
         args::Command::Model(model) => model::run(&model),
+        args::Command::Merge(merge) => merge::run(&merge),
         args::Command::Record(record) => record::run(&record),
         args::Command::Redact(redact) => redact::run(&redact),
         args::Command::Reject(review) => snapshots::reject(&review),

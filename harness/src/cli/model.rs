@@ -59,7 +59,7 @@ fn greet(origin: &str) -> io::Result<()> {
     writeln!(out, "  ANTHROPIC_BASE_URL={origin} ANTHROPIC_API_KEY=none")?;
     writeln!(out, "  GOOGLE_GEMINI_BASE_URL={origin} GEMINI_API_KEY=none")?;
     writeln!(out, "A prompt says what it is to do in a line such as:")?;
-    writeln!(out, "  {}{{\"intent\":\"read-file\",\"path\":\"/tmp/notes.txt\"}}", crate::case::MARKER)?;
+    writeln!(out, "  {}{{\"intent\":\"read-file\",\"path\":\"/path/to/notes.txt\"}}", crate::case::MARKER)?;
     out.flush()
 }
 

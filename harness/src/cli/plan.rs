@@ -9,6 +9,7 @@ use include_dir::{Dir, include_dir};
 
 use super::args::{AgentArgs, ClientArgs, RunArgs, StartArgs};
 use super::expected::Baseline;
+use super::shard::Part;
 use super::{fault, manual, output, person};
 use crate::case::model::Case;
 use crate::case::{self, Vocabulary};
@@ -34,6 +35,8 @@ pub(super) struct Plan {
     pub(super) baseline: Option<Baseline>,
     /// The ids of all cases for such a subject, also of those that were not selected.
     pub(super) known: Vec<String>,
+    /// Which part of the selected cases these are, if they are not all.
+    pub(super) part: Option<Part>,
 }
 
 /// Plans the run of an agent.
@@ -83,6 +86,8 @@ pub(super) struct Choice {
     pub(super) baseline: Option<Baseline>,
     /// The ids of all cases for such a subject, also of those that were not selected.
     pub(super) known: Vec<String>,
+    /// Which part of the selected cases these are, if they are not all.
+    pub(super) part: Option<Part>,
 }
 
 /// Finds what the arguments name.
@@ -94,7 +99,8 @@ pub(super) fn choose(args: &RunArgs, party: Party) -> anyhow::Result<Choice> {
     let mut profile = args.start.profile.as_deref().map(|name| find_profile(name, party)).transpose()?;
     let all = load_cases(args.case_dir.as_deref())?;
     let known: Vec<String> = all.iter().filter(|case| case.subject == party).map(|case| case.id.clone()).collect();
-    let of_profile = profile.as_mut().map(|profile| std::mem::take(&mut profile.expected)).unwrap_or_default();
+    let of_profile = profile.as_mut().map(|profile| std::mem::take(&mut profile.expected));
+    let of_profile = of_profile.filter(|entries| !entries.is_empty());
     let baseline = Baseline::load(&args.expected, of_profile, Some(party))?;
     if let Some(baseline) = &baseline {
         baseline.check_cases(&known.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -104,7 +110,8 @@ pub(super) fn choose(args: &RunArgs, party: Party) -> anyhow::Result<Choice> {
     if let Some(fault) = fault.as_ref().filter(|_| args.cases.is_empty() && args.requirements.is_empty()) {
         cases.retain(|case| fault.cases.contains(&case.id));
     }
-    Ok(Choice { profile, cases, fault: fault.map(Planted::new), baseline, known })
+    let part = args.shard.map(|shard| shard.part(&mut cases, known.len())).transpose()?;
+    Ok(Choice { profile, cases, fault: fault.map(Planted::new), baseline, known, part })
 }
 
 /// The options that start the same subject again. Values of the environment may be secret, so only names are shown.
@@ -131,13 +138,13 @@ fn reproduce(args: &RunArgs, controls: &Controls) -> String {
 
 fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan> {
     let said = controls.clone();
-    let Choice { profile, cases, fault, baseline, known } = choose(args, party)?;
+    let Choice { profile, cases, fault, baseline, known, part } = choose(args, party)?;
     let mut subject = subject(&args.start, party, profile, controls)?;
     subject.fault = fault;
     let reproduce = reproduce(args, &said);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.start.jobs.unwrap_or(cores).max(1);
-    Ok(Plan { subject, cases, jobs, reproduce, baseline, known })
+    Ok(Plan { subject, cases, jobs, reproduce, baseline, known, part })
 }
 
 /// Loads the built-in cases with those of the folder.

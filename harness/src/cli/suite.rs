@@ -8,6 +8,7 @@ use anyhow::Context;
 
 use super::args::RunArgs;
 use super::exit::Exit;
+use super::expected::has_all;
 use super::output::say;
 use super::outputs::{Output, Outputs};
 use super::plan::Plan;
@@ -43,7 +44,7 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
         outputs: outputs.with(shown),
         keep: args.trace_dir.as_deref().map(|dir| Keep { dir, redact: args.redact }),
         snapshots: args.snapshots.as_deref().map(Snapshots::open),
-        whole: args.cases.is_empty() && args.requirements.is_empty() && args.fault.is_none(),
+        whole: plan.cases.len() == plan.known.len(),
     };
     let (going, obstacle) = match drive(plan, wanted, &|_| Ok(()))? {
         Driven::Early(exit) => return Ok(exit),
@@ -57,8 +58,10 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
     }
     if let Some(mut baseline) = baseline {
         let known: Vec<&str> = plan.known.iter().map(String::as_str).collect();
-        baseline.weigh(&mut report, &known, args.strict)?;
+        let whole = has_all(&report, &known);
+        baseline.weigh(&mut report, whole)?;
     }
+    report.shard = plan.part.as_ref().map(|part| part.info(plan.reproduce.clone(), obstacle.is_some()));
     outputs.event(&SuiteEvent::Run(&report))?;
     outputs.close()?;
     if let Some(planted) = &plan.subject.fault {
@@ -67,7 +70,8 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
     if let Some(obstacle) = obstacle {
         say(&format!("\n{obstacle}\nNo further case was run."));
     }
-    let exit = Exit::of_report(&report, args.allow_incomplete);
+    // Whether everything was exercised is for all shards together to tell.
+    let exit = Exit::of_report(&report, args.allow_incomplete || plan.part.is_some());
     let as_kept = snapshots.map(|snapshots| snapshots.conclude(plan)).transpose()?;
     Ok(if as_kept == Some(false) { exit.or_broken() } else { exit })
 }

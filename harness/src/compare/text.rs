@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::model::{Change, DiffReport, Gain, SideInfo, VerdictChange};
+use crate::report::visible::visible;
 use crate::requirement::Level;
 use crate::snapshot::Bound;
 
@@ -100,7 +101,7 @@ fn capabilities(out: &mut dyn Write, report: &DiffReport) -> io::Result<()> {
             Gain::Gained => (GREEN, "gained"),
             Gain::Lost => (RED, "lost"),
         };
-        writeln!(out, "  {style}{word:<10}{style:#}  {}", change.path)?;
+        writeln!(out, "  {style}{word:<10}{style:#}  {}", visible(&change.path))?;
     }
     Ok(())
 }
@@ -121,7 +122,7 @@ fn messages(out: &mut dyn Write, report: &DiffReport, most: usize) -> io::Result
                 Some(b'+') => AnsiColor::Green.on_default(),
                 _ => DIM,
             };
-            writeln!(out, "    {style}{line}{style:#}")?;
+            writeln!(out, "    {style}{}{style:#}", visible(line))?;
         }
         if change.cut {
             writeln!(out, "    {DIM}… the rest was cut; --full shows it{DIM:#}")?;

@@ -7,8 +7,8 @@ use super::toolbox::plain;
 /// How deep a schema is followed.
 const DEEPEST: usize = 8;
 
-/// The text for a member that has to be there and of which nothing else is known.
-const ANY_TEXT: &str = "acp-conformance";
+/// The text for a member that has to be there and of which nothing else is known; no longer than agents allow for a heading.
+const ANY_TEXT: &str = "conformance";
 
 /// What an argument means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(super) enum Meaning {
     Patch,
     /// The time limit of a command, in seconds.
     Brief,
+    /// How long to look at a command before it goes on in the background, in seconds.
+    Patience,
     /// The steps of a plan, each with `step`, `state` and `number`.
     Steps,
     /// What a tool is to do that can do several things.
@@ -51,6 +53,7 @@ impl Meaning {
             Self::Pattern => &["pattern", "query", "regex", "regexp", "search", "text"],
             Self::Patch => &["input", "patch", "patchtext", "command"],
             Self::Brief => &["timeout", "timeoutms", "timeoutseconds", "timeoutsecs"],
+            Self::Patience => &["yieldtimems", "yieldtime"],
             Self::Verb => &["action", "operation"],
             Self::Code => &["code", "script", "source"],
             Self::Steps => &["todos", "plan", "steps", "items", "entries", "todolist", "tasks"],
@@ -120,7 +123,7 @@ impl<'s> Filler<'s> {
             }
             (Meaning::Steps, _) => json!(checklist(value)),
             (Meaning::Command, "array") => json!(["sh", "-c", value]),
-            (Meaning::Brief, _) => self.limit(member, value),
+            (Meaning::Brief | Meaning::Patience, _) => self.limit(member, value),
             (Meaning::Verb, _) => {
                 chosen(member, &["write", "set", "update", "replace"]).unwrap_or_else(|| value.clone())
             }
@@ -129,7 +132,7 @@ impl<'s> Filler<'s> {
         }
     }
 
-    /// A time limit of one second, in the unit that the tool seems to use.
+    /// A time in seconds, in the unit that the tool seems to use.
     fn limit(&self, member: &Value, seconds: &Value) -> Value {
         let description = member.get("description").and_then(Value::as_str).unwrap_or_default().to_lowercase();
         let thousandths = description.contains("millisecond") || description.contains(" ms");
@@ -193,13 +196,24 @@ impl<'s> Filler<'s> {
             "array" => {
                 let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1).min(DEEPEST as u64);
                 let item = schema.get("items").filter(|_| depth < DEEPEST);
-                item.map_or_else(|| json!([]), |item| (0..least).map(|_| self.any(item, depth + 1)).collect())
+                let one = |item: &'s Value, number| numbered(self.any(item, depth + 1), number);
+                item.map_or_else(|| json!([]), |item| (1..=least).map(|number| one(item, number)).collect())
             }
             "boolean" => json!(false),
             "integer" | "number" => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
             "null" => Value::Null,
             _ => json!(ANY_TEXT),
         }
+    }
+}
+
+/// An item of a list with other texts than those before it: agents refuse choices that are called the same.
+fn numbered(item: Value, number: u64) -> Value {
+    match item {
+        Value::String(text) if text == ANY_TEXT && number > 1 => json!(format!("{text} {number}")),
+        Value::Array(items) => items.into_iter().map(|item| numbered(item, number)).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, numbered(value, number))).collect(),
+        other => other,
     }
 }
 
@@ -278,6 +292,18 @@ mod tests {
         assert_eq!(object(&verb, &[(Meaning::Verb, json!("write"))]), json!({ "action": "set" }));
         let text = json!({ "properties": { "todos": { "type": "string" } } });
         assert_eq!(object(&text, &[(Meaning::Steps, steps.clone())]), json!({ "todos": "- [ ] Try\n" }));
+    }
+
+    #[test]
+    fn choices_are_called_differently() {
+        let choice =
+            json!({ "type": "object", "required": ["label"], "properties": { "label": { "type": "string" } } });
+        let schema = json!({
+            "type": "object", "required": ["options"],
+            "properties": { "options": { "type": "array", "minItems": 2, "items": choice } },
+        });
+        let expected = json!({ "options": [{ "label": ANY_TEXT }, { "label": format!("{ANY_TEXT} 2") }] });
+        assert_eq!(object(&schema, &[]), expected);
     }
 
     #[test]

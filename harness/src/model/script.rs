@@ -324,7 +324,7 @@ mod tests {
     fn what_the_agent_wants_to_know_itself_fits_its_schema() {
         let format = Some(object(json!({ "title": { "type": "string" } })));
         let next = answer(&Ask { format, ..ask(json!({ "intent": "keep-busy" }), &[]) }, &Hints::default());
-        assert_eq!(said(&next), r#"{"title":"acp-conformance"}"#);
+        assert_eq!(said(&next), r#"{"title":"conformance"}"#);
     }
 
     #[test]

@@ -86,6 +86,10 @@ const fn usual_names(role: Role) -> &'static [&'static str] {
     }
 }
 
+/// How many seconds to look at a command before it goes on in the background, for agents that let the model say so: the
+/// turn of a command that takes long is then cancelled while it runs. Codex takes no more.
+const LONGEST_LOOK: u64 = 30;
+
 /// The name of a tool that takes a patch for files.
 const PATCH: &str = "applypatch";
 
@@ -127,7 +131,7 @@ impl Job {
 
     /// What is known of the arguments, by the usual names of their meaning.
     fn wanted(&self) -> Vec<(fill::Meaning, Value)> {
-        use fill::Meaning::{Brief, Command, Content, Count, First, New, Old, Path, Pattern, Steps, Verb};
+        use fill::Meaning::{Brief, Command, Content, Count, First, New, Old, Path, Patience, Pattern, Steps, Verb};
         match self {
             Self::Read { path, lines } => {
                 let numbers = [(First, lines.first), (Count, lines.count)];
@@ -136,7 +140,7 @@ impl Job {
             }
             Self::Write { path, content } => vec![(Path, json!(path)), (Content, json!(content))],
             Self::Edit { path, old, new } => vec![(Path, json!(path)), (Old, json!(old)), (New, json!(new))],
-            Self::Run { line, brief: false } => vec![(Command, json!(line))],
+            Self::Run { line, brief: false } => vec![(Command, json!(line)), (Patience, json!(LONGEST_LOOK))],
             Self::Run { line, brief: true } => vec![(Command, json!(line)), (Brief, json!(1))],
             Self::Search { text } => vec![(Pattern, json!(text))],
             Self::Other { wanted, .. } => {
@@ -265,6 +269,15 @@ mod tests {
         let run = chosen(&write, &shell, &Hints::default());
         assert_eq!(run, Some(("exec_command", json!({ "cmd": "printf '%s' 'it'\\''s\n' > 'a b'" }))));
         assert_eq!(chosen(&write, &tools(&[("other", text("x"))]), &Hints::default()), None);
+    }
+
+    #[test]
+    fn a_command_is_looked_at_as_long_as_the_tool_can() {
+        let wait = json!({ "type": "number", "description": "Wait before yielding output. Defaults to 10000 ms." });
+        let schema = json!({ "type": "object", "properties": { "cmd": { "type": "string" }, "yield_time_ms": wait } });
+        let offered = tools(&[("exec_command", schema)]);
+        let run = chosen(&Job::Run { line: "sleep 20".to_owned(), brief: false }, &offered, &Hints::default());
+        assert_eq!(run, Some(("exec_command", json!({ "cmd": "sleep 20", "yield_time_ms": 30_000 }))));
     }
 
     #[test]

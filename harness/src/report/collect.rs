@@ -25,6 +25,7 @@ pub struct Collector {
     version: Option<String>,
     driven: Option<Driven>,
     cases: Vec<CaseReport>,
+    model: BTreeMap<String, usize>,
     by_requirement: BTreeMap<String, Vec<SeenIn>>,
 }
 
@@ -60,6 +61,7 @@ impl Collector {
             version: None,
             driven: None,
             cases: Vec::new(),
+            model: BTreeMap::new(),
             by_requirement: BTreeMap::new(),
         }
     }
@@ -98,7 +100,12 @@ impl Collector {
     /// Judges the trace of a case and keeps what it says.
     pub fn add(&mut self, trace: &Trace, took: Duration, file: Option<String>) -> CaseReport {
         let mut hearing = Hearing::new(&trace.header);
-        trace.events.iter().for_each(|event| hearing.event(event));
+        for event in &trace.events {
+            hearing.event(event);
+            if let What::Model(model) = &event.what {
+                *self.model.entry(model.did.clone()).or_default() += 1;
+            }
+        }
         let heard = hearing.close();
         let id = trace.header.case.clone().unwrap_or_else(|| "recording".to_owned());
         self.keep(&id, &heard, &|n| trace.events.get(n));
@@ -169,11 +176,8 @@ impl Collector {
             .collect();
         let probes = catalogue.iter().filter(|r| r.party == kind && r.status == Status::Probe);
         let probes = probes.filter_map(|probe| told(probe, self.by_requirement.get(&probe.id)?)).collect();
-        let summary = Summary {
-            requirements: count(requirements.iter().map(|r| r.verdict)),
-            cases: count(self.cases.iter().map(|c| c.verdict)),
-            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        };
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let summary = summary(&requirements, &self.cases, duration_ms);
         RunReport {
             format: FORMAT.to_owned(),
             suite: self.suite(),
@@ -183,9 +187,11 @@ impl Collector {
             requirements,
             probes,
             cases: self.cases,
+            model: self.model,
             summary,
             expected: None,
             timings: None,
+            shard: None,
         }
     }
 }
@@ -248,6 +254,15 @@ fn findings(party: Party, seen: SeenIn) -> Vec<FindingReport> {
             line,
         })
         .collect()
+}
+
+/// The counts of a run that took so long.
+pub(super) fn summary(requirements: &[RequirementReport], cases: &[CaseReport], duration_ms: u64) -> Summary {
+    Summary {
+        requirements: count(requirements.iter().map(|requirement| requirement.verdict)),
+        cases: count(cases.iter().map(|case| case.verdict)),
+        duration_ms,
+    }
 }
 
 fn count(verdicts: impl Iterator<Item = Verdict>) -> BTreeMap<String, usize> {

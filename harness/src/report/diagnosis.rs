@@ -1,5 +1,6 @@
 //! Says in words why a conversation never began.
 
+use super::visible::visible;
 use crate::requirement::Party;
 use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::wire::{Content, Envelope, read_line};
@@ -8,10 +9,12 @@ use crate::wire::{Content, Envelope, read_line};
 /// far as its first prompt. None when the conversation began.
 #[must_use]
 pub fn diagnose(trace: &Trace) -> Option<String> {
-    match trace.header.subject {
+    let told = match trace.header.subject {
         Some(Party::Client) => of_client(trace),
         _ => of_agent(trace),
-    }
+    };
+    // It quotes the subject, and goes to a terminal.
+    told.map(|told| visible(&told))
 }
 
 fn of_client(trace: &Trace) -> Option<String> {

@@ -131,8 +131,10 @@ impl RunReport {
     fn verdict_on(&self, entry: &Expectation) -> Verdict {
         let requirement =
             entry.requirement.as_ref().and_then(|id| self.requirements.iter().find(|known| known.id == *id));
+        let was_run = |case: &String| self.cases.iter().any(|known| known.id == *case);
         match (requirement, &entry.case) {
-            (Some(requirement), Some(case)) => verdict_in(requirement, case),
+            (Some(requirement), Some(case)) if was_run(case) => verdict_in(requirement, case),
+            (Some(_), Some(_)) => Verdict::NotExercised,
             (Some(requirement), None) => requirement.verdict,
             (None, Some(case)) if entry.requirement.is_none() => {
                 let found = self.cases.iter().find(|known| known.id == *case);
@@ -189,6 +191,19 @@ fn verdict_in(requirement: &RequirementReport, case: &str) -> Verdict {
 }
 
 impl EntryReport {
+    /// The entry as it was written, to be weighed again.
+    #[must_use]
+    pub fn expectation(&self) -> Expectation {
+        Expectation {
+            requirement: self.requirement.clone(),
+            case: self.case.clone(),
+            reason: self.reason.clone(),
+            link: self.link.clone(),
+            expires: self.expires.as_deref().and_then(|day| day.parse().ok()),
+            place: None,
+        }
+    }
+
     /// What the entry names.
     #[must_use]
     pub fn name(&self) -> String {

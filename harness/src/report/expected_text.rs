@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::expected::{EntryReport, ExpectedReport};
+use super::visible::{in_one_line, visible};
 use crate::expected::Standing;
 
 const BOLD: Style = Style::new().bold();
@@ -44,7 +45,7 @@ fn line(out: &mut dyn Write, entry: &EntryReport, text: &str) -> io::Result<()> 
     let link = entry.link.iter().map(|link| format!("  {link}"));
     let until = entry.expires.iter().filter(|_| entry.remedy.is_none()).map(|day| format!("  until {day}"));
     let rest: String = link.chain(until).collect();
-    writeln!(out, "  {}: {text}{DIM}{rest}{DIM:#}", entry.name())
+    writeln!(out, "  {}: {}{DIM}{}{DIM:#}", in_one_line(&entry.name()), visible(text), visible(&rest))
 }
 
 /// What the summary says of the failures beside the verdict, which stays what it is.

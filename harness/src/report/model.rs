@@ -42,6 +42,9 @@ pub struct RunReport {
     pub probes: Vec<ProbeReport>,
     /// Every case, in the order of the ids.
     pub cases: Vec<CaseReport>,
+    /// What the scripted model did, if there was one, such as `read-file: called Read`, and how often.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub model: BTreeMap<String, usize>,
     /// The counts.
     pub summary: Summary,
     /// What became of the failures that are known, if any were named.
@@ -50,6 +53,9 @@ pub struct RunReport {
     /// Where the time went, if that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timings: Option<Timings>,
+    /// Which part of a run this is, if it is not the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardInfo>,
 }
 
 impl RunReport {
@@ -58,6 +64,25 @@ impl RunReport {
     pub fn counts(&self, level: Level) -> bool {
         level == Level::Must || self.strict && level == Level::Should
     }
+}
+
+/// Which part of a run a report is of, and what joins it to the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShardInfo {
+    /// Its number, from 1.
+    pub number: usize,
+    /// How many shards there are.
+    pub of: usize,
+    /// SHA-256 of the ids of the cases of all shards, a line each, in lower-case hexadecimal.
+    pub selection: String,
+    /// Whether the cases of all shards are all that there are for such a subject.
+    pub whole: bool,
+    /// Whether only the first contact is told of, because nothing could be learned from the subject.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
+    /// The options and the command line that start the subject again.
+    pub reproduce: String,
 }
 
 /// By what was judged.
@@ -215,7 +240,7 @@ pub struct Summary {
     pub requirements: BTreeMap<String, usize>,
     /// Cases by verdict.
     pub cases: BTreeMap<String, usize>,
-    /// How long the run took.
+    /// How long the run took; of shards, all of them together.
     pub duration_ms: u64,
 }
 
@@ -225,7 +250,7 @@ pub struct Summary {
 pub struct Timings {
     /// How many cases ran at once.
     pub jobs: usize,
-    /// From the start of the command until the last case was judged.
+    /// From the start of the command until the last case was judged; of shards, all of them together.
     pub wall_us: u64,
     /// The part of it that came before the first case.
     pub start_up_us: u64,

@@ -6,8 +6,9 @@ use anstyle::{AnsiColor, Style};
 
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
-use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport};
+use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport, ShardInfo};
 use super::timings_text;
+use super::visible::{in_one_line, visible};
 use super::words::{counts, is_judged, level, reproduce, subject};
 use crate::requirement::{Catalogue, Level, Requirement};
 use crate::verdict::Verdict;
@@ -15,7 +16,7 @@ use crate::verdict::Verdict;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Writes events as text; styles are left to the stream, which drops them where they are not wanted.
+/// Writes events as text. What the subject said cannot move the cursor or colour anything; our own styles are left to the stream, which drops them where they are not wanted.
 pub struct TextReport<W> {
     out: W,
     /// Whether cases that passed are left out.
@@ -55,13 +56,15 @@ impl<W: Write> TextReport<W> {
         write!(
             self.out,
             "{style}{:>14}{style:#}  {:<44} {DIM}{:>6} ms{DIM:#}",
-            case.verdict, case.id, case.duration_ms
+            case.verdict,
+            in_one_line(&case.id),
+            case.duration_ms
         )?;
         match &case.reason {
             Some(reason) => writeln!(self.out, "  {DIM}{}{DIM:#}", first_line(reason)),
             None => writeln!(self.out),
         }?;
-        case.notes.iter().try_for_each(|note| writeln!(self.out, "{:>16}{DIM}{note}{DIM:#}", ""))
+        case.notes.iter().try_for_each(|note| writeln!(self.out, "{:>16}{DIM}{}{DIM:#}", "", visible(note)))
     }
 
     fn run(&mut self, report: &RunReport) -> io::Result<()> {
@@ -70,6 +73,7 @@ impl<W: Write> TextReport<W> {
         if let Some(expected) = &report.expected {
             expected_text::write(&mut self.out, expected, self.whole)?;
         }
+        self.model(report)?;
         self.summary(report)?;
         report
             .timings
@@ -109,16 +113,22 @@ impl<W: Write> TextReport<W> {
         }
         let failed: Vec<&FindingReport> = requirement.findings.iter().filter(|f| f.verdict == Verdict::Fail).collect();
         for finding in failed.iter().take(3) {
-            writeln!(self.out, "  {} is at fault in {}: {}", finding.party, finding.case, finding.message)?;
+            writeln!(
+                self.out,
+                "  {} is at fault in {}: {}",
+                finding.party,
+                in_one_line(&finding.case),
+                visible(&finding.message)
+            )?;
             for line in &finding.lines {
-                writeln!(self.out, "    {DIM}{line}{DIM:#}")?;
+                writeln!(self.out, "    {DIM}{}{DIM:#}", visible(line))?;
             }
         }
         if failed.len() > 3 {
             writeln!(self.out, "  … and {} more like it", failed.len() - 3)?;
         }
         let first = failed.first().and_then(|finding| reproduce(requirement.party, &finding.case, &self.reproduce));
-        first.map_or(Ok(()), |line| writeln!(self.out, "  {line}"))
+        first.map_or(Ok(()), |line| writeln!(self.out, "  {}", visible(&line)))
     }
 
     /// Names what was not decided, so that nobody takes it for a pass.
@@ -146,13 +156,22 @@ impl<W: Write> TextReport<W> {
         Ok(())
     }
 
+    /// Tells what was asked of a scripted model, which says what of the agent was exercised.
+    fn model(&mut self, report: &RunReport) -> io::Result<()> {
+        if report.model.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "\n{BOLD}What the scripted model did{BOLD:#}")?;
+        report.model.iter().try_for_each(|(did, times)| writeln!(self.out, "  {times:>4}  {}", visible(did)))
+    }
+
     fn summary(&mut self, report: &RunReport) -> io::Result<()> {
         let style = match report.verdict {
             Conformance::Conformant => style_of(Verdict::Pass),
             Conformance::Incomplete => style_of(Verdict::Inconclusive),
             Conformance::NotConformant | Conformance::HarnessError => style_of(Verdict::Fail),
         };
-        let subject = subject(report);
+        let subject = visible(&subject(report));
         let driven = match report.subject.driven {
             Some(Driven::Manual) => ", driven by hand",
             None => "",
@@ -163,6 +182,12 @@ impl<W: Write> TextReport<W> {
             report.verdict.name(),
             report.suite.edition
         )?;
+        if let Some(ShardInfo { number, of, .. }) = &report.shard {
+            writeln!(
+                self.out,
+                "  shard         {number} of {of}; `acp-conformance merge` joins the JSON reports of all"
+            )?;
+        }
         if let Some(expected) = &report.expected {
             writeln!(self.out, "  expected      {}", expected_text::summary(expected))?;
         }
@@ -215,6 +240,6 @@ fn wrap(indent: &str, words: &[&str]) -> String {
     lines.join("\n")
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+fn first_line(text: &str) -> String {
+    visible(text.lines().next().unwrap_or_default())
 }

@@ -2,7 +2,7 @@
 
 /// The text with what no form can show as it is (control characters, line separators, marks that turn the direction of
 /// writing, U+FFFE and U+FFFF) written as `\u{1b}`. Line feeds and tabs stay.
-pub(super) fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if is_unfit(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use acp_conformance::report::model::RunReport;
 use acp_conformance::report::{
-    EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport, events,
+    EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport, TextReport, events,
 };
 use acp_conformance::verdict::Verdict;
 use made_up::{LONG, NASTY, OWN, begin, expected, hostile, strict, told};
@@ -32,6 +32,25 @@ fn sarif(report: &RunReport) -> Value {
 
 fn github(report: &RunReport) -> Vec<Command> {
     text(told(GithubReport::new, report)).lines().map(Command::read).collect()
+}
+
+/// The text without what sets a style.
+fn without_styles(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |plain, part| {
+        plain + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').trim_start_matches('m')
+    })
+}
+
+#[test]
+fn the_terminal_obeys_nobody_but_us() {
+    let report = hostile();
+    let shown = String::from_utf8(told(|out| TextReport::new(out, false), &report)).expect("UTF-8");
+    // Styles are ours, since those of the subject are written out; what else is left must not move the cursor.
+    let plain: String = without_styles(&shown);
+    assert!(plain.contains(r"\u{1b}[31m") && plain.contains("<script>"), "{plain}");
+    text(plain.into_bytes());
 }
 
 #[test]

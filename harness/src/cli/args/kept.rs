@@ -1,7 +1,8 @@
-//! What the user typed about earlier runs: what is known to fail, what changed, what waits for a review.
+//! What the user typed about earlier runs: what is known to fail, what joins, what changed, what waits for a review.
 
 use std::path::PathBuf;
 
+use super::super::outputs::{self, Output};
 use super::Format;
 use crate::expected::Date;
 
@@ -19,6 +20,45 @@ pub struct ExpectedArgs {
     #[arg(long, value_name = "DAY", hide = true)]
     pub today: Option<Date>,
 }
+
+/// Arguments of `merge`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = MERGE_HELP)]
+pub struct MergeArgs {
+    /// The reports of all shards, as JSON; and folders of traces for the charts of a page, where they do not lie where the
+    /// reports say, or beside them
+    #[arg(required = true, value_name = "REPORT|TRACES")]
+    pub files: Vec<PathBuf>,
+    /// Join what there is when a shard is missing
+    #[arg(long)]
+    pub allow_missing: bool,
+    /// What is known to fail; what the shards expected is weighed again without being named.
+    #[command(flatten)]
+    pub expected: ExpectedArgs,
+    /// The forms of the result.
+    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = outputs::parse, help = outputs::help())]
+    pub formats: Vec<Output>,
+    /// Write a page to look at, with a sequence chart of every case whose trace is found; the same as `--format html=FILE`
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Show only the cases that did not pass
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised
+    #[arg(long)]
+    pub allow_incomplete: bool,
+}
+
+const MERGE_HELP: &str =
+    "The joined report is the one that the run would have had without shards, and so is the exit code;
+the times of the shards add up. Reports of different subjects, of different versions of this
+program or of different selections of cases are refused. What the shards expected to fail
+(--expected, or a profile) is weighed again, since only all cases tell whether an entry is true.
+
+Example:
+  acp-conformance agent --shard 1/2 --format json=1.json -- my-agent --acp
+  acp-conformance agent --shard 2/2 --format json=2.json -- my-agent --acp
+  acp-conformance merge 1.json 2.json --format json=report.json";
 
 /// Arguments of `diff`.
 #[derive(Debug, clap::Args)]

@@ -302,6 +302,8 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
         // That closing one session leaves the others alone is a rule of its own.
     } else if let Some(n) = finish.course.disturbed {
         ruling.inconclusive("the client did something else to the session during the turn", &[n]);
+    } else if let Some(n) = finish.turn.permission_refused {
+        ruling.inconclusive("no stop reason is there for a turn that ends since its user refused something", &[n]);
     } else if !elsewhere && !before {
         ruling.fail("the turn ends as cancelled, and the client did not cancel it", &[finish.exchange.n]);
     }

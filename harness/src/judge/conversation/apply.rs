@@ -129,6 +129,7 @@ impl Conversation {
             cancelled: None,
             closed: None,
             permission_cancelled: None,
+            permission_refused: None,
             first_output: None,
             wrote_message: false,
             tools: std::collections::BTreeSet::new(),
@@ -288,11 +289,11 @@ impl Conversation {
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else {
             // Any turn may be the one that asked under a wrong name.
             let turns = self.sessions.values_mut().filter_map(|session| session.turn.as_mut());
-            turns.filter(|_| decision == Decision::Cancelled).for_each(|turn| turn.permission_cancelled = Some(n));
+            turns.for_each(|turn| turn.note_permission(n, decision));
             return;
         };
-        if let (Decision::Cancelled, Some(turn)) = (decision, session.turn.as_mut()) {
-            turn.permission_cancelled = Some(n);
+        if let Some(turn) = session.turn.as_mut() {
+            turn.note_permission(n, decision);
         }
         let id = exchange.params.pointer("/toolCall/toolCallId").and_then(Value::as_str);
         let Some(tool) = id.and_then(|id| session.tools.get_mut(id)) else { return };

@@ -182,6 +182,8 @@ pub struct Turn {
     pub closed: Option<usize>,
     /// The event of a permission answer with outcome `cancelled`.
     pub permission_cancelled: Option<usize>,
+    /// The event of a permission answer that neither allows nor cancels.
+    pub permission_refused: Option<usize>,
     /// The event of the first update that is content of the turn and no echo of the prompt.
     pub first_output: Option<usize>,
     /// Whether the agent wrote a message.
@@ -198,6 +200,16 @@ pub struct Turn {
     pub meta_answer: Option<usize>,
     /// The event at which another session was closed.
     pub other_closed: Option<usize>,
+}
+
+impl Turn {
+    pub(super) const fn note_permission(&mut self, n: usize, decision: Decision) {
+        match decision {
+            Decision::Allowed => {}
+            Decision::Cancelled => self.permission_cancelled = Some(n),
+            Decision::Rejected | Decision::Other => self.permission_refused = Some(n),
+        }
+    }
 }
 
 /// How a turn ended.

@@ -162,7 +162,8 @@ fn check_regular(path: &Path, metadata: &fs::Metadata) -> Result<(), Refusal> {
 fn failure(path: &Path, error: &io::Error) -> Refusal {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            Refusal::not_found(format!("no such file `{}`", path.display()))
+            // The words of the SDKs for this code: some agents know by them alone that a file is yet to be made.
+            Refusal::not_found(format!("Resource not found: {}", path.display()))
         }
         _ => Refusal::failed(format!("cannot read `{}`: {error}", path.display())),
     }

@@ -1,0 +1,252 @@
+//! Runs in shards: their joined report is the one that `check` makes of all of their traces, which says what the whole run would
+//! have said.
+//!
+//! This program is the command line as well.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output, Stdio};
+
+use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::peer::relay;
+use acp_conformance::report::model::RunReport;
+use clap::Parser;
+use libtest_mimic::{Arguments, Failed, Trial};
+use tempfile::TempDir;
+
+#[allow(dead_code, reason = "each test target wants another part of it")]
+mod reference;
+
+use reference::{AGENT, CLIENT};
+
+fn main() -> ExitCode {
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    // Alone they select tests.
+    let command = std::env::args().nth(1);
+    if matches!(command.as_deref(), Some("agent" | "client" | "merge" | "check")) && std::env::args().len() > 2 {
+        return run(Args::parse())
+            .unwrap_or_else(|error| {
+                report_error(&error);
+                Exit::Usage
+            })
+            .into();
+    }
+    let trials: [(&str, fn()); 8] = [
+        ("an-agent-in-two", agent_in_two),
+        ("an-agent-that-fails-in-three", failing_agent_in_three),
+        ("a-client-in-three", client_in_three),
+        ("a-client-that-fails-in-two", failing_client_in_two),
+        ("a-subject-that-says-nothing", silent),
+        ("what-is-missing-is-named", missing),
+        ("what-does-not-belong-together-is-refused", refused),
+        ("every-form-is-written", forms),
+    ];
+    let trials = trials.map(|(name, test)| {
+        Trial::test(name, move || {
+            test();
+            Ok::<(), Failed>(())
+        })
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+}
+
+/// Some cases that take little time.
+const FEW: &[&str] = &["--case", "cancel/"];
+
+/// What is expected of the subjects that fail: something true, something that no longer is, something of a single case.
+const EXPECTED: [(&str, &str); 2] = [
+    (
+        "agent.toml",
+        r#"
+expected = [
+    { requirement = "cancel.stop-reason", reason = "known" },
+    { requirement = "init.version-integer.agent", reason = "no longer true" },
+    { requirement = "cancel.no-error", case = "v1/agent/cancel/idle", reason = "of one case" },
+]
+"#,
+    ),
+    (
+        "client.toml",
+        r#"
+expected = [
+    { requirement = "permission.outcome-shape", case = "v1/client/permission/allowed", reason = "of one case" },
+    { case = "v1/client/permission/other-session", reason = "whatever fails there" },
+]
+"#,
+    ),
+];
+
+fn agent_in_two() {
+    Run::new("agent", 2, &[]).of(&["--case", "fs/", "--", AGENT]).is_as_judged();
+}
+
+fn failing_agent_in_three() {
+    let run = Run::new("agent", 3, &["--expected", "agent.toml", "--today", "2026-11-21"]);
+    run.of(&["--fault", "cancelled-as-end-turn", "--case", "v1/", "--", AGENT]).is_as_judged();
+}
+
+fn client_in_three() {
+    Run::new("client", 3, &[]).of(&["--case", "fs/", "--profile", "acp-reference-client"]).is_as_judged();
+}
+
+fn failing_client_in_two() {
+    let run = Run::new("client", 2, &["--expected", "client.toml", "--today", "2026-11-21"]);
+    run.of(&[
+        "--fault",
+        "client-permission-outcome-text",
+        "--case",
+        "permission/",
+        "--profile",
+        "acp-reference-client",
+    ])
+    .is_as_judged();
+}
+
+/// Nothing is learned from it in any shard, and that is told once.
+fn silent() {
+    let run = Run::new("agent", 2, &[]).of(&["--", "true"]);
+    let joined = run.merge(&["1.json", "2.json"]);
+    let cases = read(&run.folder("report.json")).cases;
+    assert!(cases.len() == 1 && cases[0].id == "v1/agent/init/handshake", "{cases:?}");
+    assert_eq!(joined.status.code(), Some(3), "{}", said(&joined));
+}
+
+fn missing() {
+    let run = Run::new("agent", 3, FEW).of(&["--", AGENT]);
+    let some = run.merge(&["1.json", "3.json"]);
+    assert_eq!(some.status.code(), Some(2));
+    assert!(said(&some).contains("shard 2 of 3 is missing"), "{}", said(&some));
+    let some = run.merge(&["1.json", "3.json", "--allow-missing", "--allow-incomplete"]);
+    assert_eq!(some.status.code(), Some(0), "{}", said(&some));
+    assert!(said(&some).contains("shard 2 of 3 is missing"), "{}", said(&some));
+}
+
+fn refused() {
+    let run = Run::new("agent", 2, FEW).of(&["--", AGENT]);
+    let refuses = |change: &dyn Fn(&mut RunReport), why: &str| {
+        let mut changed = read(&run.folder("2.json"));
+        change(&mut changed);
+        fs::write(run.folder("changed.json"), serde_json::to_string(&changed).expect("JSON")).expect("a file");
+        let output = run.merge(&["1.json", "changed.json"]);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{why}: {said}");
+        assert!(["1.json", "changed.json", why].iter().all(|part| said.contains(part)), "{why}: {said}");
+    };
+    refuses(&|report| report.subject.version = Some("9".to_owned()), "acp-reference-agent 9");
+    refuses(&|report| report.subject.command.push("--other".to_owned()), "--other");
+    refuses(&|report| report.suite.version = "9.9.9".to_owned(), "acp-conformance 9.9.9");
+    refuses(&|report| report.suite.edition = "v2@2027-01".to_owned(), "v2@2027-01");
+    refuses(&|report| report.strict = true, "--strict");
+    refuses(&|report| report.cases.extend(read(&run.folder("1.json")).cases), "v1/agent/cancel/after-turn");
+    refuses(&|report| report.shard.iter_mut().for_each(|shard| shard.number = 1), "both are shard 1 of 2");
+    refuses(&|report| report.shard.iter_mut().for_each(|shard| shard.of = 5), "the other of 5");
+    refuses(&|report| report.shard.iter_mut().for_each(|shard| shard.selection.clear()), "different selections");
+    let mut elsewhere = read(&run.folder("2.json"));
+    elsewhere.subject.command[0] = "elsewhere/acp-reference-agent".to_owned();
+    fs::write(run.folder("2.json"), serde_json::to_string(&elsewhere).expect("JSON")).expect("a file");
+    let joined = run.merge(&["1.json", "2.json"]);
+    assert_eq!(joined.status.code(), Some(3), "the same program in another folder: {}", said(&joined));
+}
+
+fn forms() {
+    let run = Run::new("agent", 2, FEW).of(&["--fault", "cancelled-as-end-turn", "--", AGENT]);
+    let files = ["junit", "tap", "sarif", "github", "markdown", "events", "html"];
+    let mut words = vec!["1.json".to_owned(), "2.json".to_owned()];
+    words.extend(files.iter().map(|form| format!("--format={form}={form}")));
+    let joined = run.merge(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let said = said(&joined);
+    assert_eq!(joined.status.code(), Some(1), "{said}");
+    assert!(said.contains("reproduce: acp-conformance agent --case v1/agent/cancel/"), "{said}");
+    for form in files {
+        let written = fs::read_to_string(run.folder(form)).expect(form);
+        assert!(form == "events" || written.contains("cancel"), "{form}: {written}");
+    }
+    let page = fs::read_to_string(run.folder("html")).expect("a page");
+    assert_eq!(
+        page.matches("data-chart=").count(),
+        read(&run.folder("report.json")).cases.len(),
+        "a chart for each case"
+    );
+}
+
+/// A run in shards, in a folder of its own.
+struct Run {
+    dir: TempDir,
+    party: &'static str,
+    shards: usize,
+    options: &'static [&'static str],
+}
+
+impl Run {
+    fn new(party: &'static str, shards: usize, options: &'static [&'static str]) -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        for (file, text) in EXPECTED {
+            fs::write(dir.path().join(file), text).expect("a file");
+        }
+        Self { dir, party, shards, options }
+    }
+
+    /// Runs the shards against this subject; their reports are `1.json`, `2.json` and so on, and their traces in `traces`.
+    fn of(self, subject: &[&str]) -> Self {
+        for number in 1..=self.shards {
+            let shard = format!("--shard={number}/{}", self.shards);
+            let report = format!("--format=json={number}.json");
+            let words =
+                [&[self.party, &shard, &report, "--trace-dir=traces", "--quiet"], self.options, subject].concat();
+            let output = self.command(&words);
+            assert!(self.folder(&format!("{number}.json")).is_file(), "{}", said(&output));
+        }
+        self
+    }
+
+    fn merge(&self, words: &[&str]) -> Output {
+        self.command(&[&["merge", "--format=json=report.json", "--quiet"], words].concat())
+    }
+
+    /// Its joined report, and how it exits, are those of all of its traces.
+    fn is_as_judged(&self) {
+        let reports: Vec<String> = (1..=self.shards).map(|number| format!("{number}.json")).collect();
+        let joined = self.merge(&reports.iter().map(String::as_str).collect::<Vec<_>>());
+        let judged = self.command(&[&["check", "traces", "--format=json=judged.json"], self.options].concat());
+        assert_eq!(joined.status.code(), judged.status.code(), "{}{}", said(&joined), said(&judged));
+        let [joined, judged] = ["report.json", "judged.json"].map(|file| without_times(read(&self.folder(file))));
+        for (joined, judged) in joined.requirements.iter().zip(&judged.requirements) {
+            assert_eq!(joined, judged);
+        }
+        assert_eq!(joined.expected, judged.expected);
+        assert_eq!(joined, judged);
+    }
+
+    fn folder(&self, file: &str) -> PathBuf {
+        self.dir.path().join(file)
+    }
+
+    fn command(&self, words: &[&str]) -> Output {
+        let here = Path::new(CLIENT).parent().expect("the folder of the reference peers");
+        let path = std::env::join_paths([here.to_owned()].into_iter().chain(paths())).expect("a path");
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(words).current_dir(self.dir.path()).env("PATH", path);
+        command.stdin(Stdio::null()).output().expect("this program starts")
+    }
+}
+
+fn paths() -> Vec<PathBuf> {
+    std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
+}
+
+fn read(file: &Path) -> RunReport {
+    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    serde_json::from_str(&text).expect("a report")
+}
+
+fn without_times(mut report: RunReport) -> RunReport {
+    report.summary.duration_ms = 0;
+    report.cases.iter_mut().for_each(|case| case.duration_ms = 0);
+    report
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}

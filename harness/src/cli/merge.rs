@@ -1,0 +1,170 @@
+//! `merge`: one report of the reports of all shards of a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::args::MergeArgs;
+use super::exit::Exit;
+use super::expected::Baseline;
+use super::output::say;
+use super::outputs::{Output, Outputs};
+use super::reports::{charts, evidence, read};
+use crate::case::{self, Vocabulary};
+use crate::expected::Expectation;
+use crate::report::expected::EntryReport;
+use crate::report::model::{RunReport, ShardInfo};
+use crate::report::{Begin, Chart, SuiteEvent, join, mismatch};
+
+/// Runs the command.
+pub(super) fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
+    let (folders, files): (Vec<&Path>, Vec<&Path>) =
+        args.files.iter().map(PathBuf::as_path).partition(|path| path.is_dir());
+    for folder in &folders {
+        if super::check::files(&[folder.to_path_buf()])?.is_empty() {
+            bail!("there is no trace in {}; a report is named by its file", folder.display());
+        }
+    }
+    let shards = Shards::read(&files)?.complete(args.allow_missing)?;
+    let mut outputs = Outputs::open(&Output::with_page(&args.formats, args.html.as_deref()), args.quiet)?;
+    let charts = if outputs.charts { shards.charts(&folders)? } else { BTreeMap::new() };
+    let (whole, reproduce) = (shards.whole, shards.reproduce());
+    let known = shards.expectations();
+    let mut report = shards.join()?;
+    weigh(&mut report, args, known, whole)?;
+    let begin = Begin {
+        suite: report.suite.clone(),
+        subject: report.subject.clone(),
+        cases: report.cases.len(),
+        whole,
+        reproduce,
+    };
+    outputs.event(&SuiteEvent::Begin(&begin))?;
+    report.cases.iter().try_for_each(|case| outputs.event(&SuiteEvent::Case(case, None)))?;
+    charts.iter().try_for_each(|(case, chart)| outputs.event(&SuiteEvent::Chart(case, chart)))?;
+    outputs.event(&SuiteEvent::Run(&report))?;
+    outputs.close()?;
+    Ok(Exit::of_report(&report, args.allow_incomplete))
+}
+
+/// Weighs what the shards expected together with what is named here.
+fn weigh(report: &mut RunReport, args: &MergeArgs, known: Option<Vec<Expectation>>, whole: bool) -> anyhow::Result<()> {
+    let Some(mut baseline) = Baseline::load(&args.expected, known, Some(report.subject.kind))? else { return Ok(()) };
+    let (cases, _) = case::embedded(&Vocabulary::v1());
+    let built_in = cases.iter().map(|case| case.id.as_str());
+    baseline.check_cases(&built_in.chain(report.cases.iter().map(|case| case.id.as_str())).collect::<Vec<_>>())?;
+    baseline.weigh(report, whole)
+}
+
+/// The reports of the shards of one run.
+struct Shards<'a> {
+    all: Vec<ShardReport<'a>>,
+    /// Whether all of them together are a run of all cases.
+    whole: bool,
+}
+
+/// The report of a shard.
+struct ShardReport<'a> {
+    file: &'a Path,
+    info: ShardInfo,
+    report: RunReport,
+}
+
+impl<'a> Shards<'a> {
+    /// Reads what belongs together, in the order of the shards.
+    fn read(files: &[&'a Path]) -> anyhow::Result<Self> {
+        let mut all: Vec<ShardReport<'a>> = Vec::new();
+        for &file in files {
+            for report in read(file)? {
+                let Some(info) = report.shard.clone() else {
+                    bail!(
+                        "{} is not of a shard; `--shard K/N --format json=FILE` writes such a report",
+                        file.display()
+                    );
+                };
+                let new = ShardReport { file, info, report };
+                if let Some((known, why)) =
+                    all.iter().find_map(|known| Some((known, mismatch(&known.report, &new.report)?)))
+                {
+                    bail!("{} and {} are not of one run: {why}", known.file.display(), file.display());
+                }
+                all.push(new);
+            }
+        }
+        if all.is_empty() {
+            bail!("which reports? There is no report among what was given, only folders");
+        }
+        all.sort_by_key(|shard| shard.info.number);
+        let whole = all.iter().all(|shard| shard.info.whole && !shard.info.cut_short);
+        Ok(Self { all, whole })
+    }
+
+    /// Makes sure that no shard is missing. One in which nothing could be learned from the subject is, unless all of them say so:
+    /// then one of them tells it for the others.
+    fn complete(mut self, allow_missing: bool) -> anyhow::Result<Self> {
+        let of = self.all.first().map_or(0, |shard| shard.info.of);
+        let is_cut = |shard: &ShardReport<'_>| shard.info.cut_short;
+        if self.all.iter().all(is_cut) {
+            self.all.truncate(1);
+            return Ok(self);
+        }
+        let mut missing: Vec<String> = Vec::new();
+        for number in 1..=of {
+            match self.all.iter().find(|shard| shard.info.number == number) {
+                None => missing.push(format!("shard {number} of {of} is missing")),
+                Some(shard) if is_cut(shard) => missing.push(format!(
+                    "shard {number} of {of} learned nothing from the subject, and ran no case ({})",
+                    shard.file.display()
+                )),
+                Some(_) => {}
+            }
+        }
+        if missing.is_empty() {
+            return Ok(self);
+        }
+        let missing = missing.join("; ");
+        if !allow_missing {
+            bail!("{missing}; --allow-missing joins the others");
+        }
+        say(&format!("{missing}; its cases are not in the report"));
+        self.all.retain(|shard| !is_cut(shard));
+        self.whole = false;
+        Ok(self)
+    }
+
+    /// What the shards expect, which is the same for all; none if nothing was named.
+    fn expectations(&self) -> Option<Vec<Expectation>> {
+        let expected = self.all.first()?.report.expected.as_ref()?;
+        Some(expected.entries.iter().map(EntryReport::expectation).collect())
+    }
+
+    fn reproduce(&self) -> String {
+        self.all.first().map(|shard| shard.info.reproduce.clone()).unwrap_or_default()
+    }
+
+    /// The charts of all cases whose traces are found.
+    fn charts(&self, folders: &[&Path]) -> anyhow::Result<BTreeMap<String, Chart>> {
+        let mut found = BTreeMap::new();
+        let mut cases = 0;
+        for ShardReport { file, report, .. } in &self.all {
+            let mut wanted: BTreeMap<&str, BTreeSet<usize>> =
+                report.cases.iter().map(|case| (case.id.as_str(), BTreeSet::new())).collect();
+            wanted.extend(evidence(report, |_| true));
+            cases += report.cases.len();
+            found.extend(charts(report, file, folders, &wanted)?);
+        }
+        if found.len() < cases {
+            say(&format!(
+                "the page has charts of {} of {cases} cases, since the other traces are not found; name their folders too",
+                found.len()
+            ));
+        }
+        Ok(found)
+    }
+
+    fn join(self) -> anyhow::Result<RunReport> {
+        let joined = self.all.into_iter().map(|shard| shard.report).reduce(join).context("there is no report")?;
+        Ok(RunReport { shard: None, expected: None, ..joined })
+    }
+}

@@ -1,0 +1,82 @@
+//! Reports that were written before, and the traces of their cases.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use crate::report::Chart;
+use crate::report::model::{FORMAT, FindingReport, RunReport};
+use crate::trace::Trace;
+
+/// The folder of traces beside a report.
+const TRACES: &str = "traces";
+
+/// The reports in a file: one, or as `monitor` writes them one a line.
+///
+/// # Errors
+///
+/// That it cannot be read, or that something else is in it.
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<RunReport>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let reports: Vec<RunReport> = serde_json::Deserializer::from_str(&text)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("{} is no report; `--format json=FILE` writes one", path.display()))?;
+    if let Some(other) = reports.iter().find(|report| report.format != FORMAT) {
+        bail!("{}: the format is `{}`, and this program reads `{FORMAT}`", path.display(), other.format);
+    }
+    if reports.is_empty() {
+        bail!("{} is empty; `--format json=FILE` writes a report", path.display());
+    }
+    Ok(reports)
+}
+
+/// The cases with such findings, and the events that prove them.
+pub(super) fn evidence(report: &RunReport, wanted: fn(&FindingReport) -> bool) -> BTreeMap<&str, BTreeSet<usize>> {
+    let mut evidence: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    let findings = report.requirements.iter().flat_map(|requirement| &requirement.findings);
+    for finding in findings.filter(|finding| wanted(finding)) {
+        evidence.entry(&finding.case).or_default().extend(&finding.events);
+    }
+    evidence
+}
+
+/// The charts of these cases with their evidence, as far as their traces are found.
+///
+/// # Errors
+///
+/// That a trace cannot be read.
+pub(super) fn charts(
+    report: &RunReport,
+    file: &Path,
+    folders: &[&Path],
+    cases: &BTreeMap<&str, BTreeSet<usize>>,
+) -> anyhow::Result<BTreeMap<String, Chart>> {
+    let mut charts = BTreeMap::new();
+    for (case, evidence) in cases {
+        let trace = report.cases.iter().find(|known| known.id == *case).and_then(|case| case.trace.as_deref());
+        let Some(path) = trace.and_then(|trace| find(Path::new(trace), file, folders)) else { continue };
+        let trace = super::check::read(&path)?;
+        // Another run may have written another trace there since.
+        if is_of(&trace, report, case) {
+            charts.insert((*case).to_owned(), Chart::of(&trace, evidence.clone()));
+        }
+    }
+    Ok(charts)
+}
+
+/// The trace file that a report names: in a folder that was named with it, as it was written, from where the report is, or in
+/// the folder of traces beside it.
+fn find(trace: &Path, report: &Path, folders: &[&Path]) -> Option<PathBuf> {
+    let name = trace.file_name()?;
+    let named = folders.iter().map(|folder| folder.join(name));
+    let here = report.parent().into_iter().flat_map(|folder| [folder.join(trace), folder.join(TRACES).join(name)]);
+    named.chain([trace.to_owned()]).chain(here).find(|path| path.is_file())
+}
+
+fn is_of(trace: &Trace, report: &RunReport, case: &str) -> bool {
+    let header = &trace.header;
+    let same_case = header.case.as_deref() == Some(case) && header.subject == Some(report.subject.kind);
+    same_case && header.command == report.subject.command
+}

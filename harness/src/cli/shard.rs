@@ -1,0 +1,102 @@
+//! `--shard K/N`: a part of the selected cases, so that several machines share a run.
+
+use anyhow::bail;
+
+use crate::case::model::Case;
+use crate::protocol::sha256;
+use crate::report::model::ShardInfo;
+
+/// One of the parts that the cases are split into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    number: usize,
+    of: usize,
+}
+
+/// Reads `2/3`.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn parse(text: &str) -> Result<Shard, String> {
+    let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+    match numbers {
+        None => Err("write it as 2/3 for the second of three".to_owned()),
+        Some((_, 0)) => Err("there is at least one shard".to_owned()),
+        Some((number, of)) if number == 0 || number > of => Err(format!("they go from 1/{of} to {of}/{of}")),
+        Some((number, of)) => Ok(Shard { number, of }),
+    }
+}
+
+impl Shard {
+    /// Keeps every n-th, so that what is alike, and takes equally long, is spread.
+    pub(super) fn keep<T>(self, all: &mut Vec<T>) {
+        *all = std::mem::take(all).into_iter().skip(self.number - 1).step_by(self.of).collect();
+    }
+
+    /// Keeps its part of the selected cases of a subject, for which there are so many.
+    ///
+    /// # Errors
+    ///
+    /// That there is none for this shard.
+    pub(super) fn part(self, selected: &mut Vec<Case>, known: usize) -> anyhow::Result<Part> {
+        let Self { number, of } = self;
+        let ids: String = selected.iter().map(|case| format!("{}\n", case.id)).collect();
+        let many = selected.len();
+        if number > many {
+            bail!(
+                "--shard {number}/{of}: nothing is left for it, since only {many} case(s) are selected; use fewer shards"
+            );
+        }
+        self.keep(selected);
+        Ok(Part { shard: self, selection: sha256(ids), whole: many == known })
+    }
+}
+
+/// What a shard is a part of.
+pub(super) struct Part {
+    shard: Shard,
+    selection: String,
+    /// Whether all cases were selected.
+    whole: bool,
+}
+
+impl Part {
+    /// What a report tells of it.
+    pub(super) fn info(&self, reproduce: String, cut_short: bool) -> ShardInfo {
+        let Shard { number, of } = self.shard;
+        ShardInfo { number, of, selection: self.selection.clone(), whole: self.whole, cut_short, reproduce }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shard_is_one_of_those_that_there_are() {
+        assert_eq!(parse("2/3"), Ok(Shard { number: 2, of: 3 }));
+        assert_eq!(parse("1/1"), Ok(Shard { number: 1, of: 1 }));
+        for (wrong, told) in [("4/3", "1/3 to 3/3"), ("0/3", "1/3 to 3/3"), ("0/0", "at least one"), ("1/-1", "2/3")] {
+            assert!(parse(wrong).is_err_and(|error| error.contains(told)), "{wrong}");
+        }
+        assert!(["", "2", "/", "2/", "/3", "2/3/4", "a/b", "1.5/2"].into_iter().all(|wrong| parse(wrong).is_err()));
+    }
+
+    #[test]
+    fn each_case_is_in_one_shard_and_they_are_even() {
+        for (cases, of) in [(10, 3), (3, 3), (7, 1), (2, 5)] {
+            let shards: Vec<Vec<usize>> = (1..=of)
+                .map(|number| {
+                    let mut all = (0..cases).collect();
+                    Shard { number, of }.keep(&mut all);
+                    all
+                })
+                .collect();
+            let mut all = shards.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..cases).collect::<Vec<_>>(), "{cases} in {of}");
+            assert!(shards.iter().all(|shard| shard.len() == cases / of || shard.len() == cases / of + 1));
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The reports of the shards of a run, joined to the one that the run would have had without them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::collect::{conformance, summary};
+use super::expected::EntryReport;
+use super::model::{
+    CaseReport, FindingReport, Floor, ProbeReport, RequirementReport, RunReport, ShardInfo, SubjectInfo, Timings,
+};
+use super::words::subject;
+use crate::expected::Expectation;
+use crate::requirement::Catalogue;
+use crate::verdict::Verdict;
+
+/// Why two reports are not of two shards of one run, if they are not.
+#[must_use]
+pub fn mismatch(one: &RunReport, other: &RunReport) -> Option<String> {
+    suites(one, other)
+        .or_else(|| subjects(one, other))
+        .or_else(|| shards(one.shard.as_ref()?, other.shard.as_ref()?))
+        .or_else(|| (one.strict != other.strict).then(|| "only one of them is --strict".to_owned()))
+        .or_else(|| (expectations(one) != expectations(other)).then(|| "they expect different failures".to_owned()))
+        .or_else(|| twice(one, other).map(|case| format!("the case {case} is in both")))
+}
+
+fn suites(one: &RunReport, other: &RunReport) -> Option<String> {
+    let named = |report: &RunReport| format!("acp-conformance {} for {}", report.suite.version, report.suite.edition);
+    let ids = |report: &RunReport| report.requirements.iter().map(|known| known.id.clone()).collect::<Vec<_>>();
+    if one.suite.version != other.suite.version || one.suite.edition != other.suite.edition {
+        return Some(format!("they were made by {} and by {}", named(one), named(other)));
+    }
+    let is_same = one.suite.schema_sha256 == other.suite.schema_sha256
+        && (one.subject.kind != other.subject.kind || ids(one) == ids(other));
+    (!is_same).then(|| format!("they were made by different builds of {}", named(one)))
+}
+
+fn subjects(one: &RunReport, other: &RunReport) -> Option<String> {
+    let (mine, others) = (&one.subject, &other.subject);
+    if mine.kind != others.kind {
+        return Some(format!("one is of {}, and the other of {}", mine.kind.one(), others.kind.one()));
+    }
+    // One that was not asked for its name in any case has none.
+    let named = mine.name.is_some() && others.name.is_some();
+    if named && (&mine.name, &mine.version) != (&others.name, &others.version) {
+        return Some(format!("one is of {}, and the other of {}", subject(one), subject(other)));
+    }
+    if words(mine) != words(others) {
+        let [mine, others] = [mine, others].map(|subject| shell_words::join(&subject.command));
+        return Some(format!("one is of `{mine}`, and the other of `{others}`"));
+    }
+    (mine.driven != others.driven).then(|| "only one of them was driven by hand".to_owned())
+}
+
+/// What was started, wherever it lies on its machine.
+fn words(subject: &SubjectInfo) -> Vec<&str> {
+    let mut words: Vec<&str> = subject.command.iter().map(String::as_str).collect();
+    if let Some(program) = words.first_mut() {
+        *program = program.rsplit('/').next().unwrap_or(program);
+    }
+    words
+}
+
+fn shards(one: &ShardInfo, other: &ShardInfo) -> Option<String> {
+    if one.of != other.of {
+        return Some(format!("one is a shard of {}, and the other of {}", one.of, other.of));
+    }
+    if one.number == other.number {
+        return Some(format!("both are shard {} of {}", one.number, one.of));
+    }
+    let is_same = (&one.selection, one.whole) == (&other.selection, other.whole);
+    (!is_same).then(|| "they are shards of different selections of cases".to_owned())
+}
+
+fn expectations(report: &RunReport) -> Vec<Expectation> {
+    report.expected.iter().flat_map(|expected| &expected.entries).map(EntryReport::expectation).collect()
+}
+
+/// A case that is in both, unless one of them tells of nothing but the first contact.
+fn twice<'r>(one: &'r RunReport, other: &RunReport) -> Option<&'r str> {
+    let is_cut = |report: &RunReport| report.shard.as_ref().is_some_and(|shard| shard.cut_short);
+    if is_cut(one) || is_cut(other) {
+        return None;
+    }
+    let is_known = |case: &&CaseReport| other.cases.iter().any(|known| known.id == case.id);
+    one.cases.iter().find(is_known).map(|case| case.id.as_str())
+}
+
+/// Joins two reports without [`mismatch`]. What is expected to fail is to be weighed anew: only all cases together tell what
+/// became of it.
+#[must_use]
+pub fn join(one: RunReport, other: RunReport) -> RunReport {
+    let pairs = one.requirements.into_iter().zip(other.requirements);
+    let requirements: Vec<_> = pairs.map(|(one, other)| requirement(one, other)).collect();
+    let cases = sorted(one.cases, other.cases, |case| &case.id);
+    let duration_ms = one.summary.duration_ms + other.summary.duration_ms;
+    RunReport {
+        format: one.format,
+        suite: one.suite,
+        subject: if one.subject.name.is_some() { one.subject } else { other.subject },
+        verdict: conformance(&requirements, &cases, one.strict),
+        strict: one.strict,
+        summary: summary(&requirements, &cases, duration_ms),
+        probes: probes(one.probes, other.probes),
+        model: sums(one.model, other.model),
+        requirements,
+        cases,
+        expected: None,
+        timings: one.timings.zip(other.timings).map(|(one, other)| timings(one, other)),
+        shard: None,
+    }
+}
+
+fn sums(one: BTreeMap<String, usize>, other: BTreeMap<String, usize>) -> BTreeMap<String, usize> {
+    let mut sums = one;
+    for (name, count) in other {
+        *sums.entry(name).or_default() += count;
+    }
+    sums
+}
+
+fn requirement(one: RequirementReport, other: RequirementReport) -> RequirementReport {
+    RequirementReport {
+        verdict: Verdict::over_cases([one.verdict, other.verdict]),
+        cases: sorted(one.cases, other.cases, |case| case),
+        findings: sorted(one.findings, other.findings, |finding: &FindingReport| &finding.case),
+        notes: notes(one.notes, other.notes),
+        ..one
+    }
+}
+
+fn probes(one: Vec<ProbeReport>, other: Vec<ProbeReport>) -> Vec<ProbeReport> {
+    let mut probes = one;
+    for new in other {
+        match probes.iter_mut().find(|known| known.id == new.id) {
+            None => probes.push(new),
+            Some(known) => {
+                known.notes = notes(std::mem::take(&mut known.notes), new.notes);
+                known.cases = sorted(std::mem::take(&mut known.cases), new.cases, |case| case);
+            }
+        }
+    }
+    probes.sort_by_key(|probe| Catalogue::v1().iter().position(|known| known.id == probe.id));
+    probes
+}
+
+/// Both in the order of their cases. Those of one case stay as they were.
+fn sorted<T>(one: Vec<T>, other: Vec<T>, case: impl Fn(&T) -> &String) -> Vec<T> {
+    let mut all: Vec<T> = one.into_iter().chain(other).collect();
+    all.sort_by(|a, b| case(a).cmp(case(b)));
+    all
+}
+
+fn notes(one: Vec<String>, other: Vec<String>) -> Vec<String> {
+    let mut all: Vec<String> = one.into_iter().chain(other).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn timings(one: Timings, other: Timings) -> Timings {
+    let wall = Duration::from_micros(one.wall_us + other.wall_us);
+    let start_up = Duration::from_micros(one.start_up_us + other.start_up_us);
+    let cases = one.cases.into_iter().chain(other.cases).collect();
+    Timings::new(one.jobs.max(other.jobs), wall, start_up, floor(one.floor, other.floor), cases)
+}
+
+/// The medians are those of different machines; the lesser one is nearer to the least that a case can take.
+fn floor(one: Floor, other: Floor) -> Floor {
+    match (one, other) {
+        (Floor::Measured { starts: a, median_us: one }, Floor::Measured { starts: b, median_us: other }) => {
+            Floor::Measured { starts: a + b, median_us: one.min(other) }
+        }
+        (measured @ Floor::Measured { .. }, Floor::Unknown { .. }) | (_, measured) => measured,
+    }
+}

@@ -1,0 +1,59 @@
+//! All conversations of a party as the cases of one run: the reports of its shards, joined, are the report of the whole.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use acp_conformance::report::model::RunReport;
+use acp_conformance::report::{Collector, join, mismatch};
+use acp_conformance::requirement::Party;
+use acp_conformance::trace::Trace;
+use libtest_mimic::Failed;
+
+use super::parts;
+
+/// Splits the run in two and in three.
+pub fn check(paths: &[PathBuf], party: Party) -> Result<(), Failed> {
+    let mut traces = Vec::new();
+    for path in paths {
+        let text = fs::read_to_string(path)?;
+        let (_, mut trace) = parts(&text)?;
+        if trace.header.subject == Some(party) {
+            trace.header.case = Some(path.display().to_string());
+            traces.push(trace);
+        }
+    }
+    let whole = report(party, &mut traces.iter());
+    for of in [2, 3] {
+        let mut shards: Vec<RunReport> =
+            (0..of).map(|shard| report(party, &mut traces.iter().skip(shard).step_by(of))).collect();
+        // Each conversation has a subject of its own.
+        shards.iter_mut().for_each(|shard| shard.subject = whole.subject.clone());
+        if let Some(why) = shards[1..].iter().find_map(|shard| mismatch(&shards[0], shard)) {
+            return Err(why.into());
+        }
+        // The order in which reports are named does not matter.
+        shards.rotate_left(1);
+        let joined = shards.into_iter().reduce(join).ok_or("no shard")?;
+        if joined != whole {
+            return Err(format!("{of} shards: {}", difference(&joined, &whole)).into());
+        }
+    }
+    Ok(())
+}
+
+fn report(party: Party, traces: &mut dyn Iterator<Item = &Trace>) -> RunReport {
+    let mut collector = Collector::new(party, Vec::new());
+    traces.for_each(|trace| drop(collector.add(trace, Duration::ZERO, None)));
+    collector.finish(Duration::ZERO, false)
+}
+
+/// The first requirement of which they differ, or where else they do.
+fn difference(joined: &RunReport, whole: &RunReport) -> String {
+    let pairs = joined.requirements.iter().zip(&whole.requirements);
+    match pairs.into_iter().find(|(joined, whole)| joined != whole) {
+        Some((joined, whole)) => format!("{joined:#?} instead of {whole:#?}"),
+        None if joined.probes != whole.probes => format!("{:#?} instead of {:#?}", joined.probes, whole.probes),
+        None => format!("{:#?} instead of {:#?}", joined.summary, whole.summary),
+    }
+}
