@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use super::file::{MeansFile, ModelFile, ProfileFile, SettingsFile};
-use super::hints::Hints;
+use super::file::{MeansFile, ModelFile, ProfileFile, SettingsFile, ToolsFile};
+use super::hints::{Hints, Role};
 use super::means::place_help;
 use super::{Controls, Means, Profile, Setting, places};
 use crate::case::{ACTS, INTENTS, LimitOverrides, limits};
@@ -45,7 +45,7 @@ pub(super) fn lower(file: ProfileFile, document: &Document) -> (Option<Profile>,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         prompts: file.prompts,
         hints: Hints {
-            tools: file.model.tools,
+            tools: tools(file.model.tools),
             intents: file.model.intents,
             auxiliary: file.model.auxiliary,
             mcp: file.model.mcp,
@@ -71,13 +71,30 @@ fn stand_ins(root: &Spot<'_>, model: &ModelFile, problems: &mut Vec<Diagnostic>)
     for (intent, instead) in &model.intents {
         let spot = root.down(intent);
         problems.extend(unknown_intent(&spot, intent));
-        let known = instead.get("intent").and_then(|name| name.as_str()).is_some_and(|name| INTENTS.contains(&name));
-        if !known {
-            let problem = spot.error("profile::unknown-intent", "this does not say which intent stands in");
-            problems
-                .push(problem.help(format!("write `intent = \"NAME\"` in it; the intents are {}", INTENTS.join(", "))));
-        }
+        let named = instead.get("intent").and_then(|name| name.as_str());
+        let help = match named {
+            Some(named) if INTENTS.contains(&named) => continue,
+            Some(named) => did_you_mean(named, "the intents are", &INTENTS),
+            None => Some("write `intent = \"NAME\"` into it, such as `intent = \"write-file\"`".to_owned()),
+        };
+        let problem = spot.error("profile::unknown-intent", "this does not name an intent that stands in");
+        problems.push(problem.maybe_help(help));
     }
+}
+
+fn tools(file: ToolsFile) -> BTreeMap<Role, String> {
+    let ToolsFile { read, write, edit, run, search, plan, ask, mode } = file;
+    let named = [
+        (Role::Read, read),
+        (Role::Write, write),
+        (Role::Edit, edit),
+        (Role::Run, run),
+        (Role::Search, search),
+        (Role::Plan, plan),
+        (Role::Ask, ask),
+        (Role::Mode, mode),
+    ];
+    named.into_iter().filter_map(|(role, name)| Some((role, name?))).collect()
 }
 
 /// Complains about keys that are for the profiles of the other side.
@@ -90,6 +107,7 @@ fn misplaced_keys(root: &Spot<'_>, kind: Party) -> Vec<Diagnostic> {
     let problem = |(key, spot): (&&str, Spot<'_>)| {
         let message = format!("`{key}` is for {}, and this is the profile of {}", kind.other().one(), kind.one());
         let help = match kind {
+            Party::Client if *key == "model" => "leave it out: only agents ask a model".to_owned(),
             Party::Agent => format!("leave it out, or write `kind = \"{}\"`", kind.other()),
             Party::Client => "what the user says stands in the cases; how it is said, in `[acts]`".to_owned(),
         };

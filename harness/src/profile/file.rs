@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::hints::{McpByCode, Role};
+use super::hints::McpByCode;
 use crate::case::file::LimitsFile;
 use crate::expected::file::EntryFile;
 use crate::requirement::Party;
@@ -69,7 +69,7 @@ pub(crate) struct ProfileFile {
 pub(crate) struct ModelFile {
     /// Which of the agent's tools serves a purpose, by its name.
     #[serde(default)]
-    pub tools: BTreeMap<Role, String>,
+    pub tools: ToolsFile,
     /// What stands in for an intent, such as `ask-permission = { intent = "write-file", path = "a.txt", content = "a" }`.
     #[serde(default)]
     pub intents: BTreeMap<String, Map<String, Value>>,
@@ -78,6 +78,28 @@ pub(crate) struct ModelFile {
     pub auxiliary: Vec<String>,
     /// How tools of MCP servers are called, where the agent does not offer them as tools of its own.
     pub mcp: Option<McpByCode>,
+}
+
+/// The names of the agent's tools, where they do not tell what the tools are for.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToolsFile {
+    /// It reads a file.
+    pub read: Option<String>,
+    /// It writes a file.
+    pub write: Option<String>,
+    /// It replaces a text in a file.
+    pub edit: Option<String>,
+    /// It runs a command.
+    pub run: Option<String>,
+    /// It searches files for a text.
+    pub search: Option<String>,
+    /// It shows the user a plan.
+    pub plan: Option<String>,
+    /// It asks the user something.
+    pub ask: Option<String>,
+    /// It changes the mode of the agent.
+    pub mode: Option<String>,
 }
 
 /// The words that take the place of `{args}` in the command for a setting that a case asks for.
