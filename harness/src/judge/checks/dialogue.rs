@@ -175,6 +175,7 @@ fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 
 /// A message is visible without more input. That it is not is shown by an answer that was waited for in vain, and comes
 /// at once when the party's input is closed or it is told to end, which makes it flush what it held back.
+/// The first answer shows nothing: a party that is slow to start may be ready at that very moment.
 fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const AT_ONCE_US: u64 = 1_000_000;
     const LONG_US: u64 = 20_000_000;
@@ -182,10 +183,11 @@ fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let quick = |exchange: &&Exchange| !exchange.deliberate && !waits_for_others(&exchange.method);
     let Some(exchange) = answer.exchange.filter(quick) else { return };
     let last_sent = talk.course.last_line.get(&moment.from.other()).map(|(n, _)| *n);
+    let has_spoken = talk.course.last_line.contains_key(&moment.from);
     match (talk.course.closed_us, talk.timed_out.get(&exchange.n)) {
         (None, None) if last_sent == Some(exchange.n) => ruling.pass(),
         (Some(closed), Some(&verdict))
-            if moment.us - closed < AT_ONCE_US && closed - exchange.us.min(closed) > LONG_US =>
+            if has_spoken && moment.us - closed < AT_ONCE_US && closed - exchange.us.min(closed) > LONG_US =>
         {
             let message = format!(
                 "the answer to {} came when the {} was being stopped, and not before",
