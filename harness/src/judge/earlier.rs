@@ -80,8 +80,11 @@ mod tests {
         failed.map(|(id, _)| id.as_str()).collect()
     }
 
+    /// What stands in a trace: who says it, and the line.
+    type Lines = &'static [(&'static str, &'static str)];
+
     /// Late words of an earlier case: each breaks a rule where there was no earlier case.
-    const LATE: [(&str, &str, &[(&str, &str)]); 3] = [
+    const LATE: [(&str, &str, Lines); 3] = [
         (
             "an update",
             "update.session-known",

@@ -1,3 +1,5 @@
+//! Made-up cases and conversations that share a process, and those that do not.
+
 use std::collections::BTreeSet;
 
 use serde_json::json;
@@ -67,7 +69,7 @@ fn a_case_that_does_anything_else_has_a_process_of_its_own() {
         assert!(!shares(USUAL, &["include: session", step]), "{step}");
     }
     let own = "client: { id: i, method: initialize, params: { protocolVersion: 1 } }";
-    let decided = "agent: { id: i, result: { protocolVersion: 1 }, decides: init.respond }";
+    let decided = "agent: { id: i, result: { protocolVersion: 1 }, decides: prompt.text }";
     assert!(!shares(USUAL, &[own, decided]));
     assert!(!shares(USUAL, &["client: { id: s, method: session/new, params: { cwd: <cwd>, mcpServers: [] } }"]));
 }
