@@ -24,7 +24,7 @@ use crate::trace::Trace;
 pub(super) fn run(args: &CertifyArgs) -> anyhow::Result<Exit> {
     match &args.party {
         CertifyParty::Agent(agent) => {
-            let whole = AgentArgs { run: whole(&agent.start) };
+            let whole = AgentArgs { run: whole(&agent.start), reuse: false };
             certify(&plan::of_agent(&whole)?, &agent.start, &agent.keep)
         }
         CertifyParty::Client(client) => {

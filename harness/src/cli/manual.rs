@@ -48,7 +48,7 @@ pub(super) fn plan(args: &ClientArgs, controls: Controls) -> anyhow::Result<Plan
     subject.person = Some(person::at_standard_input(patience));
     subject.desk = Some(Arc::new(desk));
     let planted = args.run.fault.as_ref().map_or_else(String::new, |name| format!("--fault {name} "));
-    Ok(Plan { subject, cases, jobs: 1, reproduce: format!("{planted}--manual"), baseline, known, part })
+    Ok(Plan { subject, cases, jobs: 1, reuse: false, reproduce: format!("{planted}--manual"), baseline, known, part })
 }
 
 fn introduce(editor: Option<&str>, desk: &Desk, patience: Duration) -> anyhow::Result<()> {

@@ -29,6 +29,8 @@ pub(super) struct Plan {
     pub(super) cases: Vec<Case>,
     /// How many run at once.
     pub(super) jobs: usize,
+    /// Whether cases go on with a process of earlier ones where they can.
+    pub(super) reuse: bool,
     /// What the user would type to start the subject again.
     pub(super) reproduce: String,
     /// What is known to fail.
@@ -45,7 +47,8 @@ pub(super) struct Plan {
 ///
 /// Every way in which the arguments do not fit together, with the remedy.
 pub(super) fn of_agent(args: &AgentArgs) -> anyhow::Result<Plan> {
-    make(&args.run, Party::Agent, Controls::default())
+    let plan = make(&args.run, Party::Agent, Controls::default())?;
+    Ok(Plan { reuse: args.reuse, ..plan })
 }
 
 /// Plans the run of a client.
@@ -144,7 +147,7 @@ fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan
     let reproduce = reproduce(args, &said);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.start.jobs.unwrap_or(cores).max(1);
-    Ok(Plan { subject, cases, jobs, reproduce, baseline, known, part })
+    Ok(Plan { subject, cases, jobs, reuse: false, reproduce, baseline, known, part })
 }
 
 /// Loads the built-in cases with those of the folder.

@@ -84,7 +84,7 @@ impl Snapshots {
         let repeats = MOST_REPEATS.checked_div(seen.len()).unwrap_or_default().clamp(1, REPEATS);
         let cases: Vec<Case> = cases.flat_map(|case| std::iter::repeat_n(case, repeats)).cloned().collect();
         let mut unstable = BTreeSet::new();
-        run_all(&cases, &plan.subject, plan.jobs * 2, |event| {
+        run_all(&cases, &plan.subject, plan.jobs * 2, None, |event| {
             if let Progress::Ended { case, trace, .. } = event
                 && seen
                     .get(case.id.as_str())

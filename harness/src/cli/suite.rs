@@ -18,9 +18,9 @@ use super::snapshots::Snapshots;
 use crate::case::model::Case;
 use crate::case::{Vocabulary, embedded_case, handshake};
 use crate::report::model::{Floor, Spent, Timings};
-use crate::report::{Chart, Collector, SuiteEvent, diagnose};
+use crate::report::{Chart, Collector, Novelty, SuiteEvent, diagnose};
 use crate::requirement::Party;
-use crate::run::{Progress, Subject, bare_starts, interrupted, run_all, run_by_hand};
+use crate::run::{Progress, Subject, Verdicts, bare_starts, interrupted, run_all, run_by_hand};
 use crate::trace::{ProcessEvent, Trace, What};
 use crate::verdict::Verdict;
 
@@ -196,10 +196,20 @@ impl<'r> Going<'r> {
         let is_done = |case: &Case| case.id == handshake(plan.subject.party) && plan.subject.fault.is_none();
         let rest: Vec<Case> = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
         let mut fault = None;
-        run_all(&rest, &plan.subject, plan.jobs, |event| {
+        let novelty = Novelty::default();
+        let verdict = |trace: &Trace| novelty.verdict(trace);
+        let reuse: Option<Verdicts<'_>> = plan.reuse.then_some(&verdict);
+        run_all(&rest, &plan.subject, plan.jobs, reuse, |event| {
             let told = match event {
                 Progress::Started(case) => self.outputs.event(&SuiteEvent::Start(&case.id)),
-                Progress::Ended { trace, took, .. } => self.ended(&trace, took),
+                Progress::Ended { trace, took, again, .. } => {
+                    if again {
+                        self.collector.played_again();
+                    }
+                    let ended = self.ended(&trace, took);
+                    novelty.learn(&trace, self.collector.failures(trace.header.case.as_deref().unwrap_or_default()));
+                    ended
+                }
             };
             fault = told.err();
             fault.is_none()

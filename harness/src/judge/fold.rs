@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::check::{On, Sight};
 use super::conversation::{Conversation, Memory};
+use super::earlier::Earlier;
 use super::login::Logins;
 use super::looks::{Look, Looks};
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
@@ -44,6 +45,7 @@ pub struct Judge {
     connection: usize,
     book: Book,
     logins: Logins,
+    earlier: Earlier,
     parties: Vec<Party>,
     looks: Looks,
     case_requirements: Vec<String>,
@@ -70,6 +72,7 @@ impl Judge {
             connection: 0,
             book: Book::new(&header.lacks),
             logins: Logins::default(),
+            earlier: Earlier::default(),
             looks: Looks::new(&parties, &header.lacks),
             parties,
             case_requirements: header.requirements.clone(),
@@ -95,7 +98,7 @@ impl Judge {
             let own = |number| if number == self.connection { Some(&self.talk) } else { self.parked.get(&number) };
             self.logins.started(event, start, own);
         }
-        if self.logins.take_in(event) {
+        if self.logins.take_in(event) || self.earlier.claims(event) {
             return;
         }
         self.turn_to(event.connection);

@@ -7,6 +7,7 @@ mod case;
 mod check;
 mod checks;
 mod conversation;
+mod earlier;
 mod fold;
 mod lacks;
 mod login;

@@ -69,6 +69,9 @@ impl Reader {
                 return self.lexicon.learn(&String::from_utf8_lossy(bytes));
             }
             What::Process(ProcessEvent::AgentStarted(start)) => return self.lexicon.learn(&start.cwd),
+            What::Process(ProcessEvent::Reused(reuse)) => {
+                return reuse.sessions.iter().for_each(|session| self.id(session));
+            }
             What::Mcp(McpEvent { what: McpWhat::FromAgent(text) | McpWhat::ToAgent(text), .. }) => {
                 return self.message(text.as_bytes(), false, OF_MCP);
             }
@@ -107,6 +110,10 @@ impl Reader {
                 _ => self.lexicon.learn(&text),
             }
         });
+    }
+
+    fn id(&mut self, id: &str) {
+        if place::looks_like_an_id(id) { self.lexicon.learn_id(id) } else { self.lexicon.learn(id) }
     }
 
     fn close(mut self, key: Key) -> Writer {
@@ -272,6 +279,10 @@ impl Writer {
                 start.values.values_mut().for_each(|value| *value = self.plain(value));
             }
             ProcessEvent::NotSpawned(why) => *why = self.cipher.text(why, &words::in_an_error(why)),
+            ProcessEvent::Reused(reuse) => {
+                let sessions = std::mem::take(&mut reuse.sessions).into_iter();
+                reuse.sessions = sessions.map(|session| self.id(session)).collect();
+            }
             _ => {}
         }
     }
@@ -292,6 +303,11 @@ impl Writer {
             }
             McpWhat::Ended => {}
         }
+    }
+
+    /// An id as it becomes where a message names it.
+    fn id(&mut self, id: String) -> String {
+        if place::looks_like_an_id(&id) { id } else { self.cipher.text(&id, &words::in_any_text(&id)) }
     }
 
     fn plain(&mut self, text: &str) -> String {

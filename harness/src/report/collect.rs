@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::event::Begin;
 use super::hearing::{Heard, Hearing};
 use super::model::{
-    CaseReport, Conformance, Driven, FORMAT, FindingReport, ProbeReport, RequirementReport, RunReport, SubjectInfo,
-    SuiteInfo, Summary,
+    CaseReport, Conformance, Driven, FORMAT, FindingReport, ProbeReport, RequirementReport, Reused, RunReport,
+    SubjectInfo, SuiteInfo, Summary,
 };
 use crate::judge::{Finding, Tally};
 use crate::protocol::Edition;
@@ -27,6 +27,7 @@ pub struct Collector {
     cases: Vec<CaseReport>,
     model: BTreeMap<String, usize>,
     by_requirement: BTreeMap<String, Vec<SeenIn>>,
+    reused: Reused,
 }
 
 /// What one case says about one requirement.
@@ -63,6 +64,7 @@ impl Collector {
             cases: Vec::new(),
             model: BTreeMap::new(),
             by_requirement: BTreeMap::new(),
+            reused: Reused::default(),
         }
     }
 
@@ -95,6 +97,11 @@ impl Collector {
             version: self.version.clone(),
             driven: self.driven,
         }
+    }
+
+    /// Notes that a case did not go well on a process of earlier cases, and was played again.
+    pub const fn played_again(&mut self) {
+        self.reused.again += 1;
     }
 
     /// Judges the trace of a case and keeps what it says.
@@ -132,10 +139,26 @@ impl Collector {
         last.flat_map(|seen| &seen.tally.findings).flat_map(|finding| finding.events.iter().copied()).collect()
     }
 
+    /// The failures in a trace, each by its requirement and in its own words, as long as it was the last of its case that was
+    /// added.
+    pub fn failures<'c>(&'c self, case: &'c str) -> impl Iterator<Item = (&'c str, &'c str)> {
+        let last = self.by_requirement.iter().filter_map(|(id, seen)| Some((id, seen.last()?)));
+        let last = last.filter(move |(_, seen)| seen.case == case);
+        last.flat_map(|(id, seen)| {
+            let failed = seen.tally.findings.iter().filter(|finding| finding.verdict == Verdict::Fail);
+            failed.map(|finding| (id.as_str(), finding.message.as_str()))
+        })
+    }
+
     fn report(&mut self, id: String, heard: &Heard, took: Duration, file: Option<String>) -> CaseReport {
         let verdict = heard.verdict(self.kind, self.catalogue);
         if let Some(said) = heard.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
             (self.name, self.version) = (said.name.clone(), said.version.clone());
+        }
+        if let Some(served) = heard.served() {
+            self.reused.cases += 1;
+            // Each such process has one case that was its second.
+            self.reused.processes += usize::from(served == 1);
         }
         let report = CaseReport {
             id,
@@ -177,7 +200,8 @@ impl Collector {
         let probes = catalogue.iter().filter(|r| r.party == kind && r.status == Status::Probe);
         let probes = probes.filter_map(|probe| told(probe, self.by_requirement.get(&probe.id)?)).collect();
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let summary = summary(&requirements, &self.cases, duration_ms);
+        let reused = Some(self.reused).filter(|reused| *reused != Reused::default());
+        let summary = Summary { reused, ..summary(&requirements, &self.cases, duration_ms) };
         RunReport {
             format: FORMAT.to_owned(),
             suite: self.suite(),
@@ -262,6 +286,7 @@ pub(super) fn summary(requirements: &[RequirementReport], cases: &[CaseReport], 
         requirements: count(requirements.iter().map(|requirement| requirement.verdict)),
         cases: count(cases.iter().map(|case| case.verdict)),
         duration_ms,
+        reused: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::judge::{CaseVerdict, Judge, Judgement, Tally, judge_case};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party};
-use crate::trace::{Event, Header, Lack, StepEvent, StepKind, Trace, What};
+use crate::trace::{Event, Header, Lack, ProcessEvent, StepEvent, StepKind, Trace, What};
 
 /// Takes in a trace event by event.
 pub struct Hearing {
@@ -90,6 +90,14 @@ impl Heard {
         let next = || steps().find(|(at, step)| *at > deciding && step.kind != StepKind::Never);
         let (_, step) = evident.or_else(naming).or_else(next)?;
         step.include.is_none().then_some(step.line)
+    }
+
+    /// How many cases the process had served before, if it was used again.
+    pub(super) fn served(&self) -> Option<usize> {
+        self.outline.events.iter().find_map(|event| match &event.what {
+            What::Process(ProcessEvent::Reused(reuse)) => Some(reuse.cases),
+            _ => None,
+        })
     }
 
     /// What the recording does not tell, a sentence each.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::collect::{conformance, summary};
 use super::expected::EntryReport;
 use super::model::{
-    CaseReport, FindingReport, Floor, ProbeReport, RequirementReport, RunReport, ShardInfo, SubjectInfo, Timings,
+    CaseReport, FindingReport, Floor, ProbeReport, RequirementReport, Reused, RunReport, ShardInfo, SubjectInfo,
+    Summary, Timings,
 };
 use super::words::subject;
 use crate::expected::Expectation;
@@ -100,7 +101,10 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         subject: if one.subject.name.is_some() { one.subject } else { other.subject },
         verdict: conformance(&requirements, &cases, one.strict),
         strict: one.strict,
-        summary: summary(&requirements, &cases, duration_ms),
+        summary: Summary {
+            reused: reused(one.summary.reused, other.summary.reused),
+            ..summary(&requirements, &cases, duration_ms)
+        },
         probes: probes(one.probes, other.probes),
         model: sums(one.model, other.model),
         requirements,
@@ -108,6 +112,17 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         expected: None,
         timings: one.timings.zip(other.timings).map(|(one, other)| timings(one, other)),
         shard: None,
+    }
+}
+
+fn reused(one: Option<Reused>, other: Option<Reused>) -> Option<Reused> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(Reused {
+            cases: one.cases + other.cases,
+            processes: one.processes + other.processes,
+            again: one.again + other.again,
+        }),
+        (one, other) => one.or(other),
     }
 }
 

@@ -242,6 +242,21 @@ pub struct Summary {
     pub cases: BTreeMap<String, usize>,
     /// How long the run took; of shards, all of them together.
     pub duration_ms: u64,
+    /// The cases that went on with a process of earlier ones, if any did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reused: Option<Reused>,
+}
+
+/// The cases that had no process of their own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reused {
+    /// How many cases went on with a process of earlier ones.
+    pub cases: usize,
+    /// How many processes these were.
+    pub processes: usize,
+    /// How many further cases did not go well on such a process, and were played again on a fresh one; only that counts.
+    pub again: usize,
 }
 
 /// Where the time of a run went, in microseconds.

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
-use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, RunReport, ShardInfo};
+use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, Reused, RunReport, ShardInfo};
 use super::timings_text;
 use super::visible::{in_one_line, visible};
 use super::words::{counts, is_judged, level, reproduce, subject};
@@ -75,10 +75,9 @@ impl<W: Write> TextReport<W> {
         }
         self.model(report)?;
         self.summary(report)?;
-        report
-            .timings
-            .as_ref()
-            .map_or(Ok(()), |timings| timings_text::write(&mut self.out, timings, report.subject.kind))
+        report.timings.as_ref().map_or(Ok(()), |timings| {
+            timings_text::write(&mut self.out, timings, report.summary.reused, report.subject.kind)
+        })
     }
 
     /// Says how the subject is started again, where no run has begun.
@@ -193,6 +192,15 @@ impl<W: Write> TextReport<W> {
         }
         writeln!(self.out, "  requirements  {}", counts(&report.summary.requirements))?;
         writeln!(self.out, "  cases         {}", counts(&report.summary.cases))?;
+        if let Some(Reused { cases, processes, again }) = report.summary.reused {
+            write!(
+                self.out,
+                "  reuse         {cases} cases went on with one of {processes} processes of earlier cases"
+            )?;
+            let more =
+                if again > 0 { format!("; {again} went not well there, and were played again") } else { String::new() };
+            writeln!(self.out, "{more}")?;
+        }
         #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
         let seconds = report.summary.duration_ms as f64 / 1000.0;
         writeln!(self.out, "  time          {seconds:.1} s")

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::model::{Floor, Spent, Timings};
+use super::model::{Floor, Reused, Spent, Timings};
 use crate::requirement::Party;
 use crate::trace::StepKind;
 
@@ -20,20 +20,22 @@ const SLOWEST: usize = 10;
 /// # Errors
 ///
 /// Only those of the stream.
-pub(super) fn write(out: &mut dyn Write, timings: &Timings, subject: Party) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, timings: &Timings, reused: Option<Reused>, subject: Party) -> io::Result<()> {
     let Timings { total, cases, .. } = timings;
+    let starts = cases.len() - reused.map_or(0, |reused| reused.cases);
     writeln!(out, "\n{BOLD}Where the time went{BOLD:#}")?;
     row(out, "wall time", timings.wall_us, &format!("{} at a time", timings.jobs))?;
     row(out, "  start-up", timings.start_up_us, "reading cases, faults and the profile")?;
     row(out, "all cases together", total.total_us, &format!("{} cases", cases.len()))?;
-    row(out, &format!("  start of the {subject}"), total.start_us, "until its first line")?;
+    let note = format!("until its first line, in {starts} cases");
+    row(out, &format!("  start of the {subject}"), total.start_us, &note)?;
     for (name, us) in by_name(total) {
         row(out, &format!("  {name}"), us, "")?;
     }
     row(out, &format!("  exit of the {subject}"), total.exit_us, "")?;
     row(out, "  the tester", total.tester_us, "folders, starting processes, messages, clearing up")?;
     row(out, "  judging", total.judging_us, "")?;
-    floor(out, timings, subject)?;
+    floor(out, timings, starts, subject)?;
     slowest(out, timings)
 }
 
@@ -42,19 +44,20 @@ fn row(out: &mut dyn Write, name: &str, us: u64, note: &str) -> io::Result<()> {
     writeln!(out, "  {name:<28} {:>10}{gap}{DIM}{note}{DIM:#}", readable(us))
 }
 
-fn floor(out: &mut dyn Write, timings: &Timings, subject: Party) -> io::Result<()> {
+/// The least that so many cases with processes of their own can take, and what all cases took more.
+fn floor(out: &mut dyn Write, timings: &Timings, own: usize, subject: Party) -> io::Result<()> {
     let Timings { floor, total, cases, jobs, .. } = timings;
     let (starts, median) = match floor {
         Floor::Unknown { reason } => return writeln!(out, "  floor not known: {reason}"),
         Floor::Measured { starts, median_us } => (starts, *median_us),
     };
-    let count = u64::try_from(cases.len()).unwrap_or(u64::MAX);
+    let [count, own] = [cases.len(), own].map(|n| u64::try_from(n).unwrap_or(u64::MAX));
     let bare = match subject {
         Party::Agent => "a bare start and exit of the same command",
         Party::Client => "a start of the same command with an agent that exits at once",
     };
-    let note = format!("{count} × {}, {bare} (median of {starts}, {jobs} at a time)", readable(median));
-    let whole = median.saturating_mul(count);
+    let note = format!("{own} × {}, {bare} (median of {starts}, {jobs} at a time)", readable(median));
+    let whole = median.saturating_mul(own);
     row(out, "floor", whole, &note)?;
     let above = total.total_us.saturating_sub(whole).checked_div(count).unwrap_or_default();
     row(out, "above the floor", above, "a case")

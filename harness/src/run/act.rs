@@ -85,7 +85,7 @@ fn attempt(script: &mut Script<'_>, act: &Act) -> Result<(), String> {
 fn hook(script: &mut Script<'_>, words: Vec<String>) -> Result<(), String> {
     let mut words = words.into_iter().map(OsString::from);
     let program = words.next().unwrap_or_default();
-    let launch = Launch { program, args: words.collect(), ..script.launch.clone() };
+    let launch = Launch { program, args: words.collect(), ..script.premises.launch.clone() };
     let started = launch.spawn_merged().map_err(|error| error.to_string())?;
     script.hooks.push(Hook::of(started));
     Ok(())
@@ -124,7 +124,7 @@ fn all_told(act: &Act, text: &str) -> Result<(), String> {
 /// The places of an act: each argument by its name, as JSON behind `_json` and as people see it behind `_name`, beside
 /// those of the case.
 fn places_of(script: &Script<'_>, act: &Act) -> Places {
-    let mut places = script.places.clone();
+    let mut places = script.premises.places.clone();
     // What may be left out has a place all the same.
     let known = ACTS.into_iter().find(|(known, _)| *known == act.name).map_or(&[][..], |(_, arguments)| arguments);
     for name in known.iter().filter_map(|name| name.strip_prefix('?')) {

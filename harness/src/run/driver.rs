@@ -1,10 +1,11 @@
 //! The conversation of a case while it lives: sends, receives and records on every connection.
 //!
-//! What the subject asks for is answered in [`serve`]; how the subject is ended is in [`end`], and how its logins in a
-//! terminal are told from connections is in [`login`].
+//! What the subject asks for is answered in [`serve`]; how the subject is ended is in [`end`], how its logins in a
+//! terminal are told from connections is in [`login`], and how it goes on to a further case in [`reuse`].
 
 mod end;
 mod login;
+mod reuse;
 mod serve;
 
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ use crate::peer::link::{Link, LinkEvent};
 use crate::peer::process::Exit;
 use crate::peer::web::{Web, WebRequest};
 use crate::requirement::Party;
-use crate::trace::{AgentStart, ModelEvent, ProcessEvent, Visit, What};
+use crate::trace::{AgentStart, ModelEvent, ProcessEvent, Reuse, Visit, What};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
 
 /// The longest piece of what a subject prints beside the protocol.
@@ -153,12 +154,14 @@ pub struct Driver {
     model: Option<CaseModel>,
     /// The events of the requests to the page of the case.
     pub visits: Vec<usize>,
+    /// The cases that the process has served before.
+    earlier: Option<Reuse>,
 }
 
 impl Driver {
     /// Takes over the link to an agent, with the services that it may ask for.
     pub fn of_agent(link: Link, recorder: Recorder, services: Services, setup: TesterSetup) -> Self {
-        let mut driver = Self::new(link, Party::Agent, recorder, Role::Client(services), setup);
+        let mut driver = Self::new(link, Party::Agent, recorder, Role::Client(services), setup).announced();
         driver.connections.push(Connection::default());
         driver
     }
@@ -166,13 +169,18 @@ impl Driver {
     /// Takes over the link to a client.
     pub fn of_client(link: Link, recorder: Recorder, setup: TesterSetup) -> Self {
         let role = Role::Agent(Box::new(Agent::new(&setup)));
-        Self::new(link, Party::Client, recorder, role, setup)
+        Self::new(link, Party::Client, recorder, role, setup).announced()
     }
 
-    fn new(link: Link, subject: Party, mut recorder: Recorder, role: Role, setup: TesterSetup) -> Self {
-        if let Some(pid) = link.pid {
-            recorder.record(What::Process(ProcessEvent::Spawned { pid }));
+    /// Notes that the subject was started.
+    fn announced(mut self) -> Self {
+        if let Some(pid) = self.link.pid {
+            self.recorder.record(What::Process(ProcessEvent::Spawned { pid }));
         }
+        self
+    }
+
+    fn new(link: Link, subject: Party, recorder: Recorder, role: Role, setup: TesterSetup) -> Self {
         let writing = Writing::new(subject.other(), setup.wire);
         Self {
             link,
@@ -199,6 +207,7 @@ impl Driver {
             web: None,
             model: None,
             visits: Vec::new(),
+            earlier: None,
         }
     }
 
@@ -406,6 +415,9 @@ impl Driver {
     }
 
     fn message(&mut self, connection: usize, n: usize, value: Value) {
+        if self.earlier.as_ref().is_some_and(|earlier| earlier.is_about(&value)) {
+            return self.late(connection, &value);
+        }
         if let Envelope::Call(call) = Envelope::of(&value) {
             let params = call.params.unwrap_or(&Value::Null);
             match call.id {

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -16,6 +16,8 @@ use crate::trace::{self, ModelEvent};
 pub struct CaseModel {
     model: Model,
     exchanges: mpsc::UnboundedReceiver<Exchange>,
+    /// Where records go.
+    folder: Option<PathBuf>,
     record: Option<File>,
 }
 
@@ -35,9 +37,19 @@ impl CaseModel {
             let _ = sender.send(exchange);
         });
         let model = Model::open(0, subject.hints.clone(), listener).await?;
-        let record =
-            subject.exchanges.as_ref().map(|folder| File::create(folder.join(file_name(&case.id)))).transpose()?;
-        Ok(Some(Self { model, exchanges, record }))
+        let mut model = Self { model, exchanges, folder: subject.exchanges.clone(), record: None };
+        model.turn_to(&case.id)?;
+        Ok(Some(model))
+    }
+
+    /// Begins the record of another case.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn turn_to(&mut self, case: &str) -> io::Result<()> {
+        self.record = self.folder.as_ref().map(|folder| File::create(folder.join(file_name(case)))).transpose()?;
+        Ok(())
     }
 
     /// Where it is.

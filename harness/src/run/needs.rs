@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::expect;
 use super::script::Script;
-use crate::case::model::NeedRoot;
+use crate::case::model::{Need, NeedRoot};
 use crate::trace::{Outcome, StepEvent, StepKind, What};
 
 impl Script<'_> {
@@ -15,12 +15,7 @@ impl Script<'_> {
                 continue;
             }
             let Some((event, root)) = self.need_root(need.root) else { continue };
-            let value = need.path.iter().try_fold(&root, |value, key| value.get(key));
-            let there = value.is_some_and(|value| {
-                !matches!(value, Value::Null | Value::Bool(false))
-                    && value.as_array().is_none_or(|list| !list.is_empty())
-            });
-            if there == need.unmet {
+            if !is_met(need, &root) {
                 let verb = if need.unmet { "advertises" } else { "does not advertise" };
                 let event = StepEvent {
                     kind: StepKind::Needs,
@@ -58,4 +53,13 @@ impl Script<'_> {
         };
         Some((seen.n, value))
     }
+}
+
+/// Whether the need is met by the object in which it looks.
+pub(super) fn is_met(need: &Need, root: &Value) -> bool {
+    let value = need.path.iter().try_fold(root, |value, key| value.get(key));
+    let there = value.is_some_and(|value| {
+        !matches!(value, Value::Null | Value::Bool(false)) && value.as_array().is_none_or(|list| !list.is_empty())
+    });
+    there != need.unmet
 }

@@ -45,7 +45,12 @@ pub fn run_case(case: &Case, subject: &Subject) -> Trace {
             break events;
         }
     };
-    let header = Header {
+    Trace { header: header(case, subject), events }
+}
+
+/// What a trace of the case is of.
+pub(super) fn header(case: &Case, subject: &Subject) -> Header {
+    Header {
         format: FORMAT.to_owned(),
         suite: env!("CARGO_PKG_VERSION").to_owned(),
         edition: Edition::v1().name.to_owned(),
@@ -56,8 +61,7 @@ pub fn run_case(case: &Case, subject: &Subject) -> Trace {
         requirements: case.requirements.clone(),
         lacks: Vec::new(),
         fault: subject.fault.as_ref().map(|planted| planted.fault.id.clone()),
-    };
-    Trace { header, events }
+    }
 }
 
 /// How the play of a case ended.
@@ -69,27 +73,53 @@ enum Played {
 }
 
 /// What ends a transcript.
-enum Ending {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
     Over,
     Interrupted,
     /// The person wants something else.
     Key(Key),
 }
 
+/// What belongs to a process of the subject, and is there as long as the process. The workspace is that of the case at hand.
+pub(super) struct Premises {
+    pub(super) sandbox: Sandbox,
+    pub(super) places: Places,
+    pub(super) launch: Launch,
+}
+
+/// A process of the subject that is ready for a case.
+pub(super) struct Stage {
+    pub(super) premises: Premises,
+    pub(super) bindings: Bindings,
+    pub(super) driver: Driver,
+}
+
 async fn play(case: &Case, subject: &Subject) -> Played {
+    let stage = match enter(case, subject).await {
+        Ok(stage) => stage,
+        Err(recorder) => return Played::Whole(recorder.finish()),
+    };
+    let (script, ending) = perform(case, subject, stage).await;
+    let events = leave(script).await;
+    if ending == Ending::Key(Key::Repeat) { Played::Again } else { Played::Whole(events) }
+}
+
+/// Starts the subject for a case; gives the recorder back, with the reason in it, when that is not possible.
+pub(super) async fn enter(case: &Case, subject: &Subject) -> Result<Stage, Recorder> {
     let mut recorder = Recorder::start();
     let model = match CaseModel::open(case, subject).await {
         Ok(model) => model,
         Err(error) => {
             recorder.record(What::Step(own_fault(format!("the scripted model could not be opened: {error}"))));
-            return Played::Whole(recorder.finish());
+            return Err(recorder);
         }
     };
     let (sandbox, places) = match furnished(case, subject, model.as_ref().map(CaseModel::origin)) {
         Ok(furnished) => furnished,
         Err(error) => {
             recorder.record(What::Step(own_fault(format!("the folders of the case could not be made: {error}"))));
-            return Played::Whole(recorder.finish());
+            return Err(recorder);
         }
     };
     let mut bindings = bindings(case, subject, &sandbox);
@@ -97,32 +127,36 @@ async fn play(case: &Case, subject: &Subject) -> Played {
         Ok(hosted) => hosted,
         Err(error) => {
             recorder.record(What::Step(own_fault(format!("what the subject may visit could not be made: {error}"))));
-            return Played::Whole(recorder.finish());
+            return Err(recorder);
         }
     };
     let launch = match subject.launch(case, &sandbox, &places, &bindings) {
         Ok(launch) => launch,
         Err(why) => {
             recorder.record(What::Step(cannot_act(why)));
-            return Played::Whole(recorder.finish());
+            return Err(recorder);
         }
     };
     let setup = case.tester.filled(&bindings);
-    let mut driver = match open(&setup, subject, &sandbox, &launch, recorder) {
-        Ok(driver) => driver,
-        Err(recorder) => return Played::Whole(recorder.finish()),
-    };
+    let mut driver = open(&setup, subject, &sandbox, &launch, recorder)?;
     driver.host(mcp, web, model);
-    let mut limits = subject.limits.with(&case.limits);
     if let Some(planted) = &subject.fault {
         driver.plant(planted);
+    }
+    Ok(Stage { premises: Premises { sandbox, places, launch }, bindings, driver })
+}
+
+/// Plays the transcript.
+pub(super) async fn perform<'c>(case: &'c Case, subject: &'c Subject, stage: Stage) -> (Script<'c>, Ending) {
+    let Stage { premises, bindings, driver } = stage;
+    let mut limits = subject.limits.with(&case.limits);
+    if let Some(planted) = &subject.fault {
         limits = limits.with(&planted.fault.limits);
     }
     let mut script = Script {
         case,
         subject,
-        places,
-        launch,
+        premises,
         hooks: Vec::new(),
         limits,
         driver,
@@ -147,7 +181,6 @@ async fn play(case: &Case, subject: &Subject) -> Played {
         key = decision(subject) => Ending::Key(key),
         () = script.transcript() => Ending::Over,
     };
-    let Script { mut driver, input_closed, .. } = script;
     let why = match ending {
         Ending::Over | Ending::Key(Key::Repeat | Key::Again) => None,
         Ending::Interrupted => Some(own_fault("the run was interrupted".to_owned())),
@@ -155,13 +188,19 @@ async fn play(case: &Case, subject: &Subject) -> Played {
         Ending::Key(Key::Quit) => Some(cannot_act("the person ended the run".to_owned())),
     };
     if let Some(why) = why {
-        driver.recorder.record(What::Step(why));
+        script.driver.recorder.record(What::Step(why));
     }
+    (script, ending)
+}
+
+/// Ends the subject with all that it started, and returns everything that was observed.
+pub(super) async fn leave(script: Script<'_>) -> Vec<Event> {
+    let Script { mut driver, premises, limits, input_closed, .. } = script;
     driver.answer_what_is_open();
     driver.shut_down(limits.exit, input_closed).await;
     driver.take_in_model();
-    reap_marked(&sandbox.marker());
-    if matches!(ending, Ending::Key(Key::Repeat)) { Played::Again } else { Played::Whole(driver.recorder.finish()) }
+    reap_marked(&premises.sandbox.marker());
+    driver.recorder.finish()
 }
 
 /// Waits until the person wants something else than to go on, if there is one.
@@ -235,18 +274,24 @@ fn open(
     };
     Ok(match subject.party {
         Party::Agent => {
-            let policy = match setup.permission {
-                PermissionPolicy::Allow => Policy::Allow,
-                PermissionPolicy::Reject => Policy::Reject,
-                PermissionPolicy::Hold => Policy::Hold,
-                PermissionPolicy::Cancel => Policy::Cancel,
-            };
-            let services = Services::new(sandbox.workspace().to_owned(), &setup.capabilities, policy);
-            services.set_environment(subject.surroundings(sandbox));
+            let services = services(setup, subject, sandbox);
             Driver::of_agent(link, recorder, services, setup.clone())
         }
         Party::Client => Driver::of_client(link, recorder, setup.clone()),
     })
+}
+
+/// What an agent may ask of the tester in a case.
+pub(super) fn services(setup: &TesterSetup, subject: &Subject, sandbox: &Sandbox) -> Services {
+    let policy = match setup.permission {
+        PermissionPolicy::Allow => Policy::Allow,
+        PermissionPolicy::Reject => Policy::Reject,
+        PermissionPolicy::Hold => Policy::Hold,
+        PermissionPolicy::Cancel => Policy::Cancel,
+    };
+    let services = Services::new(sandbox.workspace().to_owned(), &setup.capabilities, policy);
+    services.set_environment(subject.surroundings(sandbox));
+    services
 }
 
 fn relays(subject: &Subject, sandbox: &Sandbox) -> io::Result<Relays> {

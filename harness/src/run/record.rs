@@ -33,6 +33,19 @@ impl Recorder {
         Self { started: Instant::now(), events: Vec::new(), bytes: 0, aside: 0, connection: 0 }
     }
 
+    /// Starts the clock of a trace whose beginning was observed before, in no time.
+    #[must_use]
+    pub fn resume(beginning: &[Event]) -> Self {
+        let events = beginning.iter().map(|event| Event { us: 0, ..event.clone() }).collect();
+        Self { events, ..Self::start() }
+    }
+
+    /// What was observed so far.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
     /// Appends what has just been observed on a connection, and says at which position.
     pub fn record_on(&mut self, connection: usize, what: What) -> usize {
         self.connection = connection;

@@ -38,6 +38,16 @@ impl Sandbox {
         Self { _temporary: None, root, home, workspace }
     }
 
+    /// Gives a further case of the same process a working directory of its own; those of earlier cases stay.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn begin_workspace(&mut self, number: usize) -> io::Result<()> {
+        self.workspace = self.root.join(format!("work-{number}"));
+        std::fs::create_dir(&self.workspace)
+    }
+
     /// Writes files below one of the folders, by relative path.
     ///
     /// # Errors

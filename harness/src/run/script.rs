@@ -9,11 +9,12 @@ use super::limits::Limits;
 use super::login;
 use super::look;
 use super::mcp;
-use super::subject::{Places, Subject};
+use super::play::Premises;
+use super::reuse;
+use super::subject::Subject;
 use super::wait;
 use crate::case::model::{Action, Case, Presence, Step};
 use crate::case::template::Bindings;
-use crate::peer::process::Launch;
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepEvent, StepKind, What};
 
@@ -28,9 +29,7 @@ enum Next {
 pub(super) struct Script<'c> {
     pub(super) case: &'c Case,
     pub(super) subject: &'c Subject,
-    pub(super) places: Places,
-    /// How the subject was started.
-    pub(super) launch: Launch,
+    pub(super) premises: Premises,
     /// The programs that act on a client.
     pub(super) hooks: Vec<Hook>,
     pub(super) limits: Limits,
@@ -142,6 +141,7 @@ impl Script<'_> {
 
     async fn step(&mut self, index: usize, step: &Step) -> Report {
         match &step.action {
+            Action::Send(_) if index == 0 && self.driver.is_reused() => self.take_over(step),
             Action::Send(lines) => self.send(lines),
             Action::Raw(raw) => self.raw(raw),
             Action::Expect { line, presence: Presence::Must } => self.must(line, step.within).await,
@@ -167,6 +167,13 @@ impl Script<'_> {
             Action::Exit { .. } if self.subject.desk.is_some() => wait::unseen_exit(),
             Action::Exit { code } => self.exit(*code, step.within.unwrap_or(self.limits.exit)).await,
         }
+    }
+
+    /// The request with which the process began, in the place of that of the case, which is the same.
+    fn take_over(&mut self, step: &Step) -> Report {
+        let event = reuse::initialize(&step.action).and_then(|(label, _)| self.driver.take_over(label));
+        let outcome = if event.is_some() { Outcome::Done } else { Outcome::HarnessError };
+        Report { events: event.into_iter().collect(), ..Report::new(StepKind::Send, outcome) }
     }
 
     /// Records how a step went. What was sent as written leaves no event behind, since its lines are in the trace, nor does

@@ -37,6 +37,11 @@ impl Writing {
         }
     }
 
+    /// How many requests have an id.
+    pub const fn count(&self) -> i64 {
+        self.count
+    }
+
     /// The params of a call of the tester, with `_meta` where the case wants it.
     pub fn params(&self, kind: Kind, method: &str, params: Value) -> Value {
         let method = Edition::v1().methods.find(self.tester, kind, method);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::reuse::Reuse;
 use crate::requirement::Party;
 use crate::wire::LineEnd;
 
@@ -90,6 +91,8 @@ pub enum ProcessEvent {
     },
     /// It sent more than the trace may hold, and was stopped.
     Flooded,
+    /// It has served earlier cases: what stands before this was taken over from the first of them, in no time.
+    Reused(Reuse),
 }
 
 /// What happened to an MCP server that the tester plays.

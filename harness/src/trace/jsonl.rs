@@ -409,7 +409,7 @@ pub fn file_schema() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{McpTransport, McpWhat, Outcome, StepKind};
+    use crate::trace::{McpTransport, McpWhat, Outcome, Reuse, StepKind};
 
     fn sample() -> Trace {
         let line = |bytes: &[u8], end| What::Line { from: Party::Agent, bytes: bytes.to_vec(), end, deliberate: false };
@@ -433,6 +433,7 @@ mod tests {
             What::Stdout(b"printed".to_vec()),
             What::Unattributed(b"{}".to_vec()),
             What::Process(ProcessEvent::NotSpawned("no".to_owned())),
+            What::Process(ProcessEvent::Reused(Reuse { cases: 1, sessions: ["s".to_owned()].into(), requests: 3 })),
             What::Process(ProcessEvent::Exited { code: None, signal: Some("SIGKILL".to_owned()) }),
             What::Mcp(McpEvent {
                 server: "files".to_owned(),

@@ -4,6 +4,7 @@ mod event;
 mod jsonl;
 mod normal;
 mod renamer;
+mod reuse;
 
 pub use event::{
     AgentStart, Event, FENCE, McpEvent, McpTransport, McpWhat, ModelEvent, Outcome, ProcessEvent, StepEvent, StepKind,
@@ -12,3 +13,4 @@ pub use event::{
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_name, file_schema};
 pub use normal::normalised;
 pub use renamer::Renamer;
+pub use reuse::Reuse;

@@ -15,6 +15,7 @@ const PROCESS = {
   signalled: (signal) => `the subject was sent ${signal}, since it did not end`,
   exited: ({ code, signal }) => `the subject ended ${signal ? `by ${signal}` : `with exit code ${code}`}`,
   flooded: () => 'the subject sent more than a trace may hold, and was stopped',
+  reused: ({ cases }) => `the process has served ${cases} earlier ${cases === 1 ? 'case' : 'cases'}; what stands above was taken over from the first`,
 };
 
 /** What names a message: its method, or the method that it answers. `asked` remembers the requests of a connection. */

@@ -2,7 +2,6 @@
 
 use tokio::time::{Duration, Instant};
 
-use super::serve::Role;
 use super::{Driver, LAST_WORDS};
 use crate::peer::link::Link;
 use crate::peer::process::Exit;
@@ -119,9 +118,7 @@ impl Driver {
         let last_words =
             [self.stdout.finish().map(|f| What::Stdout(f.bytes)), self.stderr.finish().map(|f| What::Stderr(f.bytes))];
         last_words.into_iter().flatten().for_each(|last| self.printed(last));
-        if let Role::Client(services) = &self.role {
-            services.clone().shutdown().await;
-        }
+        self.end_services().await;
     }
 
     /// Ends the connections with a client that a person has started, and that goes on running.

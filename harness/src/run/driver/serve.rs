@@ -105,7 +105,7 @@ impl Driver {
         self.closed(connection, id);
     }
 
-    fn send_error(&mut self, connection: usize, id: &Value, error: Value) {
+    pub(super) fn send_error(&mut self, connection: usize, id: &Value, error: Value) {
         self.send(connection, &json!({ "jsonrpc": "2.0", "id": id, "error": error }));
         self.closed(connection, id);
     }
