@@ -27,6 +27,8 @@ pub struct Collector {
     cases: Vec<CaseReport>,
     by_requirement: BTreeMap<String, Vec<SeenIn>>,
     reused: Reused,
+    /// The processes that served several cases.
+    shared: BTreeSet<u32>,
 }
 
 /// What one case says about one requirement.
@@ -63,6 +65,7 @@ impl Collector {
             cases: Vec::new(),
             by_requirement: BTreeMap::new(),
             reused: Reused::default(),
+            shared: BTreeSet::new(),
         }
     }
 
@@ -148,10 +151,9 @@ impl Collector {
         if let Some(said) = heard.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
             (self.name, self.version) = (said.name.clone(), said.version.clone());
         }
-        if let Some(served) = heard.served() {
+        if let Some(process) = heard.reused() {
             self.reused.cases += 1;
-            // Each such process has one case that was its second.
-            self.reused.processes += usize::from(served == 1);
+            self.shared.insert(process);
         }
         let report = CaseReport {
             id,
@@ -196,7 +198,8 @@ impl Collector {
             requirements: count(requirements.iter().map(|r| r.verdict)),
             cases: count(self.cases.iter().map(|c| c.verdict)),
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            reused: Some(self.reused).filter(|reused| *reused != Reused::default()),
+            reused: Some(Reused { processes: self.shared.len(), ..self.reused })
+                .filter(|reused| *reused != Reused::default()),
         };
         RunReport {
             format: FORMAT.to_owned(),
