@@ -43,7 +43,7 @@ pub enum Part {
 /// A call of a tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Call {
-    /// Its id, which no other call of the conversation has.
+    /// Its id, which no other call of the same model has.
     pub id: String,
     /// The name of the tool.
     pub name: String,

@@ -8,6 +8,9 @@ use crate::case::MARKER;
 /// One request for an answer of the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ask {
+    /// The number of the request, which no other request to the same model has. All ids in the answer are made of it:
+    /// agents rely on it that a model never gives one twice, in whatever session.
+    pub number: usize,
     /// The name of the model that is asked for.
     pub model: String,
     /// Whether the answer is to come in pieces.
@@ -93,12 +96,6 @@ impl Ask {
             Turn::Result(result) => result.text.len(),
         });
         self.system.len() + turns.sum::<usize>()
-    }
-
-    /// How many calls the model made in the whole conversation.
-    #[must_use]
-    pub fn calls(&self) -> usize {
-        self.turns.iter().map(|turn| if let Turn::Model(calls) = turn { calls.len() } else { 0 }).sum()
     }
 }
 

@@ -3,7 +3,7 @@
 //! An agent under test runs unchanged; it believes that it talks to a model. What it asks is read by a [`dialect`] into an
 //! [`Ask`], which is the same for every API. The [`script`] finds the intent in it, chooses among the tools that the agent
 //! offers, fills in their own schemas, and says what comes next; the dialect writes that in the words of the API. All of this
-//! is pure: the same request gets the same answer. Only [`server`] knows of sockets and time.
+//! is pure: the same request with the same number gets the same answer. Only [`server`] knows of sockets and time.
 
 pub mod answer;
 pub mod ask;

@@ -130,9 +130,8 @@ impl Script<'_> {
     fn calls(&self, calls: Vec<(&Tool, Value)>) -> Move {
         let names: Vec<&str> = calls.iter().map(|(tool, _)| tool.name.as_str()).collect();
         let did = format!("called {}", names.join(", "));
-        let first = self.ask.calls();
         let calls = calls.into_iter().enumerate().map(|(i, (tool, arguments))| {
-            let id = format!("call_{}", first + i + 1);
+            let id = format!("call_{}_{i}", self.ask.number);
             Part::Call(Call { id, name: tool.name.clone(), group: tool.group.clone(), arguments })
         });
         let answer = Answer { parts: calls.collect(), finish: Finish::Calls, pace: Duration::ZERO };
@@ -300,6 +299,19 @@ mod tests {
         ask.turns.extend([Turn::Model(made.collect()), result("alpha"), Turn::User("a reminder".to_owned())]);
         let second = answer(&ask, &Hints::default());
         assert_eq!((calls(&second).len(), said(&second).as_str()), (0, "The result is:\nalpha"));
+    }
+
+    #[test]
+    fn calls_of_two_sessions_that_say_the_same_have_different_ids() {
+        let read = object(json!({ "path": { "type": "string" } }));
+        let one = ask(json!({ "intent": "read-files", "paths": ["a", "b"] }), &[("read", read)]);
+        let ids = |ask: &Ask| match answer(ask, &Hints::default()).reply {
+            Reply::Answer(answer) => answer.calls().map(|call| call.id.clone()).collect::<Vec<_>>(),
+            Reply::Failure { message, .. } => panic!("{message}"),
+        };
+        let two = Ask { number: 1, ..one.clone() };
+        let all: std::collections::BTreeSet<String> = [ids(&one), ids(&two)].concat().into_iter().collect();
+        assert_eq!(all.len(), 4);
     }
 
     #[test]

@@ -89,13 +89,14 @@ impl Desk {
     async fn answer(&self, request: WebRequest) {
         let us = u64::try_from(self.opened.elapsed().as_micros()).unwrap_or(u64::MAX);
         let body = serde_json::from_slice(&request.body).unwrap_or_else(|_| readable(&request.body));
-        let draft = self.draft(&request.method, &request.path, &body);
+        let n = self.count.fetch_add(1, Ordering::Relaxed);
+        let draft = self.draft(n, &request.method, &request.path, &body);
         let answer = match &draft.body {
             Body::Whole(value) | Body::Late(value, _) => value.clone(),
             Body::Stream(pieces, _) => pieces.iter().map(|piece| piece.data.clone()).collect(),
         };
         (self.listener)(Exchange {
-            n: self.count.fetch_add(1, Ordering::Relaxed),
+            n,
             us,
             method: request.method,
             path: request.path,
@@ -108,9 +109,9 @@ impl Desk {
         send(request.reply, draft.status, draft.body).await;
     }
 
-    fn draft(&self, method: &str, path: &str, body: &Value) -> Draft {
+    fn draft(&self, n: usize, method: &str, path: &str, body: &Value) -> Draft {
         match route(method, path) {
-            Route::Answer { dialect, stream } => self.of_model(dialect, stream, body),
+            Route::Answer { dialect, stream } => self.of_model(n, dialect, stream, body),
             Route::Count(written) => {
                 let count = written(tokens(body.to_string().len()));
                 Draft { api: None, did: "counted tokens".to_owned(), status: 200, body: Body::Whole(count) }
@@ -126,8 +127,9 @@ impl Desk {
         }
     }
 
-    fn of_model(&self, dialect: &'static dyn Dialect, stream: Option<bool>, body: &Value) -> Draft {
+    fn of_model(&self, n: usize, dialect: &'static dyn Dialect, stream: Option<bool>, body: &Value) -> Draft {
         let mut ask: Ask = dialect.read(body);
+        ask.number = n;
         ask.stream = stream.unwrap_or(ask.stream);
         let script::Move { reply, did } = script::answer(&ask, &self.hints);
         let (status, body) = match reply {

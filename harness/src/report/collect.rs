@@ -28,6 +28,8 @@ pub struct Collector {
     model: BTreeMap<String, usize>,
     by_requirement: BTreeMap<String, Vec<SeenIn>>,
     reused: Reused,
+    /// The processes that served several cases.
+    shared: BTreeSet<u32>,
 }
 
 /// What one case says about one requirement.
@@ -65,6 +67,7 @@ impl Collector {
             model: BTreeMap::new(),
             by_requirement: BTreeMap::new(),
             reused: Reused::default(),
+            shared: BTreeSet::new(),
         }
     }
 
@@ -155,10 +158,9 @@ impl Collector {
         if let Some(said) = heard.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
             (self.name, self.version) = (said.name.clone(), said.version.clone());
         }
-        if let Some(served) = heard.served() {
+        if let Some(process) = heard.reused() {
             self.reused.cases += 1;
-            // Each such process has one case that was its second.
-            self.reused.processes += usize::from(served == 1);
+            self.shared.insert(process);
         }
         let report = CaseReport {
             id,
@@ -200,7 +202,8 @@ impl Collector {
         let probes = catalogue.iter().filter(|r| r.party == kind && r.status == Status::Probe);
         let probes = probes.filter_map(|probe| told(probe, self.by_requirement.get(&probe.id)?)).collect();
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let reused = Some(self.reused).filter(|reused| *reused != Reused::default());
+        let reused = Reused { processes: self.shared.len(), ..self.reused };
+        let reused = Some(reused).filter(|reused| *reused != Reused::default());
         let summary = Summary { reused, ..summary(&requirements, &self.cases, duration_ms) };
         RunReport {
             format: FORMAT.to_owned(),

@@ -92,12 +92,18 @@ impl Heard {
         step.include.is_none().then_some(step.line)
     }
 
-    /// How many cases the process had served before, if it was used again.
-    pub(super) fn served(&self) -> Option<usize> {
-        self.outline.events.iter().find_map(|event| match &event.what {
-            What::Process(ProcessEvent::Reused(reuse)) => Some(reuse.cases),
+    /// The id of the process, if it had served other cases before.
+    pub(super) fn reused(&self) -> Option<u32> {
+        let processes = self.outline.events.iter().filter_map(|event| match &event.what {
+            What::Process(process) => Some(process),
             _ => None,
-        })
+        });
+        let is_reused = processes.clone().any(|process| matches!(process, ProcessEvent::Reused(_)));
+        let mut ids = processes.filter_map(|process| match process {
+            ProcessEvent::Spawned { pid } => Some(*pid),
+            _ => None,
+        });
+        ids.next().filter(|_| is_reused)
     }
 
     /// What the recording does not tell, a sentence each.

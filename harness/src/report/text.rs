@@ -193,13 +193,13 @@ impl<W: Write> TextReport<W> {
         writeln!(self.out, "  requirements  {}", counts(&report.summary.requirements))?;
         writeln!(self.out, "  cases         {}", counts(&report.summary.cases))?;
         if let Some(Reused { cases, processes, again }) = report.summary.reused {
-            write!(
-                self.out,
-                "  reuse         {cases} cases went on with one of {processes} processes of earlier cases"
-            )?;
-            let more =
-                if again > 0 { format!("; {again} went not well there, and were played again") } else { String::new() };
-            writeln!(self.out, "{more}")?;
+            writeln!(self.out, "  reuse         {cases} cases went on with {processes} processes of earlier cases")?;
+            if again > 0 {
+                writeln!(
+                    self.out,
+                    "                {again} did not go well there, and were played again on fresh ones"
+                )?;
+            }
         }
         #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
         let seconds = report.summary.duration_ms as f64 / 1000.0;

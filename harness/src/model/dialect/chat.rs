@@ -130,7 +130,7 @@ fn written(call: &Call, arguments: String) -> Value {
 }
 
 fn envelope(ask: &Ask, object: &str, choices: &Value, usage: Option<Value>) -> Value {
-    let id = format!("chatcmpl-{}", ask.turns.len());
+    let id = format!("chatcmpl-{}", ask.number);
     let mut body = json!({ "id": id, "object": object, "created": 0, "model": ask.model, "choices": choices });
     if let Some(usage) = usage {
         body["usage"] = usage;
@@ -175,8 +175,15 @@ mod tests {
         let result = ToolResult { call: "call_1".to_owned(), text: "alpha".to_owned() };
         let turns = vec![Turn::User("Do it.".to_owned()), Turn::Model(vec![call]), Turn::Result(result)];
         let tools = vec![Tool { name: "read".to_owned(), group: None, schema: Some(json!({ "type": "object" })) }];
-        let expected =
-            Ask { model: "m".to_owned(), stream: true, system: "Be good.".to_owned(), turns, tools, format: None };
+        let expected = Ask {
+            number: 0,
+            model: "m".to_owned(),
+            stream: true,
+            system: "Be good.".to_owned(),
+            turns,
+            tools,
+            format: None,
+        };
         assert_eq!(ask, expected);
     }
 

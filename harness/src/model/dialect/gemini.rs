@@ -126,7 +126,7 @@ fn chunk(ask: &Ask, answer: &Answer, parts: &[Value], finish: Option<Finish>) ->
         "candidates": [candidate],
         "usageMetadata": { "promptTokenCount": prompt, "candidatesTokenCount": said, "totalTokenCount": prompt + said },
         "modelVersion": crate::model::NAME,
-        "responseId": format!("response-{}", ask.turns.len()),
+        "responseId": format!("response-{}", ask.number),
     })
 }
 

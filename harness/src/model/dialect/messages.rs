@@ -149,7 +149,7 @@ fn opened(ask: &Ask) -> Value {
         "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
     });
     json!({
-        "id": format!("msg_{}", ask.turns.len()), "type": "message", "role": "assistant", "model": ask.model,
+        "id": format!("msg_{}", ask.number), "type": "message", "role": "assistant", "model": ask.model,
         "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage,
     })
 }

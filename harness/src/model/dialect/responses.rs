@@ -123,7 +123,7 @@ fn call(item: &Value) -> Call {
 
 /// An item of the output.
 fn item(ask: &Ask, answer: &Answer, at: usize, part: &Part) -> Value {
-    let id = |kind: &str| format!("{kind}_{}_{at}", ask.turns.len());
+    let id = |kind: &str| format!("{kind}_{}_{at}", ask.number);
     match part {
         Part::Thought(texts) => json!({
             "id": id("rs"), "type": "reasoning",
@@ -235,7 +235,7 @@ fn response(ask: &Ask, answer: Option<&Answer>, output: Vec<Value>) -> Value {
     });
     let incomplete = (finish == Some(Finish::Length)).then(|| json!({ "reason": "max_output_tokens" }));
     json!({
-        "id": format!("resp_{}", ask.turns.len()), "object": "response", "created_at": 0, "model": ask.model,
+        "id": format!("resp_{}", ask.number), "object": "response", "created_at": 0, "model": ask.model,
         "status": finish.map_or("in_progress", status), "error": null, "incomplete_details": incomplete, "output": output,
         "instructions": null, "metadata": {}, "parallel_tool_calls": true, "temperature": 1.0, "tool_choice": "auto",
         "tools": [], "top_p": 1.0, "usage": usage,
