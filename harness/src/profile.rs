@@ -7,6 +7,7 @@
 //! title = "Example agent"
 //! homepage = "https://example.org"
 //! install = "npm install -g @example/agent"
+//! version = ["example-agent", "--version"]
 //! command = ["example-agent", "--acp"]
 //!
 //! [env]
@@ -120,6 +121,8 @@ pub struct Profile {
     pub homepage: Option<String>,
     /// How to install it.
     pub install: Option<String>,
+    /// A command that prints the version that is installed.
+    pub version: Option<Vec<String>>,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Environment variables that it gets.

@@ -172,6 +172,18 @@ impl Requirement {
         self.id.split('.').next().unwrap_or(&self.id)
     }
 
+    /// Its entry in the pages of `docs/requirements/`: the file, and the anchor that GitHub gives the heading.
+    #[must_use]
+    pub fn page(&self) -> String {
+        format!("{}.md#{}", self.area(), self.anchor())
+    }
+
+    /// The anchor of its heading: letters, digits, hyphens and underscores of the id stay.
+    #[must_use]
+    pub fn anchor(&self) -> String {
+        self.id.to_lowercase().chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
+    }
+
     /// The address of the page that says so, where the source names one.
     #[must_use]
     pub fn link(&self) -> Option<String> {

@@ -243,6 +243,7 @@ fn read(file: &Path) -> RunReport {
 
 fn without_times(mut report: RunReport) -> RunReport {
     report.summary.duration_ms = 0;
+    report.began = None;
     report.cases.iter_mut().for_each(|case| case.duration_ms = 0);
     report
 }

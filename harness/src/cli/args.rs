@@ -394,8 +394,11 @@ pub struct MatrixArgs {
     #[arg(required = true, value_name = "REPORT|TRACES")]
     pub files: Vec<PathBuf>,
     /// The page to write
-    #[arg(long, value_name = "FILE")]
-    pub html: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "format")]
+    pub html: Option<PathBuf>,
+    /// Verdicts as a table, to standard output or a file; links of it lead into requirements/ beside it, as from docs/
+    #[arg(long, value_name = "markdown[=FILE]", value_parser = super::outputs::parse_markdown)]
+    pub format: Option<Output>,
 }
 
 const MATRIX_HELP: &str = "A column for each subject, those of one name side by side by their versions; a table for each party. A cell opens what was
@@ -404,7 +407,8 @@ found, and the sequence chart of a case that failed, where its trace (--trace-di
 Example:
   acp-conformance agent --format json=old.json --trace-dir old -- my-agent-1.0 --acp
   acp-conformance agent --format json=new.json --trace-dir new -- my-agent-1.1 --acp
-  acp-conformance matrix old.json new.json --html matrix.html";
+  acp-conformance matrix old.json new.json --html matrix.html
+  acp-conformance matrix subjects/*.json --format markdown > docs/subjects.md";
 
 /// Arguments of `redact`.
 #[derive(Debug, clap::Args)]

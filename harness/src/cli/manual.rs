@@ -12,7 +12,7 @@ use serde_json::json;
 use super::args::ClientArgs;
 use super::output::say;
 use super::person::{self, KEYS, PATIENCE};
-use super::plan::{Choice, PROFILES, Plan, choose, limits};
+use super::plan::{Choice, Origin, PROFILES, Plan, choose, limits};
 use crate::case::handshake;
 use crate::profile::{Controls, places};
 use crate::requirement::Party;
@@ -37,6 +37,7 @@ pub(super) fn plan(args: &ClientArgs, controls: Controls) -> anyhow::Result<Plan
     let desk = Desk::take(&Desk::usual_folder()?)?;
     let patience = args.run.start.timeout_start.unwrap_or(PATIENCE);
     introduce(args.editor.as_deref(), &desk, patience)?;
+    let origin = profile.as_ref().map(Origin::of);
     let mut subject = profile.map_or_else(
         || Subject::client(Vec::new(), desk.project()),
         |profile| Subject::of_profile(profile, desk.project()),
@@ -48,7 +49,17 @@ pub(super) fn plan(args: &ClientArgs, controls: Controls) -> anyhow::Result<Plan
     subject.person = Some(person::at_standard_input(patience));
     subject.desk = Some(Arc::new(desk));
     let planted = args.run.fault.as_ref().map_or_else(String::new, |name| format!("--fault {name} "));
-    Ok(Plan { subject, cases, jobs: 1, reuse: false, reproduce: format!("{planted}--manual"), baseline, known, part })
+    Ok(Plan {
+        subject,
+        cases,
+        jobs: 1,
+        reuse: false,
+        reproduce: format!("{planted}--manual"),
+        origin,
+        baseline,
+        known,
+        part,
+    })
 }
 
 fn introduce(editor: Option<&str>, desk: &Desk, patience: Duration) -> anyhow::Result<()> {

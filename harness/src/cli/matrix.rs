@@ -11,24 +11,35 @@ use super::exit::Exit;
 use super::output::say;
 use super::reports::{charts, evidence, read};
 use crate::report::model::FindingReport;
-use crate::report::{Column, write_matrix};
+use crate::report::{Column, write_matrix, write_subjects};
 use crate::verdict::Verdict;
 
 /// Runs the command.
 pub(super) fn run(args: &MatrixArgs) -> anyhow::Result<Exit> {
+    let given = given(&args.files)?;
+    if let Some(output) = &args.format {
+        let reports: Vec<_> = given.iter().map(|given| read(given.report)).collect::<anyhow::Result<_>>()?;
+        write_subjects(reports.concat(), &mut output.create()?)?;
+    }
+    args.html.as_deref().map_or(Ok(()), |html| page(&given, html))?;
+    Ok(Exit::Good)
+}
+
+/// Writes the page.
+fn page(given: &[Given<'_>], html: &Path) -> anyhow::Result<()> {
     let mut columns: Vec<Column> = Vec::new();
-    for given in given(&args.files)? {
+    for given in given {
         for report in read(given.report)? {
             let charts = charts(&report, given.report, &given.folders, &evidence(&report, failed))?;
             columns.push(Column { report, file: given.report.display().to_string(), charts });
         }
     }
-    let file = File::create(&args.html).with_context(|| format!("cannot write {}", args.html.display()))?;
+    let file = File::create(html).with_context(|| format!("cannot write {}", html.display()))?;
     let (subjects, charts) = (columns.len(), columns.iter().map(|column| column.charts.len()).sum::<usize>());
-    write_matrix(columns, &mut BufWriter::new(file)).with_context(|| args.html.display().to_string())?;
+    write_matrix(columns, &mut BufWriter::new(file)).with_context(|| html.display().to_string())?;
     let (subjects, charts) = (many(subjects, "report"), many(charts, "chart"));
-    say(&format!("{}: {subjects}, {charts} of cases that failed", args.html.display()));
-    Ok(Exit::Good)
+    say(&format!("{}: {subjects}, {charts} of cases that failed", html.display()));
+    Ok(())
 }
 
 fn many(n: usize, what: &str) -> String {

@@ -58,6 +58,17 @@ impl Output {
         self.form == Form::Html
     }
 
+    /// Opens the file, or standard output.
+    ///
+    /// # Errors
+    ///
+    /// That the file cannot be written.
+    pub(super) fn create(&self) -> anyhow::Result<Box<dyn Write>> {
+        let Some(path) = &self.file else { return Ok(Box::new(stdout())) };
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Box::new(BufWriter::new(file)))
+    }
+
     /// Whether this takes standard output.
     #[must_use]
     pub const fn is_to_stdout(&self) -> bool {
@@ -96,6 +107,17 @@ pub fn parse(text: &str) -> Result<Output, String> {
         Some("") => Err(format!("which file? Write {text}FILE")),
         file => Ok(Output { form, file: file.filter(|file| *file != "-").map(PathBuf::from) }),
     }
+}
+
+/// Reads `markdown` or `markdown=FILE`.
+///
+/// # Errors
+///
+/// That it is another form.
+pub fn parse_markdown(text: &str) -> Result<Output, String> {
+    let output = parse(text)?;
+    let wanted = output.form == Form::Markdown;
+    wanted.then_some(output).ok_or_else(|| "many subjects are shown as markdown, or as a page by --html".to_owned())
 }
 
 /// Everything that a run is told to.

@@ -15,8 +15,9 @@ use crate::case::model::Case;
 use crate::case::{self, Vocabulary};
 use crate::fault::Planted;
 use crate::profile::{self, Controls, Hints, Means, Profile};
+use crate::report::model::ProfileInfo;
 use crate::requirement::Party;
-use crate::run::Subject;
+use crate::run::{Subject, installed_version};
 
 /// The built-in profiles, and the settings of editors.
 pub(super) static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
@@ -33,12 +34,35 @@ pub(super) struct Plan {
     pub(super) reuse: bool,
     /// What the user would type to start the subject again.
     pub(super) reproduce: String,
+    /// What the profile of the subject says of it.
+    pub(super) origin: Option<Origin>,
     /// What is known to fail.
     pub(super) baseline: Option<Baseline>,
     /// The ids of all cases for such a subject, also of those that were not selected.
     pub(super) known: Vec<String>,
     /// Which part of the selected cases these are, if they are not all.
     pub(super) part: Option<Part>,
+}
+
+/// What a profile says of its subject.
+pub(super) struct Origin {
+    info: ProfileInfo,
+    /// What prints the version that is installed.
+    version: Option<Vec<String>>,
+}
+
+impl Origin {
+    /// What there is to know of that profile.
+    pub(super) fn of(profile: &Profile) -> Self {
+        let Profile { name, title, homepage, install, version, .. } = profile.clone();
+        Self { info: ProfileInfo { name, title, homepage, install, version: None }, version }
+    }
+
+    /// The same for the report on a subject that said of itself which version it is, or did not.
+    pub(super) fn info(&self, said: Option<&str>) -> ProfileInfo {
+        let asked = self.version.as_deref().filter(|_| said.is_none());
+        ProfileInfo { version: asked.and_then(installed_version), ..self.info.clone() }
+    }
 }
 
 /// Plans the run of an agent.
@@ -142,12 +166,13 @@ fn reproduce(args: &RunArgs, controls: &Controls) -> String {
 fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan> {
     let said = controls.clone();
     let Choice { profile, cases, fault, baseline, known, part } = choose(args, party)?;
+    let origin = profile.as_ref().map(Origin::of);
     let mut subject = subject(&args.start, party, profile, controls)?;
     subject.fault = fault;
     let reproduce = reproduce(args, &said);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.start.jobs.unwrap_or(cores).max(1);
-    Ok(Plan { subject, cases, jobs, reuse: false, reproduce, baseline, known, part })
+    Ok(Plan { subject, cases, jobs, reuse: false, reproduce, origin, baseline, known, part })
 }
 
 /// Loads the built-in cases with those of the folder.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 
@@ -17,6 +17,7 @@ use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
 use crate::case::model::Case;
 use crate::case::{Vocabulary, embedded_case, handshake};
+use crate::certificate::rfc3339;
 use crate::report::model::{Floor, Spent, Timings};
 use crate::report::{Chart, Collector, Novelty, SuiteEvent, diagnose};
 use crate::requirement::Party;
@@ -37,7 +38,7 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
     }
     let plan = &plan;
     let outputs = Outputs::open(&Output::with_page(&args.formats, args.html.as_deref()), args.quiet)?;
-    let started = Instant::now();
+    let (began, started) = (SystemTime::now(), Instant::now());
     // A person who is told what to do at the same terminal sees how far it is.
     let shown = if plan.subject.person.is_none() { Shown::begin(args.quiet) } else { None };
     let wanted = Wanted {
@@ -52,6 +53,9 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
     };
     let Going { collector, mut outputs, spent, snapshots, .. } = *going;
     let mut report = collector.finish(started.elapsed(), args.strict);
+    report.began = Some(rfc3339(began));
+    report.subject.profile =
+        plan.origin.as_ref().map(|origin| Box::new(origin.info(report.subject.version.as_deref())));
     if args.timings {
         let wall = begun.elapsed();
         report.timings = Some(Timings::new(plan.jobs, wall, started - begun, floor(plan)?, spent));

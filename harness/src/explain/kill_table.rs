@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::entry::Sources;
-use super::markdown::{Page, anchor, escaped, origin};
+use super::markdown::{Page, escaped, origin};
 use crate::fault::Fault;
 use crate::requirement::{Party, Requirement, Status};
 
@@ -61,5 +61,5 @@ fn row(text: &mut String, fault: &Fault, requirement: &Requirement) {
 }
 
 fn link(requirement: &Requirement) -> String {
-    format!("[{}](requirements/{}.md#{})", requirement.id, requirement.area(), anchor(&requirement.id))
+    format!("[{}](requirements/{})", requirement.id, requirement.page())
 }

@@ -39,6 +39,7 @@ pub(super) fn lower(file: ProfileFile, document: &Document) -> (Option<Profile>,
         title: file.title,
         homepage: file.homepage,
         install: file.install,
+        version: file.version,
         command: file.command,
         env: file.env,
         home: file.home,
@@ -142,6 +143,9 @@ fn start_places(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnost
     let is_args = |word: &str| file.kind == Party::Client && word == format!("{{{}}}", places::ARGS);
     for (i, word) in file.command.iter().enumerate().filter(|(_, word)| !is_args(word)) {
         problems.extend(unknown_places(&command.down(i), word, &known));
+    }
+    for (i, word) in file.version.iter().flatten().enumerate() {
+        problems.extend(unknown_places(&root.down("version").down(i), word, &[]));
     }
     let mut args = file.command.iter().enumerate().filter(|(_, word)| is_args(word)).map(|(i, _)| command.down(i));
     if let (Some(first), Some(second)) = (args.next(), args.next()) {

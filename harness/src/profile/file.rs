@@ -28,6 +28,9 @@ pub(crate) struct ProfileFile {
     pub homepage: Option<String>,
     /// How to install it.
     pub install: Option<String>,
+    /// A command that prints the version that is installed, as a list, for a subject that does not tell it on the wire.
+    #[schemars(length(min = 1))]
+    pub version: Option<Vec<String>>,
     /// The program and its arguments, as a list.
     #[schemars(length(min = 1))]
     pub command: Vec<String>,

@@ -99,6 +99,7 @@ impl Collector {
             name: self.name.clone(),
             version: self.version.clone(),
             driven: self.driven,
+            profile: None,
         }
     }
 
@@ -209,6 +210,7 @@ impl Collector {
             format: FORMAT.to_owned(),
             suite: self.suite(),
             subject: self.subject(),
+            began: None,
             verdict: conformance(&requirements, &self.cases, strict),
             strict,
             requirements,

@@ -99,6 +99,7 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         format: one.format,
         suite: one.suite,
         subject: if one.subject.name.is_some() { one.subject } else { other.subject },
+        began: one.began.into_iter().chain(other.began).min(),
         verdict: conformance(&requirements, &cases, one.strict),
         strict: one.strict,
         summary: Summary {

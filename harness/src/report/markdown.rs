@@ -160,7 +160,7 @@ fn fence(text: &str) -> String {
 
 /// The text in one line, where nothing of it is a mark of Markdown or HTML. A reference to a character is never a mark, not
 /// even in a table.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in in_one_line(text).chars() {
         match c {

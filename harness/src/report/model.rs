@@ -30,6 +30,9 @@ pub struct RunReport {
     pub suite: SuiteInfo,
     /// What was judged.
     pub subject: SubjectInfo,
+    /// When the run began: UTC, as in RFC 3339. None where traces were judged, which do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<String>,
     /// The conformance of the subject.
     pub verdict: Conformance,
     /// Whether a broken SHOULD counted like a broken MUST.
@@ -112,6 +115,28 @@ pub struct SubjectInfo {
     /// Who operated it, if that was no program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driven: Option<Driven>,
+    /// The profile that told how to start and drive it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Box<ProfileInfo>>,
+}
+
+/// What a profile says of its subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileInfo {
+    /// The name of the profile.
+    pub name: String,
+    /// The name of the subject, for people.
+    pub title: String,
+    /// Where to read about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub homepage: Option<String>,
+    /// How to install it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install: Option<String>,
+    /// The version that is installed; asked for only where the subject did not give itself one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// Who operated a subject.

@@ -5,6 +5,7 @@ mod desk;
 mod driver;
 mod expect;
 mod floor;
+mod installed;
 mod intent;
 mod interrupt;
 mod keeper;
@@ -30,6 +31,7 @@ mod writing;
 
 pub use desk::{Desk, DeskError};
 pub use floor::bare_starts;
+pub use installed::installed_version;
 pub use intent::MARKER;
 pub use interrupt::interrupted;
 pub use keeper::Verdicts;

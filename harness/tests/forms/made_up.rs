@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use acp_conformance::expected::{Date, Expectation};
 use acp_conformance::report::expected::Weighing;
-use acp_conformance::report::model::{CaseReport, Conformance, FindingReport, RunReport};
+use acp_conformance::report::model::{
+    CaseReport, Conformance, FindingReport, ProfileInfo, RequirementReport, RunReport,
+};
 use acp_conformance::report::{Begin, Collector, Renderer, SuiteEvent};
 use acp_conformance::requirement::Party;
 use acp_conformance::verdict::Verdict;
@@ -64,6 +66,45 @@ pub fn expected() -> RunReport {
     report
 }
 
+/// Reports on three subjects: one of which all is known, one that tells nothing, and one that is hostile.
+pub fn subjects() -> Vec<RunReport> {
+    let mut known = Collector::new(Party::Client, Vec::new()).finish(Duration::ZERO, false);
+    known.began = Some("2026-11-21T14:40:00Z".to_owned());
+    known.subject.name = Some("plain".to_owned());
+    known.subject.profile = Some(Box::new(ProfileInfo {
+        name: "plain".to_owned(),
+        title: "Plain client".to_owned(),
+        homepage: Some("https://www.example.org/plain".to_owned()),
+        install: Some("pip install plain==1.2.0".to_owned()),
+        version: Some("1.2.0".to_owned()),
+    }));
+    known.verdict = Conformance::NotConformant;
+    for (id, verdict) in [
+        ("fs.read.content", Verdict::Pass),
+        ("fs.read.unadvertised", Verdict::Pass),
+        ("permission.late-request", Verdict::Fail),
+        ("fs.read.missing-file-code", Verdict::Fail),
+        ("prompt.params", Verdict::Inconclusive),
+    ] {
+        requirement(&mut known, id).verdict = verdict;
+    }
+    let silent = Collector::new(Party::Client, Vec::new()).finish(Duration::ZERO, false);
+    let mut hostile = hostile();
+    hostile.began = Some(NASTY.to_owned());
+    hostile.subject.profile = Some(Box::new(ProfileInfo {
+        name: NASTY.to_owned(),
+        title: NASTY.to_owned(),
+        homepage: Some(format!("https://example.org/{NASTY}")),
+        install: Some(NASTY.to_owned()),
+        version: None,
+    }));
+    vec![silent, known, hostile]
+}
+
+fn requirement<'r>(report: &'r mut RunReport, id: &str) -> &'r mut RequirementReport {
+    report.requirements.iter_mut().find(|requirement| requirement.id == id).expect("a requirement")
+}
+
 /// What a renderer makes of the events of a run.
 pub fn told<R: Renderer>(renderer: impl FnOnce(Lines) -> R, report: &RunReport) -> Vec<u8> {
     let out = Lines::default();
@@ -87,7 +128,7 @@ pub fn begin(report: &RunReport) -> Begin {
 }
 
 fn fail(report: &mut RunReport, id: &str, findings: &[(&str, &str, Option<usize>)]) {
-    let requirement = report.requirements.iter_mut().find(|requirement| requirement.id == id).expect("a requirement");
+    let requirement = requirement(report, id);
     requirement.verdict = Verdict::Fail;
     requirement.findings = findings
         .iter()

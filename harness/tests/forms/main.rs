@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::report::{
     EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport, TextReport, events,
+    write_subjects,
 };
 use acp_conformance::verdict::Verdict;
-use made_up::{LONG, NASTY, OWN, begin, expected, hostile, strict, told};
+use made_up::{LONG, NASTY, OWN, begin, expected, hostile, strict, subjects, told};
 use readers::Command;
 use serde_json::Value;
 
@@ -169,6 +170,25 @@ fn markdown_shows_texts_as_texts() {
     assert!(seen.contains(r#"]]><script>&|`*_[x](http://e)"#), "{seen}");
     assert!(page.blocks.iter().any(|block| block.contains("\n````\n")), "fences in the evidence end no block");
     assert_eq!(page.blocks.len(), 3, "evidence for each requirement that was broken");
+}
+
+#[test]
+fn many_subjects_are_a_table_of_verdicts() {
+    let mut page = Vec::new();
+    write_subjects(subjects(), &mut page).expect("a vector takes everything");
+    let page = readers::markdown(&text(page));
+    assert_eq!(page.html, [""; 0]);
+    let wanted = |link: &String| link.starts_with("requirements/") || link == "https://www.example.org/plain";
+    assert!(page.links.iter().all(wanted), "{:?}", page.links);
+    assert!(page.links.contains(&"requirements/permission.md#permissionlate-request".to_owned()));
+    let [table] = page.tables.as_slice() else { panic!("{} tables", page.tables.len()) };
+    assert!(table[1][0].contains(r#"]]><script>&|`*_[x](http://e)"#), "agents come first: {}", table[1][0]);
+    let known =
+        "Plain client (plain)|client|1.2.0|example.org|2026-11-21|not-conformant|5|2|1|1|1|2 / 1|–|0 / 1|–|1 / 0";
+    assert_eq!(table[2].join("|"), known);
+    // What follows the table is read into its last cell.
+    assert_eq!(table[3][..6].join("|"), "unknown|client|unknown|unknown|unknown|incomplete");
+    assert_eq!(table[3][6..11].join("|"), "0|0|0|0|0");
 }
 
 #[test]

@@ -1,0 +1,241 @@
+//! Many subjects in one Markdown page: a table of what was exercised and how it went, then what each of them broke.
+//! Verdicts only; links lead into `requirements/` beside the page, which is `docs/requirements/`.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use super::markdown::escaped;
+use super::model::{Driven, RequirementReport, RunReport};
+use crate::requirement::{Catalogue, Level, Party};
+use crate::verdict::Verdict;
+
+/// What stands where a report does not tell.
+const UNKNOWN: &str = "unknown";
+
+const INTRODUCTION: &str = "\
+One run of each subject, which says nothing about other versions or settings of it. A requirement was *exercised* when \
+something happened that could have broken it; what is left open was exercised and could not be decided. The last columns \
+count the requirements of a group that were kept and broken, MUST and SHOULD together, with `–` where none was decided:";
+
+/// A group of requirements with a column of its own.
+struct Group {
+    name: &'static str,
+    what: &'static str,
+    holds: fn(&str) -> bool,
+}
+
+const GROUPS: [Group; 5] = [
+    Group { name: "files", what: "`fs/read_text_file` and `fs/write_text_file`", holds: |id| in_area(id, &["fs"]) },
+    Group { name: "tools", what: "tool calls and terminals", holds: |id| in_area(id, &["tool", "terminal"]) },
+    Group { name: "permission", what: "requests for permission", holds: |id| in_area(id, &["permission"]) },
+    Group { name: "cancel", what: "a turn that is cancelled midway", holds: |id| in_area(id, &["cancel"]) },
+    Group {
+        name: "gates",
+        what: "nothing is used that the other side did not offer; some of these stand in other groups too",
+        holds: |id| GATES.contains(&id),
+    },
+];
+
+/// The requirements that one side does only what the other offered, and that nobody offers what it does not do.
+const GATES: [&str; 39] = [
+    "auth.logout.gate",
+    "auth.terminal.capability-honest",
+    "auth.terminal.gate",
+    "close.gate",
+    "compaction.gate",
+    "config.boolean-gate",
+    "config.boolean-only-if-advertised",
+    "delete.gate",
+    "dirs.gate",
+    "dirs.list-gated",
+    "dirs.unadvertised-field",
+    "elicit.form-gate",
+    "elicit.unadvertised-mode",
+    "elicit.url-gate",
+    "fs.capability-honest",
+    "fs.read.capability",
+    "fs.read.unadvertised",
+    "fs.write.capability",
+    "fs.write.unadvertised",
+    "init.null-is-unsupported.agent",
+    "init.null-is-unsupported.client",
+    "init.omitted-is-unsupported.agent",
+    "init.omitted-is-unsupported.client",
+    "list.gate",
+    "load.gate",
+    "mcp.http.gate",
+    "mcp.sse.gate",
+    "mcp.unadvertised-transport-refused",
+    "modes.set-only-if-offered",
+    "notice.gate",
+    "prompt.audio-gate",
+    "prompt.embedded-gate",
+    "prompt.image-gate",
+    "prompt.unadvertised-content",
+    "resume.gate",
+    "terminal.capability",
+    "terminal.unadvertised",
+    "ext.capability-checked.agent",
+    "ext.capability-checked.client",
+];
+
+fn in_area(id: &str, areas: &[&str]) -> bool {
+    id.split('.').next().is_some_and(|area| areas.contains(&area))
+}
+
+/// Writes the page, clients behind agents, each kind by its names.
+///
+/// # Errors
+///
+/// Only those of the stream.
+pub fn write_subjects(mut reports: Vec<RunReport>, out: &mut dyn Write) -> io::Result<()> {
+    reports.sort_by(|a, b| order(a).cmp(&order(b)));
+    writeln!(out, "# Subjects\n\n{INTRODUCTION}\n")?;
+    for Group { name, what, .. } in GROUPS {
+        writeln!(out, "- **{name}**: {what}")?;
+    }
+    table(&reports, out)?;
+    reports.iter().try_for_each(|report| section(report, out))?;
+    out.flush()
+}
+
+fn order(report: &RunReport) -> (Party, String, Reverse<&str>) {
+    (report.subject.kind, title(report).to_lowercase(), Reverse(date(report)))
+}
+
+fn table(reports: &[RunReport], out: &mut dyn Write) -> io::Result<()> {
+    let groups = GROUPS.map(|group| group.name).join(" | ");
+    writeln!(
+        out,
+        "\n| subject | kind | version | from | run on | verdict | exercised | kept | MUST broken | SHOULD broken | left open | {groups} |"
+    )?;
+    writeln!(out, "|---|---|---|---|---|---|--:|--:|--:|--:|--:{}|", "|:-:".repeat(GROUPS.len()))?;
+    for report in reports {
+        let count = |verdict| report.requirements.iter().filter(|r| r.verdict == verdict).count();
+        let (kept, open) = (count(Verdict::Pass), count(Verdict::Inconclusive));
+        let (musts, shoulds) = (broken(report, Level::Must).count(), broken(report, Level::Should).count());
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {kept} | {musts} | {shoulds} | {open} | {} |",
+            named(report),
+            report.subject.kind,
+            escaped(version(report)),
+            origin(report),
+            escaped(date(report)),
+            report.verdict.name(),
+            kept + musts + shoulds + open,
+            GROUPS.map(|group| cell(report, &group)).join(" | "),
+        )?;
+    }
+    Ok(())
+}
+
+/// How many requirements of a group were kept and broken.
+fn cell(report: &RunReport, group: &Group) -> String {
+    let count = |verdict| report.requirements.iter().filter(|r| r.verdict == verdict && (group.holds)(&r.id)).count();
+    match (count(Verdict::Pass), count(Verdict::Fail)) {
+        (0, 0) => "–".to_owned(),
+        (kept, broken) => format!("{kept} / {broken}"),
+    }
+}
+
+fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
+    let subject = &report.subject;
+    writeln!(out, "\n## {} {}\n", named(report), escaped(version(report)))?;
+    let driven = if subject.driven == Some(Driven::Manual) { ", driven by hand" } else { "" };
+    let suite = &report.suite;
+    write!(out, "{} of {} cases passed", passed(report), report.cases.len())?;
+    writeln!(out, "{driven}; judged by {}, acp-conformance {}.", escaped(&suite.edition), escaped(&suite.version))?;
+    if let Some(install) = subject.profile.as_ref().and_then(|profile| profile.install.as_deref()) {
+        writeln!(out, "Installed by: {}.", escaped(install.trim_end_matches('.')))?;
+    }
+    writeln!(out)?;
+    for (level, word) in [(Level::Must, "MUST"), (Level::Should, "SHOULD")] {
+        let ids: Vec<String> = broken(report, level).map(|requirement| linked(&requirement.id)).collect();
+        let ids = if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
+        writeln!(out, "- {word} broken: {ids}")?;
+    }
+    Ok(())
+}
+
+fn broken(report: &RunReport, level: Level) -> impl Iterator<Item = &RequirementReport> {
+    report.requirements.iter().filter(move |r| r.level == level && r.verdict == Verdict::Fail)
+}
+
+fn passed(report: &RunReport) -> usize {
+    report.cases.iter().filter(|case| case.verdict == Verdict::Pass).count()
+}
+
+/// A requirement with the link to its page.
+fn linked(id: &str) -> String {
+    match Catalogue::v1().find(id) {
+        Some(requirement) => format!("[{id}](requirements/{})", requirement.page()),
+        None => escaped(id),
+    }
+}
+
+/// The name for people: that of the profile, or what the subject calls itself.
+fn title(report: &RunReport) -> &str {
+    let subject = &report.subject;
+    let of_profile = subject.profile.as_ref().map(|profile| profile.title.as_str());
+    of_profile.or(subject.name.as_deref()).unwrap_or(UNKNOWN)
+}
+
+/// The name for people, with what the subject calls itself where that is something else.
+fn named(report: &RunReport) -> String {
+    let title = title(report);
+    match report.subject.name.as_deref() {
+        Some(name) if !name.eq_ignore_ascii_case(title) => format!("{} ({})", escaped(title), escaped(name)),
+        _ => escaped(title),
+    }
+}
+
+fn version(report: &RunReport) -> &str {
+    let subject = &report.subject;
+    let installed = subject.profile.as_ref().and_then(|profile| profile.version.as_deref());
+    subject.version.as_deref().or(installed).unwrap_or(UNKNOWN)
+}
+
+/// The day on which the run began.
+fn date(report: &RunReport) -> &str {
+    report.began.as_deref().map_or(UNKNOWN, |began| began.split('T').next().unwrap_or(began))
+}
+
+/// The page of the subject, under the name of its host.
+fn origin(report: &RunReport) -> String {
+    let Some(page) = report.subject.profile.as_ref().and_then(|profile| profile.homepage.as_deref()) else {
+        return UNKNOWN.to_owned();
+    };
+    let Some(rest) = page.strip_prefix("https://").filter(|rest| rest.chars().all(is_plain)) else {
+        return escaped(page);
+    };
+    let host = rest.split('/').next().unwrap_or(rest);
+    format!("[{}]({page})", host.trim_start_matches("www."))
+}
+
+/// Whether a character of an address means nothing to Markdown.
+const fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '-' | '@' | '%' | '+')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gates_are_those_of_the_catalogue() {
+        let unknown: Vec<_> = GATES.iter().filter(|id| Catalogue::v1().find(id).is_none()).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+        let word = |id: &str| id.split(['.', '-']).any(|word| matches!(word, "gate" | "gated" | "unadvertised"));
+        let missing: Vec<_> = Catalogue::v1().iter().map(|r| &r.id).filter(|id| word(id)).collect();
+        let missing: Vec<_> = missing.into_iter().filter(|id| !GATES.contains(&id.as_str())).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn every_group_has_requirements() {
+        for group in GROUPS {
+            assert!(Catalogue::v1().iter().any(|requirement| (group.holds)(&requirement.id)), "{}", group.name);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Which version of a subject is installed, as the command says that its profile names for that.
+
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::time::Instant;
+
+use super::sandbox::Sandbox;
+use crate::peer::process::{CASE_MARKER, Environment, Launch, Process, drain, reap_marked};
+
+/// Package managers that only have to look it up take seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The version in what the command prints: the first word with a digit at its beginning, or behind a `v` there. None if it
+/// cannot be started, prints no such thing, or does not end its output in time.
+#[must_use]
+pub fn installed_version(command: &[String]) -> Option<String> {
+    let runtime = Builder::new_current_thread().enable_all().build().ok()?;
+    let printed = runtime.block_on(output(command));
+    runtime.shutdown_background();
+    version_in(&String::from_utf8_lossy(&printed?))
+}
+
+/// What the command prints, with a HOME of its own.
+async fn output(command: &[String]) -> Option<Vec<u8>> {
+    let sandbox = Sandbox::make().ok()?;
+    let (program, args) = command.split_first()?;
+    let launch = Launch {
+        program: program.into(),
+        args: args.iter().map(Into::into).collect(),
+        cwd: sandbox.home().to_owned(),
+        environment: Environment::default().with(CASE_MARKER, sandbox.marker()).with("HOME", sandbox.home()),
+    };
+    let deadline = Instant::now() + PATIENCE;
+    let Process { stdin, mut stdout, mut stderr, leader: _leader, group } = launch.spawn().ok()?;
+    drop(stdin);
+    let mut printed = Vec::new();
+    let (end, _) =
+        tokio::join!(drain(&mut stdout, deadline, |bytes| printed.extend(bytes)), drain(&mut stderr, deadline, |_| {}));
+    drop(group);
+    reap_marked(&sandbox.marker());
+    end.ok().map(|_| printed)
+}
+
+fn version_in(text: &str) -> Option<String> {
+    let is_version = |word: &&str| word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
+    text.split_whitespace().find(is_version).map(|word| word.trim_start_matches('v').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(script: &str) -> Option<String> {
+        installed_version(&["sh", "-c", script].map(str::to_owned))
+    }
+
+    #[test]
+    fn the_version_is_found_in_what_is_printed() {
+        assert_eq!(printed("echo 'my-agent v1.2.3-rc.1 (abc)'").as_deref(), Some("1.2.3-rc.1"));
+        assert_eq!(printed("echo 0.19.1; echo 5").as_deref(), Some("0.19.1"));
+        assert_eq!(printed("echo unknown; echo 1.0 >&2"), None);
+        assert_eq!(installed_version(&["/there/is/no/such/program".to_owned()]), None);
+    }
+}
