@@ -1,41 +1,57 @@
-//! What is late on a process that has served earlier cases: it says nothing about the case at hand, and nothing is made of it.
+//! What belongs to no case on a process that serves several: words that come late for an earlier case, and the fence between
+//! two. Nothing is made of it.
 
 use std::collections::HashSet;
 
 use crate::requirement::Party;
-use crate::trace::{Event, ProcessEvent, Reuse, What};
+use crate::trace::{Event, FENCE, ProcessEvent, Reuse, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
-/// The earlier cases of the process, once it is known that there are any.
+/// What is known of the other cases of the process.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
     reuse: Option<Reuse>,
-    /// The requests that the agent made for them, and that have no answer yet.
+    /// The requests that the agent made for earlier cases, and that have no answer yet.
     asked: HashSet<RpcId>,
+    /// The case is over.
+    parted: bool,
+    /// The fence behind it.
+    fence: Option<RpcId>,
 }
 
 impl Earlier {
-    /// Whether the event belongs to them, and is to be passed over.
+    /// Whether the event belongs to no case, and is to be passed over.
     pub(super) fn claims(&mut self, event: &Event) -> bool {
-        match (&event.what, &self.reuse) {
-            (What::Process(ProcessEvent::Reused(reuse)), _) => {
-                self.reuse = Some(reuse.clone());
+        match &event.what {
+            What::Process(ProcessEvent::Reused(reuse)) => self.reuse = Some(reuse.clone()),
+            What::Process(ProcessEvent::Parted) => self.parted = true,
+            What::Line { from, bytes, .. } if self.parted || self.reuse.is_some() => {
+                return self.claims_line(*from, bytes);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn claims_line(&mut self, from: Party, bytes: &[u8]) -> bool {
+        let Content::One { value, .. } = read_line(bytes) else { return false };
+        match (from, Envelope::of(&value)) {
+            (Party::Client, Envelope::Call(call)) if self.parted && call.method == FENCE => {
+                self.fence = call.id.map(RpcId::new);
                 true
             }
-            (What::Line { from, bytes, .. }, Some(reuse)) => {
-                let Content::One { value, .. } = read_line(bytes) else { return false };
-                match (from, Envelope::of(&value)) {
-                    (Party::Agent, envelope) if reuse.is_about(&value) => {
-                        if let Envelope::Call(call) = envelope {
-                            self.asked.extend(call.id.map(RpcId::new));
-                        }
-                        true
-                    }
-                    (Party::Client, Envelope::Response { id: Some(id), .. }) => self.asked.remove(&RpcId::new(id)),
-                    _ => false,
+            (Party::Client, Envelope::Response { id: Some(id), .. }) => self.asked.remove(&RpcId::new(id)),
+            (Party::Client, _) => false,
+            (Party::Agent, Envelope::Response { id: Some(id), .. }) if self.fence == Some(RpcId::new(id)) => true,
+            (Party::Agent, envelope) => {
+                let is_late = self.reuse.as_ref().is_some_and(|reuse| reuse.is_about(&value));
+                if let Envelope::Call(call) = envelope
+                    && is_late
+                {
+                    self.asked.extend(call.id.map(RpcId::new));
                 }
+                is_late
             }
-            _ => false,
         }
     }
 }
@@ -126,5 +142,15 @@ mod tests {
             judged(true, &[]).verdict("session.new.returns-id"),
             judged(false, &[]).verdict("session.new.returns-id")
         );
+    }
+
+    #[test]
+    fn the_fence_between_two_cases_is_part_of_neither() {
+        let fence = ("client", r#"{"jsonrpc":"2.0","id":4,"method":"_acp-conformance/fence","params":{}}"#);
+        let odd = ("agent", r#"{"jsonrpc":"2.0","id":4,"result":null}"#);
+        let parted = ("process", r#""parted""#);
+        assert_eq!(judged(true, &[parted, fence, odd]), judged(true, &[]));
+        assert_eq!(judged(false, &[parted, fence]), judged(false, &[]), "without an answer");
+        assert!(failed(&judged(false, &[fence, odd])).contains(&"ext.unknown-custom-request.agent"));
     }
 }

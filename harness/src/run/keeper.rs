@@ -20,7 +20,7 @@ use super::script::Script;
 use super::subject::Subject;
 use crate::case::model::Case;
 use crate::peer::process::reap_marked;
-use crate::trace::{Event, Reuse, Trace};
+use crate::trace::{Event, Outcome, ProcessEvent, Reuse, Trace, What};
 use crate::verdict::Verdict;
 
 /// Says what the trace of a case comes to, apart from the answer to `initialize`, which every case on its process shares.
@@ -56,8 +56,8 @@ pub(super) struct Keeper<'s> {
     opening: Option<&'s Opening>,
     runtime: Runtime,
     held: Option<Held>,
-    /// The agent leaves a fence without an answer, so that nobody knows when it is done with a case.
-    is_silent: bool,
+    /// The agent leaves a fence without an answer, or speaks out of turn behind a case.
+    is_unfit: bool,
 }
 
 impl<'s> Keeper<'s> {
@@ -69,7 +69,7 @@ impl<'s> Keeper<'s> {
     pub(super) fn new(subject: &'s Subject, verdicts: Verdicts<'s>, opening: Option<&'s Opening>) -> Self {
         listen();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
-        Self { subject, verdicts, opening, runtime, held: None, is_silent: false }
+        Self { subject, verdicts, opening, runtime, held: None, is_unfit: false }
     }
 
     /// Plays one case, on the process that is kept if it fits, and on a fresh one otherwise; and says whether it took both.
@@ -87,7 +87,7 @@ impl<'s> Keeper<'s> {
     /// Plays a case on a fresh process, which is kept if there is none.
     fn play_alone(&mut self, case: &Case) -> Trace {
         let may_begin = self.opening.is_some_and(|opening| opening.may_begin(case));
-        if may_begin && self.held.is_none() && !self.is_silent {
+        if may_begin && self.held.is_none() && !self.is_unfit {
             self.play_first(case)
         } else {
             run_case(case, self.subject)
@@ -122,6 +122,8 @@ impl<'s> Keeper<'s> {
             return (is_fresh || interrupted() || self.is_decided(&trace)).then_some(trace);
         }
         let Some(past) = self.settle(&mut script, served) else {
+            // It would be the same behind the next case.
+            self.is_unfit |= is_fresh;
             self.runtime.block_on(leave(script));
             return None;
         };
@@ -140,13 +142,13 @@ impl<'s> Keeper<'s> {
 
     /// Sees to it that nothing of the case is on its way any more. Without success the process must not go on.
     fn settle(&mut self, script: &mut Script<'_>, served: &Reuse) -> Option<Past> {
+        script.driver.recorder.record(What::Process(ProcessEvent::Parted));
         let answered = self.runtime.block_on(async {
-            let answered = script.unwritten_fence("a fence before the next case", FENCE).await;
+            let fence = script.fence(FENCE).await;
             script.driver.end_services().await;
             script.driver.take_in_model();
-            answered
+            fence.outcome == Outcome::Done
         });
-        self.is_silent |= !answered;
         let events = script.driver.recorder.events();
         let sessions = left_as_found(events, &served.sessions).filter(|_| answered && self.accuses_nobody(script))?;
         let (beginning, answer) = beginning(events)?;

@@ -99,19 +99,13 @@ impl Script<'_> {
     }
 
     async fn fence_after_timeout(&mut self) {
-        self.unwritten_fence("a fence after the time limit", FENCE_AFTER_TIMEOUT).await;
-    }
-
-    /// A fence that does not stand in the case, and whose absence it does not hold against anybody; whether it was answered.
-    pub(super) async fn unwritten_fence(&mut self, text: &str, limit: Duration) -> bool {
-        let fence = self.fence(limit).await;
-        let answered = fence.outcome == Outcome::Done;
-        if answered {
+        let fence = self.fence(FENCE_AFTER_TIMEOUT).await;
+        if fence.outcome == Outcome::Done {
             let event = StepEvent {
                 kind: StepKind::Fence,
                 line: 0,
                 include: None,
-                text: text.to_owned(),
+                text: "a fence after the time limit".to_owned(),
                 outcome: Outcome::Done,
                 decides: Vec::new(),
                 events: fence.events,
@@ -120,7 +114,6 @@ impl Script<'_> {
             };
             self.driver.recorder.record(What::Step(event));
         }
-        answered
     }
 
     /// Waits for a line that need not come; gives up when the conversation has passed it.

@@ -93,6 +93,8 @@ pub enum ProcessEvent {
     Flooded,
     /// It has served earlier cases: what stands before this was taken over from the first of them, in no time.
     Reused(Reuse),
+    /// The case is over, and the process is to serve further ones: the fence behind this belongs to no case.
+    Parted,
 }
 
 /// What happened to an MCP server that the tester plays.
