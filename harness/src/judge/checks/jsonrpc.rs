@@ -177,6 +177,7 @@ fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let quick = |open: &&Exchange| !waits_for_others(&open.method);
+    let has_spoken = talk.course.last_line.contains_key(&moment.from);
     for open in talk.open_of(moment.from.other()).filter(|open| open.is_sound()).filter(quick) {
         let Some(&verdict) = talk.timed_out.get(&open.n) else { continue };
         let later = talk.fence.filter(|&fence| fence > open.n && !asks_first(&open.method));
@@ -186,7 +187,8 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
                 let message = format!("{} {waited}, though a later request was answered", open.method);
                 ruling.fail(message, &[open.n, verdict, fence]);
             }
-            None if open.method == "initialize" && talk.stdout_ended.is_none() => {
+            // Who has said nothing at all may be slow to start.
+            None if open.method == "initialize" && talk.stdout_ended.is_none() && has_spoken => {
                 ruling.fail(format!("initialize {waited}"), &[open.n, verdict]);
             }
             None => ruling.inconclusive(format!("{} {waited}", open.method), &[open.n, verdict]),
