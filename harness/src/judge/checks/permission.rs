@@ -159,16 +159,20 @@ fn respected<const HOW: bool>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: 
     }
 }
 
-/// The tool call that permission is asked for is one that updates speak of, at the latest before the turn ends.
+/// The tool call that permission is asked for is one that updates speak of, at the latest before the turn ends; what the
+/// user did not allow may never become a tool call.
 fn tool_call_linked(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer) else { return };
     let Some(course) = finish.exchange.session().and_then(|id| moment.talk.course.session(id)) else { return };
     for (id, tool) in finish.session.tools.iter().filter(|(_, tool)| tool.turn == finish.turn.number) {
         let asked: Vec<usize> = tool.permissions.iter().map(|permission| permission.n).collect();
+        let allowed = tool.permissions.iter().any(|it| it.answer.is_some_and(|(_, it)| it == Decision::Allowed));
         match course.reported.contains(id) {
-            _ if asked.is_empty() => {}
-            true => ruling.pass(),
-            false => ruling.fail(format!("permission was asked for `{id}`, and no update spoke of it"), &asked),
+            true if !asked.is_empty() => ruling.pass(),
+            false if allowed => {
+                ruling.fail(format!("permission was given for `{id}`, and no update spoke of it"), &asked);
+            }
+            _ => {}
         }
     }
 }
