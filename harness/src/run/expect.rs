@@ -8,7 +8,7 @@ use crate::case::Bindings;
 use crate::case::model::{Action, Incoming, IncomingBody, Presence};
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepKind};
-use crate::wire::{Envelope, RpcId};
+use crate::wire::{Call, Envelope, RpcId};
 
 /// Whether an expected line has come.
 pub(super) enum Found {
@@ -105,6 +105,25 @@ fn fits(line: &Incoming, answer: &Value, bindings: &mut Bindings) -> Result<(), 
         (_, _, Some(found)) => Err(format!("it was answered with the error {found}")),
         (_, found, None) => Err(format!("it was answered with the result {}", found.unwrap_or(&Value::Null))),
     }
+}
+
+/// Requests like the one that is hoped for, which neither this line nor a later one awaits; left to the transcript they
+/// would never be answered.
+pub(super) fn unawaited(script: &Script<'_>, index: usize, hoped: &Incoming) -> Vec<(usize, Value)> {
+    let IncomingBody::Call { label: Some(_), method: wanted, .. } = &hoped.body else { return Vec::new() };
+    let lines = script.case.steps[index..].iter().flat_map(|step| match &step.action {
+        Action::Expect { line, .. } => std::slice::from_ref(line),
+        Action::AnyOrder(lines) => lines,
+        _ => &[],
+    });
+    let lines: Vec<&Incoming> = lines.collect();
+    let left_alone = |seen: &Seen| {
+        let Envelope::Call(Call { id: Some(id), method, .. }) = Envelope::of(&seen.value) else { return None };
+        let open = method == wanted && script.driver.open_method(seen.connection, id).is_some();
+        let meant = || lines.iter().any(|line| call_matches(&seen.value, line, &mut script.bindings.clone()));
+        (seen.taken.is_none() && open && !meant()).then(|| (seen.connection, id.clone()))
+    };
+    script.driver.inbox[script.cursor..].iter().filter_map(left_alone).collect()
 }
 
 /// Whether the conversation has passed a hoped-for line: an answer that stands behind it in the transcript has come.

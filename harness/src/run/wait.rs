@@ -129,6 +129,11 @@ impl Script<'_> {
                 }
                 Found::NotYet => {}
             }
+            if self.case.subject == Party::Agent {
+                for (connection, id) in expect::unawaited(self, index, line) {
+                    self.driver.answer_unscripted(connection, &id);
+                }
+            }
             // An answer may be overtaken by later ones; a call that the conversation has passed will not come any more.
             let passed = line.body.answers().is_none() && expect::passed(self, index);
             if passed || self.nothing_more(line) || !self.driver.step(deadline).await {

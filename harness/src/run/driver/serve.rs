@@ -33,6 +33,12 @@ pub(super) struct Open {
     cancelled: bool,
 }
 
+impl Open {
+    fn is(&self, connection: usize, id: &Value) -> bool {
+        self.connection == connection && RpcId::new(&self.id) == RpcId::new(id)
+    }
+}
+
 impl Driver {
     pub(super) fn requested(&mut self, connection: usize, id: &Value, method: &str, params: &Value) {
         let (id, method, params) = (id.clone(), method.to_owned(), params.clone());
@@ -117,14 +123,20 @@ impl Driver {
 
     /// The method of a request of the subject that has no answer yet.
     pub fn open_method(&self, connection: usize, id: &Value) -> Option<&str> {
-        let open =
-            self.open.iter().find(|open| open.connection == connection && RpcId::new(&open.id) == RpcId::new(id));
-        open.map(|open| open.method.as_str())
+        self.open.iter().find(|open| open.is(connection, id)).map(|open| open.method.as_str())
+    }
+
+    /// Answers a request that was kept for the transcript as if no line of it spoke of such requests.
+    pub fn answer_unscripted(&mut self, connection: usize, id: &Value) {
+        if let Some(index) = self.open.iter().position(|open| open.is(connection, id)) {
+            let request = self.open.remove(index);
+            self.answer_by_setup(request);
+        }
     }
 
     /// Notes that a request of the subject has its answer.
     pub fn closed(&mut self, connection: usize, id: &Value) {
-        self.open.retain(|open| open.connection != connection || RpcId::new(&open.id) != RpcId::new(id));
+        self.open.retain(|open| !open.is(connection, id));
     }
 
     /// Takes note of a notification of the subject.
