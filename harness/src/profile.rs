@@ -71,8 +71,8 @@
 //!
 //! | in | places |
 //! |---|---|
-//! | command, environment and HOME of an agent | `{home}`, and `{model}`: the origin of a scripted model |
-//! | those of a client | `{agent}`, `{agent_json}`, `{agent_dir}`, `{cwd}`, `{home}`, `{prompt}`, `{prompt_json}` |
+//! | command, environment and HOME of an agent | `{home}`, `{cache}`: a folder that all cases of a run share, for what a program unpacks at its first start, and `{model}`: the origin of a scripted model |
+//! | those of a client | `{agent}`, `{agent_json}`, `{agent_dir}`, `{cwd}`, `{home}`, `{cache}`, `{prompt}`, `{prompt_json}` |
 //! | the command of a client, as a whole word | `{args}`: the words of the settings; else they come at the end |
 //! | the settings `mcp-servers` and `directories` | `{mcp_servers}` and `{directories}`, as JSON |
 //! | an act | its arguments, each also as JSON with `_json` and as the name that people see with `_name`, and `{cwd}`, `{home}`, `{agent}` |

@@ -54,6 +54,9 @@ fn word_at_start(text: &str) -> Option<&str> {
 /// The place of the origin of the scripted model.
 pub(crate) const MODEL: &str = "model";
 
+/// The place of the folder that all cases of a run share.
+pub(crate) const CACHE: &str = "cache";
+
 /// The places that give a client its agent, of which it needs one.
 pub(crate) const AGENT: [&str; 3] = ["agent", "agent_json", "agent_dir"];
 
@@ -63,8 +66,8 @@ pub(crate) const ARGS: &str = "args";
 /// The places of a command, an environment and a HOME.
 pub(crate) fn of_a_start(kind: Party) -> Vec<String> {
     let names: &[&str] = match kind {
-        Party::Agent => &["home", MODEL],
-        Party::Client => &["agent", "agent_json", "agent_dir", "cwd", "home", "prompt", "prompt_json"],
+        Party::Agent => &["home", CACHE, MODEL],
+        Party::Client => &["agent", "agent_json", "agent_dir", "cwd", "home", CACHE, "prompt", "prompt_json"],
     };
     names.iter().map(|name| (*name).to_owned()).collect()
 }

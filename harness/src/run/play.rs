@@ -215,7 +215,7 @@ async fn decision(subject: &Subject) -> Key {
 pub(super) fn furnished(case: &Case, subject: &Subject, model: Option<&str>) -> io::Result<(Sandbox, Places)> {
     let sandbox = subject.desk.as_ref().map_or_else(Sandbox::make, |desk| desk.sandbox())?;
     Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))?;
-    let places = subject.places(case, &sandbox, model);
+    let places = subject.places(case, &sandbox, model)?;
     subject.furnish(&sandbox, &places)?;
     Ok((sandbox, places))
 }

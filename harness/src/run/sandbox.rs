@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use tempfile::TempDir;
 
@@ -14,6 +15,27 @@ pub struct Sandbox {
     root: PathBuf,
     home: PathBuf,
     workspace: PathBuf,
+}
+
+/// The folder that all cases of a run share, for what a program unpacks at its first start. It is there once somebody asks
+/// for it, and goes with the run.
+#[derive(Debug, Clone, Default)]
+pub struct Cache(Arc<OnceLock<TempDir>>);
+
+impl Cache {
+    /// Where it is.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, when it is made.
+    pub fn folder(&self) -> io::Result<&Path> {
+        if let Some(folder) = self.0.get() {
+            return Ok(folder.path());
+        }
+        let folder = tempfile::Builder::new().prefix("acp-run-").tempdir_in(short_temp_dir())?;
+        // Where another case was faster, this one goes again.
+        Ok(self.0.get_or_init(|| folder).path())
+    }
 }
 
 impl Sandbox {

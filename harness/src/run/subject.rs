@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::desk::Desk;
 use super::limits::Limits;
 use super::person::Person;
-use super::sandbox::Sandbox;
+use super::sandbox::{Cache, Sandbox};
 use crate::case::model::{Act, Case, UserPermission};
 use crate::case::template::Bindings;
 use crate::fault::Planted;
@@ -39,6 +39,8 @@ pub struct Subject {
     pub hints: Hints,
     /// The folder, which is there, into which every request to the scripted model is written, beside the traces.
     pub exchanges: Option<PathBuf>,
+    /// What all cases of a run share.
+    pub cache: Cache,
     /// How the user of a client acts on it.
     pub controls: Controls,
     /// The time limits.
@@ -75,6 +77,7 @@ impl Subject {
             prompts: BTreeMap::new(),
             hints: Hints::default(),
             exchanges: None,
+            cache: Cache::default(),
             controls: Controls::default(),
             limits: Limits::default(),
             fault: None,
@@ -180,10 +183,16 @@ impl Subject {
     }
 
     /// What stands in the places of this case; the scripted model is at that origin, if there is one.
-    #[must_use]
-    pub fn places(&self, case: &Case, sandbox: &Sandbox, model: Option<&str>) -> Places {
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, when the folder of the run is made.
+    pub fn places(&self, case: &Case, sandbox: &Sandbox, model: Option<&str>) -> io::Result<Places> {
         let mut places = Places::from([("home".to_owned(), sandbox.home().display().to_string())]);
-        places.extend(model.map(|origin| ("model".to_owned(), origin.to_owned())));
+        places.extend(model.map(|origin| (places::MODEL.to_owned(), origin.to_owned())));
+        if self.has_place(&["{cache}"]) {
+            places.insert(places::CACHE.to_owned(), self.cache.folder()?.display().to_string());
+        }
         if self.party == Party::Client {
             let agent = self.agent_path(sandbox);
             let dir = agent.parent().unwrap_or(&agent).display().to_string();
@@ -198,7 +207,7 @@ impl Subject {
                 ("prompt".to_owned(), case.user.prompt.clone()),
             ]);
         }
-        places
+        Ok(places)
     }
 
     /// Writes the files of HOME.
