@@ -1,5 +1,7 @@
 //! Answers what the subject asks for: the transcript does, or a fixed answer of the case, or the tester by itself.
 
+use std::task::{Context, Poll, Waker};
+
 use serde_json::{Value, json};
 
 use super::{Driver, Written};
@@ -8,6 +10,9 @@ use crate::protocol::{Edition, Kind};
 use crate::requirement::Party;
 use crate::run::tester::{Agent, Answer, Services};
 use crate::wire::{LineEnd, RpcId};
+
+/// The requests of a subject that may wait for an answer at once. The judge looks at all of them with every message.
+const MOST_UNANSWERED: usize = 1000;
 
 /// The part that the tester plays.
 pub(super) enum Role {
@@ -35,6 +40,10 @@ pub(super) struct Open {
 
 impl Driver {
     pub(super) fn requested(&mut self, connection: usize, id: &Value, method: &str, params: &Value) {
+        self.unanswered += 1;
+        if self.unanswered > MOST_UNANSWERED {
+            return self.flooded();
+        }
         let (id, method, params) = (id.clone(), method.to_owned(), params.clone());
         let request = Open { connection, id, method, params, cancelled: false };
         if self.unscripted || !self.setup.by_hand.contains(&request.method) {
@@ -69,14 +78,29 @@ impl Driver {
                     }
                     return;
                 }
-                let (services, done) = (services.clone(), self.answers.0.clone());
-                let Open { connection, id, method, params, .. } = request;
-                tokio::spawn(async move {
-                    let answer = services.answer(&method, &params).await;
-                    let _ = done.send(Answered { connection, id, method, answer });
-                });
+                self.waiting.push_back(request);
             }
         }
+    }
+
+    /// Serves the agent's next request: at once, or when its answer is there. One at a time, so that no answers pile up that
+    /// the trace has no room for.
+    pub(super) fn serve_next(&mut self) {
+        let Role::Client(services) = &self.role else { return };
+        let Some(Open { connection, id, method, params, .. }) = self.waiting.pop_front() else { return };
+        let services = services.clone();
+        let mut answered = Box::pin(async move {
+            let answer = services.answer(&method, &params).await;
+            Answered { connection, id, method, answer }
+        });
+        match answered.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Answered { connection, id, method, answer }) => self.answer(connection, &id, &method, answer),
+            Poll::Pending => {
+                let done = self.answers.0.clone();
+                tokio::spawn(async move { done.send(answered.await) });
+            }
+        }
+        self.stop_flood();
     }
 
     pub(super) fn answer(&mut self, connection: usize, id: &Value, method: &str, answer: Answer) {
@@ -124,7 +148,9 @@ impl Driver {
 
     /// Notes that a request of the subject has its answer.
     pub fn closed(&mut self, connection: usize, id: &Value) {
-        self.open.retain(|open| open.connection != connection || RpcId::new(&open.id) != RpcId::new(id));
+        self.unanswered = self.unanswered.saturating_sub(1);
+        let id = RpcId::new(id);
+        self.open.retain(|open| open.connection != connection || RpcId::new(&open.id) != id);
     }
 
     /// Takes note of a notification of the subject.
@@ -161,10 +187,10 @@ impl Driver {
     }
 
     fn end_turns_if(&mut self, wanted: impl Fn(&Open) -> bool) {
-        let prompts = self.open.iter().filter(|open| open.method == "session/prompt" && wanted(open));
-        let turns: Vec<(usize, Value, bool)> =
-            prompts.map(|open| (open.connection, open.id.clone(), open.cancelled)).collect();
-        for (connection, id, cancelled) in turns {
+        let is_over = |open: &Open| open.method == "session/prompt" && wanted(open);
+        let (over, open) = std::mem::take(&mut self.open).into_iter().partition::<Vec<_>, _>(is_over);
+        self.open = open;
+        for Open { connection, id, cancelled, .. } in over {
             let reason = if cancelled { "cancelled" } else { "end_turn" };
             self.send_result(connection, &id, "session/prompt", json!({ "stopReason": reason }));
         }
