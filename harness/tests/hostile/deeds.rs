@@ -215,13 +215,19 @@ fn deaf(talk: &mut Talk) -> ! {
 }
 
 fn sessions(talk: &mut Talk, number: usize) {
-    for n in 0..number {
+    const AT_ONCE: usize = 100;
+    for first in (0..number).step_by(AT_ONCE) {
+        for n in first..first + AT_ONCE {
+            if talk.row.party() == Party::Client {
+                talk.request("session/new", json!({ "cwd": talk.cwd, "mcpServers": [] }));
+            } else {
+                let mut message = update("x");
+                message["params"]["sessionId"] = json!(format!("other-{n}"));
+                talk.say(&message);
+            }
+        }
         if talk.row.party() == Party::Client {
-            talk.ask("session/new", json!({ "cwd": talk.cwd, "mcpServers": [] }));
-        } else {
-            let mut message = update("x");
-            message["params"]["sessionId"] = json!(format!("other-{n}"));
-            talk.say(&message);
+            (0..AT_ONCE).for_each(|_| drop(talk.hear()));
         }
     }
 }

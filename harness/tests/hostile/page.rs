@@ -15,8 +15,16 @@ const ASKED: &str = "ACP_HOSTILE_PAGE";
 
 const HEAD: &str = include_str!("head.md");
 
+/// Whether the page is to be written.
+fn is_asked_for() -> bool {
+    std::env::var_os(ASKED).is_some()
+}
+
 /// Makes sure that the page is of these subjects; times and memory are those of one machine.
 pub fn lists_them() -> Result<(), Failed> {
+    if is_asked_for() {
+        return Ok(());
+    }
     let rows = table::all();
     let page = fs::read_to_string(path()).unwrap_or_default();
     let same = |text: &str| text.lines().map(|line| without_figures(line).to_owned()).collect::<Vec<_>>();
@@ -31,7 +39,7 @@ pub fn lists_them() -> Result<(), Failed> {
 /// Writes the page, if somebody asked for it and every subject was met.
 pub fn write_if_asked(met: &BTreeMap<usize, Met>) {
     let rows = table::all();
-    if std::env::var_os(ASKED).is_some() && met.len() == rows.len() {
+    if is_asked_for() && met.len() == rows.len() {
         fs::write(path(), whole(&rows, met)).expect("the page can be written");
     }
 }

@@ -12,9 +12,9 @@ const SHORT: Duration = Duration::from_secs(2);
 
 /// Long enough for any machine; whoever has to be waited for gets a shorter one.
 const PATIENT: Limits = Limits {
-    start: Duration::from_secs(60),
-    answer: Duration::from_secs(60),
-    turn: Duration::from_secs(60),
+    start: Duration::from_secs(240),
+    answer: Duration::from_secs(240),
+    turn: Duration::from_secs(240),
     exit: Duration::from_millis(500),
 };
 
