@@ -35,7 +35,8 @@ fn a_command_sees_the_home_of_the_case_and_leaves_nothing_behind() {
             assert_eq!(step.outcome, Outcome::Done, "{}: expected {}, {}", step.text, step.expected, step.seen);
         }
     }
-    left::nothing(Path::new(&cwd(&trace)).parent().expect("the working directory is in a folder"));
+    let folder = Path::new(&cwd(&trace)).parent().expect("the working directory is in a folder").to_owned();
+    assert_eq!(left::below(&folder), Vec::<String>::new());
 }
 
 /// The working directory of the first session.

@@ -1,6 +1,6 @@
 //! Walks the trace once: shows each event to the checks, then takes it into the conversation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use super::{checks, shapes};
 use crate::protocol::{Edition, Kind, Problem, Site};
 use crate::requirement::Party;
 use crate::trace::{Event, Header, Lack, ProcessEvent, Trace, What};
-use crate::wire::{Call, Content, Envelope, LineEnd, RpcId, read_line};
+use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, RpcId, read_line};
 
 /// Judges a trace: every check looks at every event that concerns the judged party.
 ///
@@ -46,6 +46,8 @@ pub struct Judge {
     book: Book,
     logins: Logins,
     earlier: Earlier,
+    /// Whose last line goes on with the next one, and on which connection.
+    cut_up: BTreeSet<(usize, Party)>,
     parties: Vec<Party>,
     looks: Looks,
     case_requirements: Vec<String>,
@@ -73,6 +75,7 @@ impl Judge {
             book: Book::new(&header.lacks),
             logins: Logins::default(),
             earlier: Earlier::default(),
+            cut_up: BTreeSet::new(),
             looks: Looks::new(&parties, &header.lacks),
             parties,
             case_requirements: header.requirements.clone(),
@@ -107,6 +110,10 @@ impl Judge {
                 if *end == LineEnd::Eof && self.book.lacks(Lack::Processes) {
                     // As where the output ends: it may have been killed in the middle of the line.
                     self.talk.shut_down(event.n, event.us);
+                }
+                if self.is_a_piece(*from, bytes, *end) {
+                    self.talk.unreadable.insert(*from, event.n);
+                    return;
                 }
                 let content = read_line(bytes);
                 let line = LineSeen { bytes, end: *end, content: &content };
@@ -151,6 +158,14 @@ impl Judge {
             self.talk.forget_old(self.memory);
             self.forgot = self.forgot.or(Some(event.n).filter(|_| self.talk.holes != before));
         }
+    }
+
+    /// Whether this is only a piece of a line, which is longer than what is kept in one. Nobody knows what the whole would be.
+    fn is_a_piece(&mut self, from: Party, bytes: &[u8], end: LineEnd) -> bool {
+        let goes_on = end == LineEnd::Cut && bytes.len() == LONGEST_LINE;
+        let key = (self.connection, from);
+        let went_on = if goes_on { !self.cut_up.insert(key) } else { self.cut_up.remove(&key) };
+        goes_on || went_on
     }
 
     /// How many failures were found so far, and the requirements that failed.
@@ -223,7 +238,7 @@ impl Judge {
             Content::One { value, .. } => self.message(from, value, deliberate),
             Content::Several(values) => values.iter().for_each(|value| self.message(from, value, deliberate)),
             Content::Blank => {}
-            Content::NotUtf8(_) | Content::NotJson(_) | Content::TooDeep => {
+            Content::NotUtf8(_) | Content::NotJson(_) | Content::TooComplex => {
                 self.talk.unreadable.insert(from, self.now.0);
             }
         }

@@ -252,6 +252,12 @@ impl Link {
         self.group.as_ref().is_some_and(|group| group.signal_leader(name))
     }
 
+    /// Whether a process of the group runs.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.group.as_ref().is_some_and(ProcessGroup::alive)
+    }
+
     /// Asks the process group to end.
     pub fn terminate(&self) {
         if let Some(group) = &self.group {

@@ -3,6 +3,7 @@
 //! This is the only part of the program that starts processes, and the only one with code of one operating system.
 
 pub mod between;
+pub mod folder;
 pub mod link;
 mod pipe;
 pub mod process;

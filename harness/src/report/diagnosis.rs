@@ -1,5 +1,7 @@
 //! Says in words why a conversation never began.
 
+use std::collections::HashSet;
+
 use super::visible::visible;
 use crate::requirement::Party;
 use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
@@ -44,7 +46,11 @@ fn of_client(trace: &Trace) -> Option<String> {
     }
     let starts = trace.events.iter().filter(|event| matches!(event.what, What::Process(ProcessEvent::AgentStarted(_))));
     let ended = ended(trace).filter(|_| !was_stopped(trace));
-    let how = ended.map_or("The client runs".to_owned(), |how| format!("The client ended ({how})"));
+    let how = match ended {
+        _ if flooded(trace) => format!("The client {FLOODED}"),
+        Some(how) => format!("The client ended ({how})"),
+        None => "The client runs".to_owned(),
+    };
     let mut text = match starts.count() {
         0 => format!(
             "{how}, and never started its agent. Is the path {{agent}} where the client looks for it, and does it start its \
@@ -73,7 +79,8 @@ fn of_agent(trace: &Trace) -> Option<String> {
         })
     };
     let said: Vec<&[u8]> = lines(Party::Agent).collect();
-    let echoed = said.iter().any(|line| lines(Party::Client).any(|sent| sent == *line));
+    let sent: HashSet<&[u8]> = lines(Party::Client).collect();
+    let echoed = said.iter().any(|line| sent.contains(line));
     let answered = said.iter().any(|bytes| match read_line(bytes) {
         Content::One { value, .. } => matches!(Envelope::of(&value), Envelope::Response { .. }),
         _ => false,
@@ -95,8 +102,15 @@ fn of_agent(trace: &Trace) -> Option<String> {
     });
     let mut text = if echoed {
         "The program sends back what it is sent. It is no agent; perhaps the command starts something else than you meant.".to_owned()
+    } else if flooded(trace) {
+        format!("The program {FLOODED}, and did not answer initialize.{}", wrote.unwrap_or_default())
     } else if let (Some(how), false) = (&ended, stopped) {
         format!("The program ended ({how}) before it answered initialize.{}", wrote.unwrap_or_default())
+    } else if closed_its_output(trace) {
+        format!(
+            "The program closed its standard output before it answered initialize, and runs.{}",
+            wrote.unwrap_or_default()
+        )
     } else if let Some(wrote) = wrote {
         format!(
             "The program runs, but initialize was not answered before the time limit.{wrote}\nOnly JSON-RPC messages may stand on standard output; logs belong on standard error."
@@ -108,6 +122,23 @@ fn of_agent(trace: &Trace) -> Option<String> {
         text.push_str(&format!("\nThe end of its standard error:\n{last}"));
     }
     Some(text)
+}
+
+/// Whether the subject closed its output before anything else ended.
+fn closed_its_output(trace: &Trace) -> bool {
+    let first = process(trace, |event| match event {
+        ProcessEvent::StdoutEnded => Some(true),
+        ProcessEvent::StdinClosed | ProcessEvent::Signalled(_) | ProcessEvent::Exited { .. } => Some(false),
+        _ => None,
+    });
+    first == Some(true)
+}
+
+/// How a subject ended that floods.
+const FLOODED: &str = "sent more than a case has room for and was stopped";
+
+fn flooded(trace: &Trace) -> bool {
+    process(trace, |event| (*event == ProcessEvent::Flooded).then_some(())).is_some()
 }
 
 fn process<T>(trace: &Trace, pick: impl Fn(&ProcessEvent) -> Option<T>) -> Option<T> {

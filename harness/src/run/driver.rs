@@ -8,7 +8,8 @@ mod login;
 mod reuse;
 mod serve;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::ready;
 
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -136,6 +137,10 @@ pub struct Driver {
     setup: TesterSetup,
     /// The requests of the subject that have no answer yet.
     open: Vec<Open>,
+    /// How many requests of the subject have no answer yet, whoever is to give it.
+    unanswered: usize,
+    /// The requests of an agent that are served once nothing else has come: what it said before an answer stands before it.
+    waiting: VecDeque<Open>,
     /// The transcript is over, so that nothing is answered by hand any more.
     unscripted: bool,
     answers: (mpsc::UnboundedSender<Answered>, mpsc::UnboundedReceiver<Answered>),
@@ -197,6 +202,8 @@ impl Driver {
             role,
             setup,
             open: Vec::new(),
+            unanswered: 0,
+            waiting: VecDeque::new(),
             unscripted: false,
             answers: mpsc::unbounded_channel(),
             writing,
@@ -230,7 +237,7 @@ impl Driver {
     /// Whether nothing more will come at all: a client that runs may still start its agent again.
     pub fn over(&self) -> bool {
         let silent = self.connections.iter().all(|connection| connection.ended || connection.is_login);
-        silent && (self.subject == Party::Agent || self.life.exit.is_some() || self.life.flooded)
+        silent && (self.subject == Party::Agent || self.life.flooded || self.has_left())
     }
 
     /// Writes lines in one go, cut into pieces of `split` bytes if that is asked for, and records them.
@@ -272,6 +279,7 @@ impl Driver {
                 }
                 None => false,
             },
+            () = ready(()), if !self.waiting.is_empty() => { self.serve_next(); true }
             (server, event) = self.mcp.next() => {
                 self.mcp.take_in(server, event, &mut self.recorder);
                 true
@@ -360,11 +368,7 @@ impl Driver {
         let mut frames = Vec::new();
         self.connections[connection].framer.feed(bytes, |frame| frames.push(frame));
         frames.into_iter().for_each(|frame| self.arrived(connection, frame));
-        if self.recorder.is_full() && !self.life.flooded {
-            self.life.flooded = true;
-            self.recorder.record(What::Process(ProcessEvent::Flooded));
-            self.link.kill();
-        }
+        self.stop_flood();
     }
 
     fn output_ended(&mut self, connection: usize) {
@@ -426,6 +430,7 @@ impl Driver {
             }
         }
         self.learn_session(&value);
+        self.recorder.keep(&value);
         self.inbox.push(Seen { n, connection, value, taken: None });
     }
 }

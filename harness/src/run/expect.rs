@@ -30,16 +30,17 @@ pub(super) fn answers(value: &Value, id: &RpcId) -> bool {
     matches!(Envelope::of(value), Envelope::Response { id: Some(found), .. } if RpcId::new(found) == *id)
 }
 
-/// Looks for the line among what has come; calls behind the cursor, answers anywhere behind their request.
-pub(super) fn look_for(script: &mut Script<'_>, line: &Incoming) -> Found {
+/// Looks for the line among what has come; calls behind the cursor, answers anywhere behind their request. What stands before
+/// `from` was looked at before.
+pub(super) fn look_for(script: &mut Script<'_>, line: &Incoming, from: usize) -> Found {
     match line.body.answers() {
-        None => look_for_call(script, line),
-        Some(label) => look_for_answer(script, line, label),
+        None => look_for_call(script, line, from),
+        Some(label) => look_for_answer(script, line, label, from),
     }
 }
 
-fn look_for_call(script: &mut Script<'_>, line: &Incoming) -> Found {
-    for index in script.cursor..script.driver.inbox.len() {
+fn look_for_call(script: &mut Script<'_>, line: &Incoming, from: usize) -> Found {
+    for index in script.cursor.max(from)..script.driver.inbox.len() {
         let seen = &script.driver.inbox[index];
         if seen.taken.is_some() || !call_matches(&seen.value, line, &mut script.bindings) {
             continue;
@@ -72,12 +73,13 @@ fn call_matches(value: &Value, line: &Incoming, bindings: &mut crate::case::temp
         && params.as_ref().is_none_or(|wanted| wanted.matches(found, bindings, line.exact).is_ok())
 }
 
-fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str) -> Found {
+fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str, from: usize) -> Found {
     let Some(asked) = script.driver.asked.get(label) else { return Found::NotYet };
     let (id, request, connection) = (asked.id.clone(), asked.n, asked.connection);
-    let mut later = script.driver.inbox[asked.from..].iter();
+    let from = asked.from.max(from);
+    let mut later = script.driver.inbox[from..].iter();
     let position = later.position(|seen| seen.connection == connection && answers(&seen.value, &id));
-    let Some(index) = position.map(|position| position + asked.from) else { return Found::NotYet };
+    let Some(index) = position.map(|position| position + from) else { return Found::NotYet };
     let (n, value) = (script.driver.inbox[index].n, script.driver.inbox[index].value.clone());
     script.cursor = script.cursor.max(index + 1);
     let Err(seen) = fits(line, &value, &mut script.bindings) else {
@@ -108,8 +110,8 @@ fn fits(line: &Incoming, answer: &Value, bindings: &mut Bindings) -> Result<(), 
 }
 
 /// Requests like the one that is hoped for, which neither this line nor a later one awaits; left to the transcript they
-/// would never be answered.
-pub(super) fn unawaited(script: &Script<'_>, index: usize, hoped: &Incoming) -> Vec<(usize, Value)> {
+/// would never be answered. What stands before `from` was looked at before.
+pub(super) fn unawaited(script: &Script<'_>, index: usize, hoped: &Incoming, from: usize) -> Vec<(usize, Value)> {
     let IncomingBody::Call { label: Some(_), method: wanted, .. } = &hoped.body else { return Vec::new() };
     let lines = script.case.steps[index..].iter().flat_map(|step| match &step.action {
         Action::Expect { line, .. } => std::slice::from_ref(line),
@@ -123,24 +125,25 @@ pub(super) fn unawaited(script: &Script<'_>, index: usize, hoped: &Incoming) -> 
         let meant = || lines.iter().any(|line| call_matches(&seen.value, line, &mut script.bindings.clone()));
         (seen.taken.is_none() && open && !meant()).then(|| (seen.connection, id.clone()))
     };
-    script.driver.inbox[script.cursor..].iter().filter_map(left_alone).collect()
+    script.driver.inbox[script.cursor.max(from)..].iter().filter_map(left_alone).collect()
 }
 
-/// Whether the conversation has passed a hoped-for line: an answer that stands behind it in the transcript has come.
-pub(super) fn passed(script: &Script<'_>, index: usize) -> bool {
+/// Whether the conversation has passed a hoped-for line: an answer that stands behind it in the transcript has come. What stands
+/// before `from` was looked at before.
+pub(super) fn passed(script: &Script<'_>, index: usize, from: usize) -> bool {
     script.case.steps[index + 1..].iter().any(|step| {
         let lines = match &step.action {
             Action::Expect { line, presence: Presence::Must | Presence::Hope } => std::slice::from_ref(line),
             Action::AnyOrder(lines) => lines,
             _ => return false,
         };
-        lines.iter().any(|line| has_answer(script, line))
+        lines.iter().any(|line| has_answer(script, line, from))
     })
 }
 
-fn has_answer(script: &Script<'_>, line: &Incoming) -> bool {
+fn has_answer(script: &Script<'_>, line: &Incoming, from: usize) -> bool {
     let Some(asked) = line.body.answers().and_then(|label| script.driver.asked.get(label)) else { return false };
-    script.driver.inbox[asked.from..].iter().any(|seen| answers(&seen.value, &asked.id))
+    script.driver.inbox[asked.from.max(from)..].iter().any(|seen| answers(&seen.value, &asked.id))
 }
 
 /// The events of all messages that match a line which must not come; the line needs no label to match a request. A request

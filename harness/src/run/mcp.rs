@@ -224,7 +224,7 @@ impl McpServers {
             Content::One { value, .. } => vec![value],
             Content::Several(values) => values,
             Content::Blank => return Some(Vec::new()),
-            Content::NotUtf8(_) | Content::NotJson(_) | Content::TooDeep => return None,
+            Content::NotUtf8(_) | Content::NotJson(_) | Content::TooComplex => return None,
         };
         let server = &self.servers[way.server].name;
         let answers: Vec<Value> = messages.iter().filter_map(|message| protocol::answer(server, message)).collect();

@@ -14,7 +14,10 @@ pub const MOST_BYTES: usize = 160 << 20;
 const MOST_ASIDE: usize = 32 << 20;
 
 /// What an event counts for beside its bytes: short lines cost memory and judging as well.
-const EVENT_COST: usize = 1 << 10;
+const EVENT_COST: usize = 4 << 10;
+
+/// What each value of a message counts for, which is kept as long as the case is played.
+const VALUE_COST: usize = 128;
 
 /// The growing list of events of one case.
 pub struct Recorder {
@@ -72,6 +75,11 @@ impl Recorder {
         n
     }
 
+    /// Counts a message that is kept beside its line.
+    pub fn keep(&mut self, message: &Value) {
+        self.bytes += values(message) * VALUE_COST;
+    }
+
     /// Appends something of `size` bytes that the subject did beside the protocol, as long as there is room for it.
     pub fn record_aside(&mut self, size: usize, what: What) -> Option<usize> {
         let room = self.aside <= MOST_ASIDE;
@@ -98,5 +106,14 @@ impl Recorder {
     #[must_use]
     pub fn finish(self) -> Vec<Event> {
         self.events
+    }
+}
+
+/// How many values a message holds, with itself.
+fn values(message: &Value) -> usize {
+    1 + match message {
+        Value::Array(list) => list.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(values).sum(),
+        _ => 0,
     }
 }

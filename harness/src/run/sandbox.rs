@@ -6,12 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use tempfile::TempDir;
 
+use crate::peer::folder::remove_folder;
 use crate::peer::relay::short_temp_dir;
 
 /// A folder with everything that one case may touch.
 pub struct Sandbox {
     /// Goes with the case, unless the folders stay.
-    _temporary: Option<TempDir>,
+    temporary: Option<TempDir>,
     root: PathBuf,
     home: PathBuf,
     workspace: PathBuf,
@@ -51,13 +52,13 @@ impl Sandbox {
         let (home, workspace) = (root.join("home"), root.join("work"));
         std::fs::create_dir(&home)?;
         std::fs::create_dir(&workspace)?;
-        Ok(Self { _temporary: Some(folder), root, home, workspace })
+        Ok(Self { temporary: Some(folder), root, home, workspace })
     }
 
     /// The folders that a person's client knows, which stay when the case is over.
     #[must_use]
     pub const fn lasting(root: PathBuf, home: PathBuf, workspace: PathBuf) -> Self {
-        Self { _temporary: None, root, home, workspace }
+        Self { temporary: None, root, home, workspace }
     }
 
     /// Gives a further case of the same process a working directory of its own; those of earlier cases stay.
@@ -112,5 +113,14 @@ impl Sandbox {
     #[must_use]
     pub fn marker(&self) -> String {
         self.root.display().to_string()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        if let Some(folder) = self.temporary.take() {
+            // A folder that cannot be removed stays: nobody is to blame for it, and nothing else can be done.
+            let _ = remove_folder(&folder.keep());
+        }
     }
 }

@@ -26,10 +26,11 @@ const UNASKED: &str = "without being asked to";
 impl Script<'_> {
     pub(super) async fn must(&mut self, line: &Incoming, within: Option<Duration>) -> Report {
         let deadline = self.deadline(line, within);
+        let mut looked = 0;
         loop {
-            match expect::look_for(self, line) {
+            match expect::look_for(self, line, looked) {
                 Found::Matched(report) | Found::Contradicted(report) => return report,
-                Found::NotYet => {}
+                Found::NotYet => looked = self.driver.inbox.len(),
             }
             if self.nothing_more(line) || !self.driver.step(deadline).await {
                 return self.never_came(line, StepKind::Must).await;
@@ -119,8 +120,9 @@ impl Script<'_> {
     /// Waits for a line that need not come; gives up when the conversation has passed it.
     pub(super) async fn hope(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> Report {
         let deadline = self.deadline(line, within);
+        let mut looked = 0;
         loop {
-            match expect::look_for(self, line) {
+            match expect::look_for(self, line, looked) {
                 Found::Matched(report) => return Report { kind: StepKind::Hope, ..report },
                 Found::Contradicted(report) => {
                     let login = report.outcome == Outcome::LoginNeeded;
@@ -130,12 +132,13 @@ impl Script<'_> {
                 Found::NotYet => {}
             }
             if self.case.subject == Party::Agent {
-                for (connection, id) in expect::unawaited(self, index, line) {
+                for (connection, id) in expect::unawaited(self, index, line, looked) {
                     self.driver.answer_unscripted(connection, &id);
                 }
             }
             // An answer may be overtaken by later ones; a call that the conversation has passed will not come any more.
-            let passed = line.body.answers().is_none() && expect::passed(self, index);
+            let passed = line.body.answers().is_none() && expect::passed(self, index, looked);
+            looked = self.driver.inbox.len();
             if passed || self.nothing_more(line) || !self.driver.step(deadline).await {
                 let why = if passed { "the turn went on without it" } else { "nothing of the kind came" };
                 let expected = expect::describe(self, line);
@@ -146,7 +149,7 @@ impl Script<'_> {
 
     pub(super) fn any(&mut self, line: &Incoming) -> Report {
         // An answer comes once.
-        while let (Found::Matched(_), None) = (expect::look_for(self, line), line.body.answers()) {}
+        while let (Found::Matched(_), None) = (expect::look_for(self, line, 0), line.body.answers()) {}
         Report::new(StepKind::Hope, Outcome::Done)
     }
 
@@ -186,9 +189,10 @@ impl Script<'_> {
         let written = Written { bytes: message.to_string().into_bytes(), deliberate: false };
         let connection = self.connection;
         let events = self.driver.write(connection, vec![written], LineEnd::Lf, None);
+        let (id, mut looked) = (RpcId::new(&id), from);
         let answered = |driver: &Driver| {
-            driver.ended(connection)
-                || driver.inbox[from..].iter().any(|seen| expect::answers(&seen.value, &RpcId::new(&id)))
+            let mut fresh = driver.inbox[std::mem::replace(&mut looked, driver.inbox.len())..].iter();
+            driver.ended(connection) || fresh.any(|seen| expect::answers(&seen.value, &id))
         };
         let came = self.driver.until(Instant::now() + limit, answered).await;
         let (outcome, seen) = match (came, self.driver.ended(connection)) {
@@ -205,6 +209,9 @@ impl Script<'_> {
         let exited = |driver: &Driver| driver.life.exit.is_some();
         self.driver.until(Instant::now() + self.limits.exit, exited).await;
         let subject = self.case.subject;
+        if self.driver.life.flooded {
+            return format!("the {subject} sent more than a case has room for, and was stopped");
+        }
         let how = match (&self.driver.life.exit, subject) {
             (Some(exit), _) => format!("ended ({exit}{})", self.meaning(exit)),
             (None, Party::Agent) => "closed its output".to_owned(),

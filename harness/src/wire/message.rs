@@ -1,6 +1,6 @@
 //! Reads one line as JSON-RPC, and says exactly in which way it is none.
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 /// What a line holds.
@@ -12,8 +12,9 @@ pub enum Content {
     NotUtf8(usize),
     /// Text that is no JSON value; the parser's words.
     NotJson(String),
-    /// JSON that nests deeper than this program reads. The line may well be legal, so nobody is accused of it.
-    TooDeep,
+    /// JSON that nests deeper or holds more values than this program reads. The line may well be legal, so nobody is accused
+    /// of it.
+    TooComplex,
     /// Several JSON values without a line feed between them.
     Several(Vec<Value>),
     /// One JSON value.
@@ -24,6 +25,12 @@ pub enum Content {
         doubled: Vec<String>,
     },
 }
+
+/// How many values one line may hold. Each takes some hundred bytes of memory, and no message comes near.
+const MOST_VALUES: usize = 1 << 20;
+
+/// The words for more of them.
+const TOO_MANY: &str = "too many values";
 
 /// An id of JSON-RPC, compared by value and JSON type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -146,20 +153,28 @@ pub fn read_line(bytes: &[u8]) -> Content {
 
 /// Reads a text; `at` is the pointer to its root, if places matter.
 fn parse(text: &str, at: Option<String>) -> Content {
-    let mut doubled = Vec::new();
+    let mut notes = Notes { doubled: Vec::new(), room: MOST_VALUES };
     let mut parser = serde_json::Deserializer::from_str(text);
-    let value = match (Node { at, doubled: &mut doubled }).deserialize(&mut parser) {
+    let value = match (Node { at, notes: &mut notes }).deserialize(&mut parser) {
         Ok(value) => value,
-        Err(error) if error.to_string().starts_with("recursion limit") => return Content::TooDeep,
-        Err(error) => return Content::NotJson(error.to_string()),
+        Err(error) => return unread(&error.to_string()),
     };
     match parser.end() {
-        Ok(()) => Content::One { value, doubled },
+        Ok(()) => Content::One { value, doubled: notes.doubled },
         Err(error) => several(text).unwrap_or_else(|| Content::NotJson(error.to_string())),
     }
 }
 
+/// What a line is that the parser gave up on, with these words.
+fn unread(error: &str) -> Content {
+    let too_complex = ["recursion limit", TOO_MANY].iter().any(|words| error.starts_with(words));
+    if too_complex { Content::TooComplex } else { Content::NotJson(error.to_owned()) }
+}
+
 fn several(text: &str) -> Option<Content> {
+    if text.len() > MOST_VALUES {
+        return Some(Content::TooComplex);
+    }
     let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
     values.ok().map(Content::Several)
 }
@@ -168,7 +183,15 @@ fn several(text: &str) -> Option<Content> {
 struct Node<'d> {
     /// Where it stands, if that matters.
     at: Option<String>,
-    doubled: &'d mut Vec<String>,
+    notes: &'d mut Notes,
+}
+
+/// What is noted while a line is read.
+struct Notes {
+    /// The keys that stand twice in their object.
+    doubled: Vec<String>,
+    /// How many more values may come.
+    room: usize,
 }
 
 impl Node<'_> {
@@ -181,6 +204,8 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let room = self.notes.room.checked_sub(1).ok_or_else(|| D::Error::custom(TOO_MANY))?;
+        self.notes.room = room;
         deserializer.deserialize_any(self)
     }
 }
@@ -222,7 +247,7 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(value) = list.next_element_seed(Node { at: self.below(&values.len()), doubled: self.doubled })? {
+        while let Some(value) = list.next_element_seed(Node { at: self.below(&values.len()), notes: self.notes })? {
             values.push(value);
         }
         Ok(values.into())
@@ -232,9 +257,9 @@ impl<'de> Visitor<'de> for Node<'_> {
         let mut members = Map::new();
         while let Some(key) = object.next_key::<String>()? {
             let at = self.below(&key);
-            let value = object.next_value_seed(Node { at: at.clone(), doubled: self.doubled })?;
+            let value = object.next_value_seed(Node { at: at.clone(), notes: self.notes })?;
             if members.insert(key, value).is_some() {
-                self.doubled.push(at.unwrap_or_default());
+                self.notes.doubled.push(at.unwrap_or_default());
             }
         }
         Ok(members.into())
@@ -260,7 +285,11 @@ mod tests {
         assert_eq!(read_line(b"{\"a\":1}{\"b\":2}"), Content::Several(vec![json!({"a": 1}), json!({"b": 2})]));
         assert!(matches!(read_line(b"{\"a\":1} trailing"), Content::NotJson(_)));
         assert_eq!(read_line(b"{\"a\":{\"b\":1,\"b\":2},\"a\":3}"), one(json!({ "a": 3 }), &["/a/b", "/a"]));
-        assert_eq!(read_line("[".repeat(10_000).as_bytes()), Content::TooDeep);
+        assert_eq!(read_line("[".repeat(10_000).as_bytes()), Content::TooComplex);
+        let zeros = |number: usize| format!("[{}0]", "0,".repeat(number - 1));
+        assert_eq!(read_line(zeros(MOST_VALUES).as_bytes()), Content::TooComplex);
+        assert!(matches!(read_line(zeros(MOST_VALUES - 1).as_bytes()), Content::One { .. }));
+        assert_eq!(read_line("{} ".repeat(MOST_VALUES).as_bytes()), Content::TooComplex);
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn only_messages(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
         Content::Blank => ruling.fail("an empty line stands on the stream", &[]),
         Content::NotJson(_) if begins_a_value(line.bytes) => {}
         Content::NotJson(error) => ruling.fail(format!("the line is no JSON: {error}"), &[]),
-        Content::NotUtf8(_) | Content::TooDeep | Content::Several(_) => {}
+        Content::NotUtf8(_) | Content::TooComplex | Content::Several(_) => {}
     }
 }
 

@@ -94,6 +94,29 @@ impl Driver {
         });
     }
 
+    /// Ends a subject that has sent more than there is room for.
+    pub(super) fn stop_flood(&mut self) {
+        if self.recorder.is_full() {
+            self.flooded();
+        }
+    }
+
+    /// Ends a subject that is too much, and hears no more of it.
+    pub(super) fn flooded(&mut self) {
+        if !self.life.flooded {
+            self.life.flooded = true;
+            self.waiting.clear();
+            self.recorder.record(What::Process(ProcessEvent::Flooded));
+            self.link.kill();
+        }
+    }
+
+    /// Whether a client has ended and starts no agent any more. One that it started with its last breath may be on its way.
+    pub(super) fn has_left(&self) -> bool {
+        let on_its_way = || self.last_output.is_some_and(|last| Instant::now() < last) && self.link.runs();
+        self.life.exit.is_some() && !(self.connections.is_empty() && on_its_way())
+    }
+
     /// Ends the subject in bounded time: closes its input, then asks it, then kills its group.
     pub async fn shut_down(&mut self, patience: Duration, already_closed: bool) {
         self.give_up_logins();

@@ -1,5 +1,7 @@
 //! Answers what the subject asks for: the transcript does, or a fixed answer of the case, or the tester by itself.
 
+use std::task::{Context, Poll, Waker};
+
 use serde_json::{Value, json};
 
 use super::{Driver, Written};
@@ -8,6 +10,9 @@ use crate::protocol::{Edition, Kind};
 use crate::requirement::Party;
 use crate::run::tester::{Agent, Answer, Services};
 use crate::wire::{LineEnd, RpcId};
+
+/// The requests of a subject that may wait for an answer at once. The judge looks at all of them with every message.
+const MOST_UNANSWERED: usize = 1000;
 
 /// The part that the tester plays.
 pub(super) enum Role {
@@ -34,13 +39,17 @@ pub(super) struct Open {
 }
 
 impl Open {
-    fn is(&self, connection: usize, id: &Value) -> bool {
-        self.connection == connection && RpcId::new(&self.id) == RpcId::new(id)
+    fn is(&self, connection: usize, id: &RpcId) -> bool {
+        self.connection == connection && RpcId::new(&self.id) == *id
     }
 }
 
 impl Driver {
     pub(super) fn requested(&mut self, connection: usize, id: &Value, method: &str, params: &Value) {
+        self.unanswered += 1;
+        if self.unanswered > MOST_UNANSWERED {
+            return self.flooded();
+        }
         let (id, method, params) = (id.clone(), method.to_owned(), params.clone());
         let request = Open { connection, id, method, params, cancelled: false };
         if self.unscripted || !self.setup.by_hand.contains(&request.method) {
@@ -75,14 +84,29 @@ impl Driver {
                     }
                     return;
                 }
-                let (services, done) = (services.clone(), self.answers.0.clone());
-                let Open { connection, id, method, params, .. } = request;
-                tokio::spawn(async move {
-                    let answer = services.answer(&method, &params).await;
-                    let _ = done.send(Answered { connection, id, method, answer });
-                });
+                self.waiting.push_back(request);
             }
         }
+    }
+
+    /// Serves the agent's next request: at once, or when its answer is there. One at a time, so that no answers pile up that
+    /// the trace has no room for.
+    pub(super) fn serve_next(&mut self) {
+        let Role::Client(services) = &self.role else { return };
+        let Some(Open { connection, id, method, params, .. }) = self.waiting.pop_front() else { return };
+        let services = services.clone();
+        let mut answered = Box::pin(async move {
+            let answer = services.answer(&method, &params).await;
+            Answered { connection, id, method, answer }
+        });
+        match answered.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Answered { connection, id, method, answer }) => self.answer(connection, &id, &method, answer),
+            Poll::Pending => {
+                let done = self.answers.0.clone();
+                tokio::spawn(async move { done.send(answered.await) });
+            }
+        }
+        self.stop_flood();
     }
 
     pub(super) fn answer(&mut self, connection: usize, id: &Value, method: &str, answer: Answer) {
@@ -123,12 +147,14 @@ impl Driver {
 
     /// The method of a request of the subject that has no answer yet.
     pub fn open_method(&self, connection: usize, id: &Value) -> Option<&str> {
-        self.open.iter().find(|open| open.is(connection, id)).map(|open| open.method.as_str())
+        let id = RpcId::new(id);
+        self.open.iter().find(|open| open.is(connection, &id)).map(|open| open.method.as_str())
     }
 
     /// Answers a request that was kept for the transcript as if no line of it spoke of such requests.
     pub fn answer_unscripted(&mut self, connection: usize, id: &Value) {
-        if let Some(index) = self.open.iter().position(|open| open.is(connection, id)) {
+        let id = RpcId::new(id);
+        if let Some(index) = self.open.iter().position(|open| open.is(connection, &id)) {
             let request = self.open.remove(index);
             self.answer_by_setup(request);
         }
@@ -136,7 +162,9 @@ impl Driver {
 
     /// Notes that a request of the subject has its answer.
     pub fn closed(&mut self, connection: usize, id: &Value) {
-        self.open.retain(|open| !open.is(connection, id));
+        self.unanswered = self.unanswered.saturating_sub(1);
+        let id = RpcId::new(id);
+        self.open.retain(|open| !open.is(connection, &id));
     }
 
     /// Takes note of a notification of the subject.
@@ -173,10 +201,10 @@ impl Driver {
     }
 
     fn end_turns_if(&mut self, wanted: impl Fn(&Open) -> bool) {
-        let prompts = self.open.iter().filter(|open| open.method == "session/prompt" && wanted(open));
-        let turns: Vec<(usize, Value, bool)> =
-            prompts.map(|open| (open.connection, open.id.clone(), open.cancelled)).collect();
-        for (connection, id, cancelled) in turns {
+        let is_over = |open: &Open| open.method == "session/prompt" && wanted(open);
+        let (over, open) = std::mem::take(&mut self.open).into_iter().partition::<Vec<_>, _>(is_over);
+        self.open = open;
+        for Open { connection, id, cancelled, .. } in over {
             let reason = if cancelled { "cancelled" } else { "end_turn" };
             self.send_result(connection, &id, "session/prompt", json!({ "stopReason": reason }));
         }

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Refusal};
 use super::params::Params;
 
-/// Largest file that is read: far above what a case uses, far below what would hurt a run of parallel cases.
-const MAX_FILE: u64 = 64 * 1024 * 1024;
+/// Largest file that is read: far above what a case uses, far below what would hurt a run of parallel cases. An answer is held
+/// several times over while it is made.
+const MAX_FILE: u64 = 16 * 1024 * 1024;
 
 /// How many symbolic links one path may lead through, as on Linux.
 const MAX_LINKS: usize = 40;

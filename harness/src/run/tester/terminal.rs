@@ -17,7 +17,10 @@ use crate::peer::process::{Environment, Launch};
 const DEFAULT_LIMIT: usize = 1024 * 1024;
 
 /// Bytes kept of the output whatever the request asks for, so that no agent can fill our memory.
-const MAX_LIMIT: usize = 64 * 1024 * 1024;
+const MAX_LIMIT: usize = 16 * 1024 * 1024;
+
+/// Terminals that may be there at once; together they keep half a gigabyte at most.
+const MAX_TERMINALS: usize = 32;
 
 /// All terminals of one connection.
 #[derive(Debug)]
@@ -64,6 +67,9 @@ impl Terminals {
         let mut state = lock(&self.state);
         if state.closed {
             return Err(Refusal::failed("the client is shutting down"));
+        }
+        if state.terminals.len() >= MAX_TERMINALS {
+            return Err(Refusal::failed(format!("{MAX_TERMINALS} terminals are open, and no more are to be had")));
         }
         let default_cwd = state.session_cwds.get(session).unwrap_or(&self.workspace);
         let launch = launch(params, default_cwd, state.environment.clone())?;

@@ -1,0 +1,71 @@
+//! Removes the folder of a case, whatever a subject has made of it.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Removes a folder with everything in it. Links are removed, and never followed.
+///
+/// A subject may have taken away the rights to its folders, or put more of them into each other than files can be open or a
+/// path can name. So what a plain removal leaves is taken apart, one folder after the other.
+///
+/// # Errors
+///
+/// Those of the file system.
+pub fn remove_folder(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => take_apart(folder),
+        _ => Ok(()),
+    }
+}
+
+/// Puts every folder side by side into one that is nobody else's, and removes what is in each.
+fn take_apart(folder: &Path) -> io::Result<()> {
+    let parent = folder.parent().unwrap_or(folder);
+    let pile = tempfile::tempdir_in(parent)?;
+    let mut number = 0;
+    let mut put = |folder: &Path| {
+        number += 1;
+        let place = pile.path().join(number.to_string());
+        // A folder that is moved has to be writable itself.
+        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+        fs::rename(folder, &place).map(|()| place)
+    };
+    let mut waiting = vec![put(folder)?];
+    while let Some(next) = waiting.pop() {
+        for entry in fs::read_dir(&next)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                waiting.push(put(&entry.path())?);
+            } else {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        fs::remove_dir(next)?;
+    }
+    pile.close()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn what_was_locked_and_nested_is_removed_and_what_links_lead_to_stays() {
+        let base = tempfile::tempdir().expect("a folder");
+        let [outside, folder] = ["outside", "folder"].map(|name| base.path().join(name));
+        fs::create_dir(&outside).and_then(|()| fs::write(outside.join("kept"), "")).expect("written");
+        let deep = (0..50).fold(folder.clone(), |path: PathBuf, n| path.join(n.to_string()));
+        fs::create_dir_all(&deep).and_then(|()| fs::write(deep.join("file"), "")).expect("written");
+        symlink(&outside, folder.join("link")).and_then(|()| symlink("nowhere", deep.join("link"))).expect("linked");
+        let locked = Permissions::from_mode(0);
+        fs::set_permissions(&deep, locked.clone()).and_then(|()| fs::set_permissions(&folder, locked)).expect("set");
+        take_apart(&folder).expect("removed");
+        assert!(outside.join("kept").exists());
+        assert_eq!(fs::read_dir(base.path()).expect("it is there").count(), 1);
+    }
+}

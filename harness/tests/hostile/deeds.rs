@@ -1,0 +1,384 @@
+//! What the subjects do, by the words of the table.
+
+use std::env;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::thread::park;
+
+use acp_conformance::peer::signal::outlive_signals;
+use acp_conformance::requirement::Party;
+use rustix::process::{Signal, getpid, kill_process, setsid};
+use serde_json::{Value, json};
+
+use crate::meeting::OUTSIDE;
+use crate::program::{self, Talk, update};
+use crate::this_program;
+
+/// The word for what a subject starts.
+pub const CHILD: &str = "child";
+
+/// The longest line that is still told whole.
+const LONG: usize = 64 << 20;
+
+/// How much a flood is at once.
+const PIECE: usize = 64 << 10;
+
+/// Does the deed of the subject.
+pub fn act(talk: &mut Talk) {
+    let does = talk.row.does.clone();
+    let (deed, object) = does.split_once(' ').unwrap_or((&does, ""));
+    let number = object.parse().unwrap_or(0);
+    match deed {
+        "nothing" => {}
+        "hang" => hang(),
+        "exit" => end(number),
+        "signal" => die_by(object),
+        "close" => {
+            talk.close();
+            hang()
+        }
+        "stubborn" => {
+            outlive_signals().expect("signals can be caught");
+            talk.close();
+            hang()
+        }
+        "flood" => flood(talk, object),
+        "line" => long_line(talk, object),
+        "write" => write_odd(talk, object),
+        "bytewise" => talk.in_bytes = true,
+        "twice" => talk.twice = true,
+        "early" => talk.run_ahead(),
+        "late" => late(talk),
+        "answers" => answer_others(talk),
+        "deaf" => deaf(talk),
+        "ask" => ask_without_reading(talk, object),
+        "sessions" => sessions(talk, number),
+        "prompts" => prompts(talk, number),
+        "same-ids" => same_ids(talk),
+        "terminals" => terminals(talk, number),
+        "child" => start_child(object),
+        "daemons" => (0..number).for_each(|_| start_child("daemon")),
+        "fill" => fill(&talk.cwd),
+        "nest" => nest(&talk.cwd, number),
+        "delete" => mine(talk).iter().for_each(|folder| drop(fs::remove_dir_all(folder))),
+        "lock" => lock(talk),
+        "links" => links(talk),
+        "server" => drive_server(talk, object),
+        "start-twice" => start_twice(talk),
+        "agent-away" => talk.starter = Some(away(&talk.server)),
+        "kill-agent" => talk.agent.as_mut().map(|agent| agent.kill()).into_iter().for_each(drop),
+        "cancel" => cancel(talk),
+        other => unreachable!("no deed is called {other}"),
+    }
+}
+
+fn hang() -> ! {
+    loop {
+        park();
+    }
+}
+
+#[expect(clippy::exit, reason = "a program of its own")]
+fn end(code: usize) -> ! {
+    std::process::exit(i32::try_from(code).unwrap_or(1))
+}
+
+fn die_by(name: &str) -> ! {
+    let signal = match name {
+        "SIGKILL" => Signal::KILL,
+        "SIGTERM" => Signal::TERM,
+        "SIGHUP" => Signal::HUP,
+        _ => std::process::abort(),
+    };
+    kill_process(getpid(), signal).expect("a process may signal itself");
+    hang()
+}
+
+fn flood(talk: &mut Talk, what: &str) {
+    let fill = |line: &str| line.repeat(PIECE / line.len()).into_bytes();
+    match what {
+        "junk" => while talk.write(&fill("{}\n")) {},
+        "updates" => while talk.write(&fill(&format!("{}\n", update("x")))) {},
+        // What is printed beside the protocol ends nobody; so it goes on meanwhile.
+        "stderr" => drop(std::thread::spawn(move || pour(&mut io::stderr(), &fill("log\n")))),
+        "terminal" => {
+            std::thread::spawn(move || pour(&mut io::stderr(), &fill("log\n")));
+            pour(&mut io::stdout(), &fill("shown\n"));
+        }
+        other => unreachable!("no flood of {other}"),
+    }
+}
+
+fn pour(output: &mut dyn Write, piece: &[u8]) {
+    while output.write_all(piece).is_ok() {}
+}
+
+fn long_line(talk: &mut Talk, what: &str) {
+    match what {
+        "long" => {
+            let (before, after) = around_text();
+            talk.write(before.as_bytes());
+            write_often(talk, &[b'x'; PIECE]);
+            talk.write(after.as_bytes());
+        }
+        "endless" => while talk.write(&[b'x'; PIECE]) {},
+        "values" => {
+            let piece = "0,".repeat(PIECE / 2);
+            let (before, after) = around_meta();
+            talk.write(format!("{before}[").as_bytes());
+            write_often(talk, piece.as_bytes());
+            talk.write(format!("0]{after}").as_bytes());
+        }
+        "deep" => {
+            let deep = "[".repeat(10_000) + &"]".repeat(10_000);
+            let (before, after) = around_meta();
+            talk.write(format!("{before}{deep}{after}").as_bytes());
+        }
+        other => unreachable!("no {other} line"),
+    }
+}
+
+fn write_often(talk: &mut Talk, piece: &[u8]) {
+    for _ in 0..LONG / PIECE {
+        talk.write(piece);
+    }
+}
+
+/// A piece of an answer, before and behind its text.
+fn around_text() -> (String, String) {
+    let whole = format!("{}\n", update("#"));
+    whole.split_once('#').map(|(before, after)| (before.to_owned(), after.to_owned())).expect("the text is there")
+}
+
+/// A piece of an answer, before and behind metadata at its end.
+fn around_meta() -> (String, &'static str) {
+    let whole = update("x").to_string();
+    let open = whole.strip_suffix("}}").expect("two objects end there");
+    (format!(r#"{open},"_meta":{{"hostile":"#), "}}}\n")
+}
+
+fn write_odd(talk: &mut Talk, what: &str) {
+    let line = format!("{}\n", update("x"));
+    let bytes: Vec<u8> = match what {
+        "every-byte" => (0..=255).chain([b'\n']).collect(),
+        "nul" => b"\0\0\0\n".to_vec(),
+        "bom" => format!("\u{FEFF}{line}").into_bytes(),
+        "utf-16" => line.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        "bad-utf-8" => line.bytes().map(|byte| if byte == b'x' { 0xFF } else { byte }).collect(),
+        other => unreachable!("nothing odd is called {other}"),
+    };
+    talk.write(&bytes);
+}
+
+/// Some programs that cannot go on end only when their blocked read returns.
+fn late(talk: &mut Talk) {
+    if let Some(fence) = talk.hear() {
+        talk.say(&json!({ "jsonrpc": "2.0", "id": fence["id"], "error": { "code": -32601, "message": "unknown" } }));
+    }
+    (0..3).for_each(|_| drop(talk.hear()));
+    end(1)
+}
+
+fn answer_others(talk: &mut Talk) {
+    [json!(9999), json!("0"), Value::Null].iter().for_each(|id| talk.answer(id, json!({})));
+}
+
+fn ask_without_reading(talk: &mut Talk, what: &str) {
+    let path = Path::new(&talk.cwd).join("large");
+    let (method, params) = match what {
+        "files" => ("fs/read_text_file", json!({ "sessionId": "s", "path": path })),
+        "permission" => ("session/request_permission", permission()),
+        _ => ("session/new", json!({ "cwd": talk.cwd, "mcpServers": [] })),
+    };
+    if what == "files" {
+        fs::write(&path, vec![b'x'; 15 << 20]).expect("written");
+    }
+    // It is killed in the middle of it.
+    loop {
+        talk.request(method, params.clone());
+    }
+}
+
+fn permission() -> Value {
+    let option = json!({ "optionId": "yes", "name": "Yes", "kind": "allow_once" });
+    json!({ "sessionId": "s", "toolCall": { "toolCallId": "call", "title": "A call" }, "options": [option] })
+}
+
+/// Asks for a turn, and takes nothing of it.
+fn deaf(talk: &mut Talk) -> ! {
+    prompts(talk, 1);
+    hang()
+}
+
+fn sessions(talk: &mut Talk, number: usize) {
+    const AT_ONCE: usize = 100;
+    for first in (0..number).step_by(AT_ONCE) {
+        for n in first..first + AT_ONCE {
+            if talk.row.party() == Party::Client {
+                talk.request("session/new", json!({ "cwd": talk.cwd, "mcpServers": [] }));
+            } else {
+                let mut message = update("x");
+                message["params"]["sessionId"] = json!(format!("other-{n}"));
+                talk.say(&message);
+            }
+        }
+        if talk.row.party() == Party::Client {
+            (0..AT_ONCE).for_each(|_| drop(talk.hear()));
+        }
+    }
+}
+
+fn prompts(talk: &mut Talk, number: usize) {
+    let words = json!([{ "type": "text", "text": "Hello." }]);
+    for _ in 0..number {
+        talk.request("session/prompt", json!({ "sessionId": talk.session, "prompt": words }));
+    }
+}
+
+/// Requests with the ids that the other party uses, which is fair, and two with one id, which is not.
+fn same_ids(talk: &mut Talk) {
+    let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "call", "title": "A call" });
+    let params = json!({ "sessionId": "s", "update": call });
+    talk.say(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
+    for id in [0, 1, 2, 7, 7] {
+        let method = "session/request_permission";
+        talk.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": permission() }));
+    }
+}
+
+/// Has the client start commands that flood.
+fn terminals(talk: &mut Talk, number: usize) {
+    for _ in 0..number {
+        let args = [program::WORD, CHILD, "flood"];
+        let params =
+            json!({ "sessionId": "s", "command": this_program(), "args": args, "outputByteLimit": 1_u64 << 40 });
+        talk.request("terminal/create", params);
+    }
+}
+
+fn child(words: &[&str]) -> Command {
+    let mut command = Command::new(this_program());
+    command.args([program::WORD, CHILD]).args(words);
+    command
+}
+
+/// Starts what outlives the subject, on the subject's own streams.
+fn start_child(kind: &str) {
+    child(&[kind]).spawn().expect("it starts");
+}
+
+/// What a subject has started.
+pub fn play_child(words: &[&str]) -> ExitCode {
+    match words {
+        ["stay"] => stay(),
+        ["daemon"] => {
+            setsid().expect("a session of its own");
+            start_child("stay");
+        }
+        ["flood"] => pour(&mut io::stdout(), &[b'x'; PIECE]),
+        ["away", program, args @ ..] => {
+            setsid().expect("a session of its own");
+            let path = env::var_os("PATH").unwrap_or_default();
+            let error = Command::new(program).args(args).env_clear().env("PATH", path).exec();
+            unreachable!("{program} does not start: {error}");
+        }
+        _ => return ExitCode::FAILURE,
+    }
+    ExitCode::SUCCESS
+}
+
+fn stay() -> ! {
+    outlive_signals().expect("signals can be caught");
+    hang()
+}
+
+/// A program in a session of its own, without the environment.
+fn away(program: &str) -> Command {
+    child(&["away", program])
+}
+
+fn mine(talk: &Talk) -> [PathBuf; 2] {
+    [PathBuf::from(&talk.cwd), home()]
+}
+
+fn home() -> PathBuf {
+    env::var_os("HOME").map(PathBuf::from).expect("there is a HOME")
+}
+
+/// Many files, and one that is larger than the disk.
+fn fill(cwd: &str) {
+    for n in 0..2_000 {
+        fs::write(Path::new(cwd).join(format!("file-{n}")), "").expect("written");
+    }
+    fs::File::create(Path::new(cwd).join("sparse")).and_then(|file| file.set_len(1 << 40)).expect("no block is taken");
+}
+
+/// Folders in folders, so deep that their path is no path any more.
+fn nest(cwd: &str, levels: usize) {
+    env::set_current_dir(cwd).expect("it is there");
+    for _ in 0..levels {
+        fs::create_dir("folder").and_then(|()| env::set_current_dir("folder")).expect("one folder more");
+    }
+}
+
+/// Takes every right from its folders, and from one in them with something in it.
+fn lock(talk: &Talk) {
+    for folder in mine(talk) {
+        let inner = folder.join("inner");
+        fs::create_dir(&inner).and_then(|()| fs::write(inner.join("file"), "")).expect("written");
+        [&inner, &folder].into_iter().for_each(|folder| close(folder));
+    }
+}
+
+/// Links to a folder that is none of its business, in its folders and in the place of one.
+fn links(talk: &Talk) {
+    let outside = env::var_os(OUTSIDE).expect("a folder");
+    let [cwd, home] = mine(talk);
+    symlink(&outside, cwd.join("link")).expect("linked");
+    fs::remove_dir_all(&home).and_then(|()| symlink(&outside, &home)).expect("linked");
+    // So that it has to be cleaned with force.
+    close(&cwd);
+}
+
+fn close(folder: &Path) {
+    fs::set_permissions(folder, PermissionsExt::from_mode(0)).expect("it is its own");
+}
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
+
+/// Starts its MCP server where it is not looked for, or says more to it than it takes.
+fn drive_server(talk: &mut Talk, how: &str) {
+    let mut command = match how {
+        "away" => child(&["away", &talk.server, "--mode", "plain"]),
+        _ => Command::new(&talk.server),
+    };
+    if how == "flood" {
+        command.args(["--mode", "plain"]).env("ACP_CONFORMANCE_ONE", "one");
+    }
+    let mut server = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the server starts");
+    let mut input = server.stdin.take().expect("a pipe");
+    let flood = how == "flood";
+    std::thread::spawn(move || {
+        let line = format!("{HELLO}\n");
+        let mut said = input.write_all(line.as_bytes());
+        while flood && said.is_ok() {
+            said = input.write_all(line.repeat(PIECE / line.len()).as_bytes());
+        }
+        // The server is held for as long as the agent runs.
+        hang()
+    });
+}
+
+fn start_twice(talk: &Talk) {
+    let ended = Command::new(&talk.server).stdin(Stdio::null()).stdout(Stdio::null()).status();
+    ended.expect("the agent starts");
+}
+
+fn cancel(talk: &mut Talk) {
+    talk.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": talk.session } }));
+    hang()
+}

@@ -1,0 +1,64 @@
+//! Subjects that hang, flood, lie, break what they may touch and leave children behind: of each it is said what is wrong, in
+//! bounded time and memory, and nothing of it is left.
+//!
+//! `subjects.toml` lists them. This program is the test, every subject, and the process in which a subject is met: that one
+//! is watched from outside, so its memory and what it leaves behind are its own.
+
+mod deeds;
+#[path = "../left.rs"]
+mod left;
+mod meeting;
+mod own;
+mod page;
+mod program;
+mod table;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use acp_conformance::peer::relay;
+use libtest_mimic::{Arguments, Trial};
+
+use crate::meeting::Met;
+
+/// They wait more than they work.
+const TESTS_AT_ONCE: usize = 8;
+
+fn main() -> ExitCode {
+    // Clients start this program in place of their agent, and agents in place of their MCP server.
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [program::WORD, rest @ ..] => program::play(rest),
+        [meeting::WORD, party, name] => meeting::hold(table::find(party, name)),
+        _ => test(),
+    }
+}
+
+/// The path of this program.
+fn this_program() -> PathBuf {
+    std::env::current_exe().expect("a program has a path")
+}
+
+fn test() -> ExitCode {
+    let met: Arc<Mutex<BTreeMap<usize, Met>>> = Arc::default();
+    let mut trials = vec![Trial::test("the page lists them", page::lists_them)];
+    trials.extend(table::all().into_iter().enumerate().map(|(place, row)| {
+        let met = Arc::clone(&met);
+        Trial::test(row.title(), move || {
+            let found = meeting::arrange(&row)?;
+            met.lock().unwrap_or_else(PoisonError::into_inner).insert(place, found);
+            Ok(())
+        })
+    }));
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(TESTS_AT_ONCE);
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    page::write_if_asked(&met.lock().unwrap_or_else(PoisonError::into_inner));
+    conclusion.exit_code()
+}

@@ -1,0 +1,186 @@
+//! One subject is met in a process of its own, and afterwards it is looked for what both have left.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use acp_conformance::case::{Case, Includes, Vocabulary, embedded_case, load_text};
+use acp_conformance::judge::{judge, judge_case};
+use acp_conformance::protocol::Edition;
+use acp_conformance::report::diagnose;
+use acp_conformance::requirement::{Catalogue, Party};
+use acp_conformance::run::{Subject, run_case};
+use acp_conformance::verdict::Verdict;
+use libtest_mimic::Failed;
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
+use serde::{Deserialize, Serialize};
+
+use crate::table::Row;
+use crate::{left, own, program, this_program};
+
+/// The first argument of this program where it meets a subject.
+pub const WORD: &str = "--meet";
+
+/// The case in which clients are met: the agent asks for permission in the middle of a turn.
+const ASKS: &str = "v1/client/permission/allowed";
+
+/// Generous: the bound that matters is that there is one.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// What the process may take of the address space, so that a mistake ends the test and not the machine.
+const ADDRESS_SPACE: u64 = 6 << 30;
+
+/// The variable with the folder that is none of the subject's business.
+pub const OUTSIDE: &str = "HOSTILE_OUTSIDE";
+
+/// What was found of a subject.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Met {
+    verdict: Verdict,
+    /// What the user is told.
+    pub says: String,
+    accused: BTreeSet<String>,
+    /// How long the case and its judging took.
+    pub took: Duration,
+    /// The most memory that the process held, in MiB.
+    pub memory: u64,
+    /// Children and open files that the case has left in the process.
+    left: Vec<String>,
+}
+
+/// Meets a subject, and writes what was found to standard output.
+#[expect(clippy::print_stdout, reason = "that is for the one who arranged the meeting")]
+pub fn hold(row: Row) -> ExitCode {
+    setrlimit(Resource::As, Rlimit { current: Some(ADDRESS_SPACE), maximum: Some(ADDRESS_SPACE) }).expect("a limit");
+    let case = case(&row);
+    let subject = subject(&row);
+    // Whatever is opened once for the whole program is open from here on.
+    let _ = run_case(&case, &Subject::agent(vec!["true".to_owned()], "/".into()));
+    let before = own::open_files();
+    let started = Instant::now();
+    let trace = run_case(&case, &subject);
+    let left = own::left(&before);
+    let judgement = judge(&trace, Edition::v1());
+    let decided = judge_case(&trace, &judgement, Catalogue::v1());
+    let took = started.elapsed();
+    let failed = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail);
+    let met = Met {
+        verdict: decided.verdict,
+        says: diagnose(&trace).or(decided.reason).unwrap_or_default(),
+        accused: failed.map(|(id, _)| id.clone()).collect(),
+        took,
+        memory: own::most_memory(),
+        left,
+    };
+    println!("{}", serde_json::to_string(&met).expect("plain data"));
+    ExitCode::SUCCESS
+}
+
+fn case(row: &Row) -> Case {
+    let vocabulary = Vocabulary::v1();
+    if let Some(id) = &row.case {
+        return embedded_case(id, &vocabulary).expect("the case is embedded");
+    }
+    if row.party() == Party::Client {
+        return embedded_case(ASKS, &vocabulary).expect("the case is embedded");
+    }
+    let text = include_str!("agent.yaml");
+    let (mut cases, problems) = load_text("cases/v1/agent/hostile.yaml", text, &vocabulary, &Includes::embedded());
+    cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+fn subject(row: &Row) -> Subject {
+    let command = program::command(row);
+    let mut subject = match row.party() {
+        Party::Agent => Subject::agent(command, "/".into()),
+        Party::Client => Subject::client(command, "/".into()),
+    };
+    subject.limits = row.limits();
+    subject
+}
+
+/// Has a subject met, and makes sure that it is said what has to be said, in bounded time and memory, and that nothing is left.
+pub fn arrange(row: &Row) -> Result<Met, Failed> {
+    let folder = tempfile::tempdir()?;
+    let outside = Outside::make(folder.path())?;
+    let temporary = folder.path().join("t");
+    fs::create_dir(&temporary)?;
+    let met = in_a_process(row, &temporary, &outside);
+    let mut wrong = left::below(&temporary);
+    wrong.extend(outside.harm());
+    match met {
+        Ok(met) => {
+            wrong.extend(met.left.iter().cloned());
+            wrong.extend(misjudged(row, &met));
+            if wrong.is_empty() { Ok(met) } else { Err(wrong.join("\n").into()) }
+        }
+        Err(why) => Err(format!("{why}\n{}", wrong.join("\n")).into()),
+    }
+}
+
+fn in_a_process(row: &Row, temporary: &Path, outside: &Outside) -> Result<Met, String> {
+    let mut command = Command::new(this_program());
+    command.args([WORD, &row.party().to_string(), &row.that]);
+    command.env("TMPDIR", temporary).env(OUTSIDE, &outside.folder).stdin(Stdio::null()).stdout(Stdio::piped());
+    let child = command.spawn().map_err(|error| error.to_string())?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || ended.send(child.wait_with_output()));
+    let Ok(output) = end.recv_timeout(LONGEST) else {
+        let _ = kill_process(pid, Signal::KILL);
+        return Err(format!("it took more than {LONGEST:?}"));
+    };
+    let output = output.map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&said).map_err(|_| format!("the process of the meeting ended with {}: {said}", output.status))
+}
+
+/// What is said wrongly of a subject.
+fn misjudged(row: &Row, met: &Met) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if met.verdict.to_string() != row.verdict || !met.says.contains(&row.says) {
+        wrong
+            .push(format!("wanted {} with {:?}, and it is {} with {:?}", row.verdict, row.says, met.verdict, met.says));
+    }
+    if met.accused != row.accused {
+        wrong.push(format!("accused of {:?} instead of {:?}", met.accused, row.accused));
+    }
+    if met.memory > row.memory {
+        wrong.push(format!("it took {} MiB, and {} are allowed", met.memory, row.memory));
+    }
+    wrong
+}
+
+/// A folder beside everything that a subject may touch. Links may lead there; what is in it stays as it is.
+struct Outside {
+    folder: std::path::PathBuf,
+}
+
+const KEPT: &str = "kept";
+const CLOSED: u32 = 0o500;
+
+impl Outside {
+    fn make(base: &Path) -> std::io::Result<Self> {
+        let folder = base.join("outside");
+        fs::create_dir(&folder)?;
+        fs::write(folder.join(KEPT), KEPT)?;
+        fs::set_permissions(&folder, PermissionsExt::from_mode(CLOSED))?;
+        Ok(Self { folder })
+    }
+
+    fn harm(&self) -> Option<String> {
+        let kept = fs::read_to_string(self.folder.join(KEPT)).is_ok_and(|text| text == KEPT);
+        let mode = fs::metadata(&self.folder).map(|found| found.permissions().mode() & 0o777);
+        (!kept || mode.ok() != Some(CLOSED)).then(|| "a folder was changed that only links lead to".to_owned())
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        let _ = fs::set_permissions(&self.folder, PermissionsExt::from_mode(0o700));
+    }
+}

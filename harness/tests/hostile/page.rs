@@ -1,0 +1,78 @@
+//! `docs/hostile.md`: the table of the subjects, with what it took on the machine on which it was written.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use acp_conformance::requirement::Party;
+use libtest_mimic::Failed;
+
+use crate::meeting::Met;
+use crate::table::{self, Row};
+
+/// Where this is set, the page is written when all of them were met as they should be.
+const ASKED: &str = "ACP_HOSTILE_PAGE";
+
+const HEAD: &str = include_str!("head.md");
+
+/// Whether the page is to be written.
+fn is_asked_for() -> bool {
+    std::env::var_os(ASKED).is_some()
+}
+
+/// Makes sure that the page is of these subjects; times and memory are those of one machine.
+pub fn lists_them() -> Result<(), Failed> {
+    if is_asked_for() {
+        return Ok(());
+    }
+    let rows = table::all();
+    let page = fs::read_to_string(path()).unwrap_or_default();
+    let same = |text: &str| text.lines().map(|line| without_figures(line).to_owned()).collect::<Vec<_>>();
+    let wanted = whole(&rows, &BTreeMap::new());
+    if same(&page) == same(&wanted) {
+        Ok(())
+    } else {
+        Err("docs/hostile.md is out of date; run scripts/hostile".into())
+    }
+}
+
+/// Writes the page, if somebody asked for it and every subject was met.
+pub fn write_if_asked(met: &BTreeMap<usize, Met>) {
+    let rows = table::all();
+    if is_asked_for() && met.len() == rows.len() {
+        fs::write(path(), whole(&rows, met)).expect("the page can be written");
+    }
+}
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/hostile.md")
+}
+
+/// The figures are the last two cells of a row.
+fn without_figures(line: &str) -> &str {
+    let Some(row) = line.strip_suffix(" |") else { return line };
+    let cut = row.rsplitn(3, " | ").nth(2);
+    cut.unwrap_or(line)
+}
+
+fn whole(rows: &[Row], met: &BTreeMap<usize, Met>) -> String {
+    let mut text = HEAD.to_owned();
+    for (party, title) in [(Party::Agent, "An agent that …"), (Party::Client, "A client that …")] {
+        text.push_str(&format!("\n| {title} | verdict | what is said | time | memory |\n|---|---|---|---|---|\n"));
+        let of_party = rows.iter().enumerate().filter(|(_, row)| row.party() == party);
+        of_party.for_each(|(place, row)| text.push_str(&line(row, met.get(&place))));
+    }
+    text
+}
+
+fn line(row: &Row, met: Option<&Met>) -> String {
+    let accused = row.accused.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
+    let said = match (row.says.as_str(), accused.as_str()) {
+        (says, "") => says.to_owned(),
+        (says, accused) if row.accused.contains(says) => accused.to_owned(),
+        (says, accused) => format!("{says}; {accused}"),
+    };
+    let time = met.map_or_else(String::new, |met| format!("{:.1} s", met.took.as_secs_f64()));
+    let memory = met.map_or_else(String::new, |met| format!("{} MiB", met.memory));
+    format!("| {} | {} | {said} | {time} | {memory} |\n", row.that, row.verdict)
+}
