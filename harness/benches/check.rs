@@ -1,10 +1,17 @@
-//! How fast a long recording is judged, and in which space: `cargo bench --bench check [-- MESSAGES]`.
+//! How fast a long recording is judged, in which space, and how both grow: `cargo bench --bench check`.
 //!
 //! Beside it stands the floor: to parse each message and to validate its payload against the schema, and nothing else.
+//! What counts is the time on a core against that of the floor, and memory from one size to the next; a library for
+//! benchmarks measures neither.
+
+mod conversation;
+mod cost;
+mod measure;
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
-use std::time::{Duration, Instant};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek};
+use std::time::Duration;
 
 use acp_conformance::protocol::{Edition, Kind};
 use acp_conformance::recording::{Input, Recording};
@@ -13,74 +20,85 @@ use acp_conformance::requirement::Party;
 use acp_conformance::verdict::Verdict;
 use acp_conformance::wire::{Content, Envelope, RpcId, read_line};
 
-#[expect(clippy::print_stdout, reason = "a program of its own")]
+use conversation::{Size, Written, write};
+use cost::{Clock, exponent, forget_peak, peak_mib, thousands};
+use measure::{is_wanted, row};
+
+/// How often each size is doubled.
+const DOUBLINGS: u32 = 3;
+
 fn main() {
-    let mut args = std::env::args().skip(1);
-    // Without `--bench` it is run as a test.
-    let default = if std::env::args().any(|arg| arg == "--bench") { 1_000_000 } else { 2_000 };
-    let wanted = args.find_map(|arg| arg.parse().ok()).unwrap_or(default);
-    let mut file = tempfile::tempfile().expect("a temporary file");
-    let mut writer = Writer { to: BufWriter::new(&file), written: 0, id: [0, 0] };
-    writer.conversation(wanted).expect("room for the recording");
-    let written = writer.written;
-    drop(writer);
-    let bytes = file.stream_position().expect("a position");
-    println!("{written} messages, {} MB, 8 sessions, in the format of sacp-tee", bytes >> 20);
+    let scale = if is_wanted() { 1 } else { 500 };
+    let usual = Size { messages: 125_000 / scale, sessions: 8, text: 40 };
+    // What is made once and kept is no part of a size.
+    judge(write(Size { messages: 100, ..usual }).expect("room for it"));
+    let judged = grow("messages", usual.messages, |messages| Size { messages, ..usual });
+    // Each session has two turns of 39 messages.
+    let sessions = |sessions| Size { messages: sessions * 79, sessions, ..usual };
+    grow("sessions", 1_000 / scale, sessions);
+    let text = |text| Size { messages: 2_000 / scale, text, ..usual };
+    grow("bytes a chunk", 16_384 / scale, text);
+    against_the_floor(&judged);
+}
 
+/// Judges conversations of growing sizes; returns what was found of the last one.
+fn grow(what: &str, first: usize, size: impl Fn(usize) -> Size) -> Judged {
+    let sizes: Vec<usize> = (0..=DOUBLINGS).map(|n| first << n).collect();
+    let all: Vec<Judged> = sizes.iter().map(|n| judge(write(size(*n)).expect("room for it"))).collect();
+    let times: Vec<_> = all.iter().map(|judged| format!("{:.2}", judged.took.as_secs_f64())).collect();
+    let peaks: Vec<_> = all.iter().map(|judged| judged.peak_mib.unwrap_or_default().to_string()).collect();
+    let ends = [0, DOUBLINGS as usize];
+    let power = exponent(ends.map(|at| sizes[at]), ends.map(|at| all[at].took));
+    let from_to = format!("{} to {} {what}", thousands(sizes[ends[0]]), thousands(sizes[ends[1]]));
+    row([
+        &format!("`check` of {from_to}: time"),
+        &format!("{} s", times.join(", ")),
+        "linear",
+        &format!("power {power:.2}"),
+        "1",
+    ]);
+    row([&format!("`check` of {from_to}: peak memory"), &format!("{} MiB", peaks.join(", ")), "", "", ""]);
+    all.into_iter().next_back().expect("there is a last one")
+}
+
+/// A conversation, and what it took to judge it.
+struct Judged {
+    written: Written,
+    took: Duration,
+    peak_mib: Option<u64>,
+}
+
+fn judge(written: Written) -> Judged {
+    forget_peak();
+    let started = Clock::now();
+    check(&written.file);
+    Judged { took: started.elapsed(), peak_mib: peak_mib(), written }
+}
+
+fn against_the_floor(judged: &Judged) {
+    let mut file = &judged.written.file;
     file.rewind().expect("a file");
     let started = Clock::now();
-    check(&file);
-    let took = started.elapsed();
-    tell("check", written, took);
-    println!("  peak memory of the process: {} MiB", peak_kib().map_or(0, |kib| kib >> 10));
-
-    file.rewind().expect("a file");
-    let started = Clock::now();
-    floor(&file);
+    floor(file);
     let bare = started.elapsed();
-    tell("parse and validate alone", written, bare);
-    println!("the judge takes {:.1} times the floor", took.as_secs_f64() / bare.as_secs_f64());
+    let messages = judged.written.messages;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "for people"
+    )]
+    let rate = |took: Duration| format!("{}/s", thousands((messages as f64 / took.as_secs_f64()) as usize));
+    let what = format!(
+        "`check` of {} messages, {} MiB, against parsing and validating alone",
+        thousands(messages),
+        judged.written.bytes >> 20
+    );
+    let ratio = judged.took.as_secs_f64() / bare.as_secs_f64();
+    row([&what, &rate(judged.took), &rate(bare), &format!("{ratio:.1}"), "100,000/s"]);
 }
 
-#[expect(clippy::print_stdout, reason = "a program of its own")]
-#[expect(clippy::cast_precision_loss, reason = "for people")]
-fn tell(what: &str, messages: usize, took: Duration) {
-    let rate = messages as f64 / took.as_secs_f64();
-    println!("{what}: {:.2} s, {rate:.0} messages/s", took.as_secs_f64());
-}
-
-/// The time that this program has had on a core, which others on the machine do not change; elsewhere that of the day.
-enum Clock {
-    Core(Duration),
-    Day(Instant),
-}
-
-impl Clock {
-    fn now() -> Self {
-        on_core().map_or_else(|| Self::Day(Instant::now()), Self::Core)
-    }
-
-    fn elapsed(&self) -> Duration {
-        match self {
-            Self::Core(before) => on_core().unwrap_or_default().saturating_sub(*before),
-            Self::Day(before) => before.elapsed(),
-        }
-    }
-}
-
-fn on_core() -> Option<Duration> {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    Some(Duration::from_nanos(stat.split_whitespace().next()?.parse().ok()?))
-}
-
-/// The highest resident size so far, where the system tells it.
-fn peak_kib() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
-fn check(file: &std::fs::File) {
+fn check(file: &File) {
     let input = Input::Whole(Box::new(file.try_clone().expect("a handle")), None, None);
     let recording = Recording::open(input).expect("a recording");
     let mut hearing = Hearing::new(&recording.header);
@@ -92,7 +110,7 @@ fn check(file: &std::fs::File) {
     assert!(failed.is_none(), "the conversation is flawless, and {failed:?}");
 }
 
-fn floor(file: &std::fs::File) {
+fn floor(file: &File) {
     let edition = Edition::v1();
     let mut asked: HashMap<(Party, RpcId), String> = HashMap::new();
     for line in BufReader::new(file).split(b'\n') {
@@ -119,116 +137,5 @@ fn floor(file: &std::fs::File) {
             other => panic!("{other:?}"),
         };
         assert!(problems.is_empty(), "{problems:?}");
-    }
-}
-
-/// Writes a conversation as it is between real programs: turns of several sessions, with tools, files and terminals.
-struct Writer<'f> {
-    to: BufWriter<&'f std::fs::File>,
-    written: usize,
-    /// The next id of the agent and of the client.
-    id: [usize; 2],
-}
-
-impl Writer<'_> {
-    fn conversation(&mut self, wanted: usize) -> std::io::Result<()> {
-        let capabilities = r#"{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}"#;
-        self.ask(
-            Party::Client,
-            "initialize",
-            &format!(
-                r#"{{"protocolVersion":1,"clientCapabilities":{capabilities},"clientInfo":{{"name":"bench","version":"1"}}}}"#
-            ),
-            r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":false},"authMethods":[],"agentInfo":{"name":"bench","version":"1"}}"#,
-        )?;
-        for session in 0..8 {
-            let params = format!(r#"{{"cwd":"/project/{session}","mcpServers":[]}}"#);
-            self.ask(Party::Client, "session/new", &params, &format!(r#"{{"sessionId":"session-{session}"}}"#))?;
-        }
-        let mut turn = 0;
-        while self.written < wanted {
-            self.turn(turn % 8, turn)?;
-            turn += 1;
-        }
-        self.to.flush()
-    }
-
-    fn turn(&mut self, session: usize, turn: usize) -> std::io::Result<()> {
-        let of = format!(r#""sessionId":"session-{session}""#);
-        let prompt = self.request(
-            Party::Client,
-            "session/prompt",
-            &format!(r#"{{{of},"prompt":[{{"type":"text","text":"Please look at the tests, turn {turn}."}}]}}"#),
-        )?;
-        let tool = format!(r#""toolCallId":"call-{turn}""#);
-        self.update(&of, r#""sessionUpdate":"plan","entries":[{"content":"Run the tests","priority":"high","status":"in_progress"}]"#)?;
-        self.update(
-            &of,
-            &format!(r#""sessionUpdate":"tool_call",{tool},"title":"cargo test","kind":"execute","status":"pending","rawInput":{{"command":"cargo test"}}"#),
-        )?;
-        self.ask(
-            Party::Agent,
-            "session/request_permission",
-            &format!(r#"{{{of},"toolCall":{{{tool}}},"options":[{{"optionId":"yes","name":"Allow","kind":"allow_once"}},{{"optionId":"no","name":"Reject","kind":"reject_once"}}]}}"#),
-            r#"{"outcome":{"outcome":"selected","optionId":"yes"}}"#,
-        )?;
-        self.update(&of, &format!(r#""sessionUpdate":"tool_call_update",{tool},"status":"in_progress""#))?;
-        let terminal = format!(r#""terminalId":"terminal-{turn}""#);
-        self.ask(
-            Party::Agent,
-            "terminal/create",
-            &format!(
-                r#"{{{of},"command":"cargo","args":["test"],"cwd":"/project/{session}","outputByteLimit":10000}}"#
-            ),
-            &format!("{{{terminal}}}"),
-        )?;
-        let content = format!(r#""content":[{{"type":"terminal",{terminal}}}]"#);
-        self.update(&of, &format!(r#""sessionUpdate":"tool_call_update",{tool},{content}"#))?;
-        let named = format!("{{{of},{terminal}}}");
-        self.ask(Party::Agent, "terminal/wait_for_exit", &named, r#"{"exitCode":0,"signal":null}"#)?;
-        let output = r#"{"output":"running 3 tests\ntest result: ok. 3 passed\n","truncated":false,"exitStatus":{"exitCode":0,"signal":null}}"#;
-        self.ask(Party::Agent, "terminal/output", &named, output)?;
-        self.ask(Party::Agent, "terminal/release", &named, "{}")?;
-        let path = format!("/project/{session}/src/lib.rs");
-        let read = format!(r#"{{{of},"path":"{path}","line":1,"limit":20}}"#);
-        self.ask(
-            Party::Agent,
-            "fs/read_text_file",
-            &read,
-            r#"{"content":"fn main() {\n    println!(\"hello\");\n}\n"}"#,
-        )?;
-        let place = format!(r#""locations":[{{"path":"{path}","line":3}}]"#);
-        self.update(&of, &format!(r#""sessionUpdate":"tool_call_update",{tool},"status":"completed",{place}"#))?;
-        for word in 0..20 {
-            let text = format!(r#""content":{{"type":"text","text":"Some words of the answer, part {word}. "}}"#);
-            self.update(&of, &format!(r#""sessionUpdate":"agent_message_chunk",{text},"messageId":"message-{turn}""#))?;
-        }
-        self.answer(Party::Agent, prompt, r#"{"stopReason":"end_turn"}"#)
-    }
-
-    fn update(&mut self, of: &str, update: &str) -> std::io::Result<()> {
-        let params = format!(r#"{{{of},"update":{{{update}}}}}"#);
-        self.line(Party::Agent, &format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":{params}}}"#))
-    }
-
-    fn ask(&mut self, from: Party, method: &str, params: &str, result: &str) -> std::io::Result<()> {
-        let id = self.request(from, method, params)?;
-        self.answer(from.other(), id, result)
-    }
-
-    fn request(&mut self, from: Party, method: &str, params: &str) -> std::io::Result<usize> {
-        let id = self.id[from as usize];
-        self.id[from as usize] += 1;
-        self.line(from, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#))?;
-        Ok(id)
-    }
-
-    fn answer(&mut self, from: Party, id: usize, result: &str) -> std::io::Result<()> {
-        self.line(from, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
-    }
-
-    fn line(&mut self, from: Party, message: &str) -> std::io::Result<()> {
-        self.written += 1;
-        writeln!(self.to, "{} {message}", if from == Party::Client { '→' } else { '←' })
     }
 }

@@ -3,6 +3,8 @@
 //! An agent that says back every line is started by itself and behind the monitor, in turns; so both meet the same machine.
 //! Then another one floods. This program is all of them: the client, the agents, and the monitor.
 
+mod measure;
+
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant};
 use acp_conformance::cli::{Args, Exit, run};
 use acp_conformance::peer::between;
 use clap::Parser;
+use measure::{is_wanted, row};
 
 /// How many messages go to and fro in a round.
 const MESSAGES: usize = 2_000;
@@ -18,8 +21,8 @@ const MESSAGES: usize = 2_000;
 /// How many rounds there are of each kind.
 const ROUNDS: usize = 10;
 
-/// How much the flood is at least.
-const FLOOD: usize = 10 << 20;
+/// How much a flood is at least, in bytes.
+const FLOOD: usize = 32 << 20;
 
 fn main() -> ExitCode {
     if let Some(code) = between::detach_if_asked() {
@@ -28,12 +31,15 @@ fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("monitor") if std::env::args().len() > 2 => return run(Args::parse()).unwrap_or(Exit::Usage).into(),
         Some("echo") => echo(),
-        Some("flood") => flood(),
-        // Without `--bench` it is run as a test.
-        _ if std::env::args().any(|arg| arg == "--bench") => measure(MESSAGES, ROUNDS),
-        _ => measure(50, 1),
+        Some("flood") => flood(number(2), number(3)),
+        _ if is_wanted() => measure(MESSAGES, ROUNDS, FLOOD),
+        _ => measure(50, 1, 1 << 10),
     }
     ExitCode::SUCCESS
+}
+
+fn number(at: usize) -> usize {
+    std::env::args().nth(at).and_then(|arg| arg.parse().ok()).expect("a number")
 }
 
 fn echo() {
@@ -45,67 +51,82 @@ fn echo() {
     }
 }
 
-fn update(n: usize) -> String {
-    let text = format!("Some words of an answer, such as agents say, and a number at its end: {n}. ");
+fn update(n: usize, text: &str) -> String {
+    let text = format!("{n} {text}");
     let update = format!(
         r#"{{"sessionUpdate":"agent_message_chunk","messageId":"m","content":{{"type":"text","text":"{text}"}}}}"#
     );
     format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#) + "\n"
 }
 
-fn flood() {
-    let mut output = io::stdout().lock();
-    let mut written = 0;
+fn flood(bytes: usize, text: usize) {
+    let (text, mut output, mut written) = ("x".repeat(text), io::stdout().lock(), 0);
     for n in 0.. {
-        let line = update(n);
+        let line = update(n, &text);
         output.write_all(line.as_bytes()).expect("the client listens");
         written += line.len();
-        if written >= FLOOD {
+        if written >= bytes {
             return;
         }
     }
 }
 
-#[expect(clippy::print_stdout, reason = "a program of its own")]
-fn measure(messages: usize, rounds: usize) {
+fn measure(messages: usize, rounds: usize, flood: usize) {
     let (mut bare, mut watched) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         bare.extend(there_and_back(false, messages));
         watched.extend(there_and_back(true, messages));
     }
-    let us = |time: Duration| time.as_secs_f64() * 1e6;
-    println!("a message there and back, {} times     p50         p99", bare.len());
-    let ([b50, b99], [w50, w99]) = (percentiles(&mut bare), percentiles(&mut watched));
-    println!("  client and agent alone        {:>9.1} µs {:>9.1} µs", us(b50), us(b99));
-    println!("  with the monitor in between   {:>9.1} µs {:>9.1} µs", us(w50), us(w99));
-    let added = |with: Duration, without: Duration| (us(with) - us(without)) / 2.0;
-    println!("  added to each message         {:>9.1} µs {:>9.1} µs", added(w50, b50), added(w99, b99));
-
-    let [(bytes, bare_hash, bare_took), (_, hash, took)] = [false, true].map(swallow);
-    let rate = |took: Duration| bytes as f64 / took.as_secs_f64() / f64::from(1 << 20);
-    println!("{bytes} bytes of updates, {} MiB/s alone, {} MiB/s watched", rate(bare_took) as u64, rate(took) as u64);
-    assert_eq!(bare_hash, hash, "something was lost, or came in another order");
-    println!("  nothing was lost, and nothing came in another order");
+    // There and back are two ways.
+    let us = |time: Duration| time.as_secs_f64() * 1e6 / 2.0;
+    for ((name, hold), (bare, watched)) in [("p50", "< 50 µs"), ("p99", "")]
+        .into_iter()
+        .zip(percentiles(&mut bare).into_iter().zip(percentiles(&mut watched)))
+    {
+        let [bare, watched] = [us(bare), us(watched)];
+        let what = format!("`monitor`: added to a message on its way, {name}");
+        row([
+            &what,
+            &format!("{:.1} µs", watched - bare),
+            &format!("{bare:.1} µs"),
+            &format!("{:.1}", (watched - bare) / bare),
+            hold,
+        ]);
+    }
+    let lengths = [64, 1 << 10, 16 << 10];
+    lengths.into_iter().for_each(|text| swallow_both(flood, text));
+    swallow_both(flood * 4, lengths[0]);
 }
 
-fn start(watched: bool, what: &str) -> Child {
+/// Lets the agent flood, alone and watched; nothing may be lost.
+fn swallow_both(flood: usize, text: usize) {
+    let [(bytes, bare_hash, bare_took), (_, hash, took)] = [false, true].map(|watched| swallow(watched, flood, text));
+    assert_eq!(bare_hash, hash, "something was lost, or came in another order");
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    let rate = |took: Duration| format!("{:.0} MiB/s", bytes as f64 / took.as_secs_f64() / f64::from(1 << 20));
+    let what = format!("`monitor`: {} MiB of updates with {text} bytes of text, all in order", bytes >> 20);
+    let ratio = format!("{:.1}", took.as_secs_f64() / bare_took.as_secs_f64());
+    row([&what, &rate(took), &rate(bare_took), &ratio, ""]);
+}
+
+fn start(watched: bool, what: &[&str]) -> Child {
     let here = std::env::current_exe().expect("this program");
     let mut command = Command::new(&here);
     if watched {
         command.args(["monitor", "--"]).arg(&here);
     }
-    let piped = command.arg(what).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let piped = command.args(what).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     piped.spawn().expect("it starts")
 }
 
 fn there_and_back(watched: bool, messages: usize) -> Vec<Duration> {
-    let mut agent = start(watched, "echo");
+    let mut agent = start(watched, &["echo"]);
     let mut to = agent.stdin.take().expect("a pipe");
     let mut from = BufReader::new(agent.stdout.take().expect("a pipe"));
     let mut line = Vec::new();
     let mut times = Vec::new();
     for n in 0..messages {
-        let message = update(n);
+        let message = update(n, "Some words of an answer, such as agents say.");
         let sent = Instant::now();
         to.write_all(message.as_bytes()).expect("it is taken");
         from.read_until(b'\n', &mut line).expect("it comes back");
@@ -124,8 +145,8 @@ fn percentiles(times: &mut [Duration]) -> [Duration; 2] {
     [times.len() / 2, times.len() * 99 / 100].map(|at| times[at])
 }
 
-fn swallow(watched: bool) -> (usize, u64, Duration) {
-    let mut agent = start(watched, "flood");
+fn swallow(watched: bool, flood: usize, text: usize) -> (usize, u64, Duration) {
+    let mut agent = start(watched, &["flood", &flood.to_string(), &text.to_string()]);
     let mut from = agent.stdout.take().expect("a pipe");
     let (mut hasher, mut bytes, mut buffer) = (DefaultHasher::new(), 0, vec![0; 64 << 10]);
     let mut first = None;

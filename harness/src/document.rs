@@ -118,7 +118,11 @@ pub fn decode(path: &str, bytes: &[u8]) -> Result<Arc<SourceFile>, Box<Diagnosti
 /// Goes one step down in a JSON pointer.
 #[must_use]
 pub fn child(pointer: &str, token: impl std::fmt::Display) -> String {
-    format!("{pointer}/{}", token.to_string().replace('~', "~0").replace('/', "~1"))
+    let token = token.to_string();
+    if token.contains(['~', '/']) {
+        return format!("{pointer}/{}", token.replace('~', "~0").replace('/', "~1"));
+    }
+    format!("{pointer}/{token}")
 }
 
 /// A place in a document, by its JSON pointer.

@@ -44,7 +44,8 @@ type Outcome = Result<Completion, Failed>;
 
 impl Suite {
     pub(super) fn load(plan: Plan) -> Self {
-        let (mut cases, mut problems) = case::embedded_and(plan.case_dir.as_deref(), &Vocabulary::v1());
+        let (mut cases, mut problems) =
+            case::embedded_and(plan.case_dir.as_deref(), Some(plan.subject.party), &Vocabulary::v1());
         cases.retain(|case| case.subject == plan.subject.party);
         problems.retain(Diagnostic::is_error);
         let results = cases.iter().map(|_| OnceLock::new()).collect();

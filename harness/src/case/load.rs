@@ -94,8 +94,9 @@ pub fn load_dir(dir: &Path, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diag
         }
     }
     problems.extend(includes.problems());
-    let sources = sources.iter().map(|(below, shown, bytes)| (below.as_str(), shown.as_str(), bytes.as_slice()));
-    let (mut cases, more) = load_all(sources, vocabulary, &includes);
+    let sources: Vec<_> =
+        sources.iter().map(|(below, shown, bytes)| (below.as_str(), shown.as_str(), bytes.as_slice())).collect();
+    let (mut cases, more) = load_all(&sources, vocabulary, &includes);
     cases.iter_mut().for_each(|case| case.is_own = true);
     problems.extend(more);
     diagnostic::sort(&mut problems);
@@ -105,12 +106,18 @@ pub fn load_dir(dir: &Path, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diag
 /// Reads the cases that are embedded in the program.
 #[must_use]
 pub fn embedded(vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diagnostic>) {
+    embedded_of(None, vocabulary)
+}
+
+/// Reads the embedded cases in the folder of one side, or all.
+fn embedded_of(side: Option<Party>, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diagnostic>) {
     let includes = Includes::embedded();
-    let files = embedded_files();
+    let mut files = embedded_files();
+    files.retain(|(path, _)| side.is_none_or(|side| path.split('/').nth(1) == Some(side.name())));
     let shown: Vec<_> = files.iter().map(|(path, _)| format!("cases/{path}")).collect();
     let sources = files.iter().zip(&shown).filter(|((path, _), _)| !includes::is_include(path));
-    let sources = sources.map(|((path, bytes), shown)| (path.as_str(), shown.as_str(), *bytes));
-    let (cases, mut problems) = load_all(sources, vocabulary, &includes);
+    let sources: Vec<_> = sources.map(|((path, bytes), shown)| (path.as_str(), shown.as_str(), *bytes)).collect();
+    let (cases, mut problems) = load_all(&sources, vocabulary, &includes);
     problems.extend(includes.problems());
     diagnostic::sort(&mut problems);
     (cases, problems)
@@ -127,10 +134,15 @@ pub fn embedded_case(id: &str, vocabulary: &Vocabulary<'_>) -> Option<Case> {
 }
 
 /// Reads the embedded cases and those of a directory, whose files add to them or replace those of the same path; sorted
-/// by id, and the shapes of one file in the order of its matrix.
+/// by id, and the shapes of one file in the order of its matrix. Of the embedded ones, those that judge the other side are
+/// left out if only one is wanted.
 #[must_use]
-pub fn embedded_and(dir: Option<&Path>, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diagnostic>) {
-    let (mut cases, mut problems) = embedded(vocabulary);
+pub fn embedded_and(
+    dir: Option<&Path>,
+    side: Option<Party>,
+    vocabulary: &Vocabulary<'_>,
+) -> (Vec<Case>, Vec<Diagnostic>) {
+    let (mut cases, mut problems) = embedded_of(side, vocabulary);
     if let Some(dir) = dir {
         let (own, more) = load_dir(dir, vocabulary);
         let replaced: BTreeSet<&str> = own.iter().map(|case| Case::file_of(&case.id)).collect();
@@ -142,18 +154,33 @@ pub fn embedded_and(dir: Option<&Path>, vocabulary: &Vocabulary<'_>) -> (Vec<Cas
     (cases, problems)
 }
 
-fn load_all<'s>(
-    sources: impl Iterator<Item = (&'s str, &'s str, &'s [u8])>,
+fn load_all(
+    sources: &[(&str, &str, &[u8])],
     vocabulary: &Vocabulary<'_>,
     includes: &Includes,
 ) -> (Vec<Case>, Vec<Diagnostic>) {
     let (mut cases, mut problems) = (Vec::new(), Vec::new());
-    for (below, shown, bytes) in sources {
-        let (more_cases, more) = load(below.strip_suffix(".yaml").unwrap_or(below), shown, bytes, vocabulary, includes);
+    let load = |&(below, shown, bytes): &(&str, &str, &[u8])| {
+        load(below.strip_suffix(".yaml").unwrap_or(below), shown, bytes, vocabulary, includes)
+    };
+    for (more_cases, more) in on_all_cores(sources, load) {
         cases.extend(more_cases);
         problems.extend(more);
     }
     (cases, problems)
+}
+
+/// Does the work for each item, in their order: to read the cases is most of what a short command does.
+pub(crate) fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = items.len().div_ceil(cores).max(1);
+    std::thread::scope(|scope| {
+        let work = &work;
+        let parts = items.chunks(part).map(|part| scope.spawn(move || part.iter().map(work).collect::<Vec<_>>()));
+        let parts: Vec<_> = parts.collect();
+        let done = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        done.flatten().collect()
+    })
 }
 
 fn load(

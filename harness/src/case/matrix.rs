@@ -72,12 +72,17 @@ fn combinations(dimensions: &Map<String, Value>) -> Vec<Vec<Choice<'_>>> {
 impl Case {
     /// The case with the shape in its id and title.
     pub(crate) fn in_shape(self, shape: &str) -> Self {
-        if shape.is_empty() {
-            return self;
-        }
-        let title = format!("{} ({})", self.title, shape.replace(',', ", "));
-        Self { id: format!("{}@{shape}", self.id), title, ..self }
+        let (id, title) = named(self.id, self.title, shape);
+        Self { id, title, ..self }
     }
+}
+
+/// The id and the title of a case in a shape, from those that its file gives.
+pub(crate) fn named(id: String, title: String, shape: &str) -> (String, String) {
+    if shape.is_empty() {
+        return (id, title);
+    }
+    (format!("{id}@{shape}"), format!("{title} ({})", shape.replace(',', ", ")))
 }
 
 /// Joins what was found wrong in the shapes of one case: a mistake of all shapes is told once, and one of some names them.

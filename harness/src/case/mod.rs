@@ -7,6 +7,7 @@
 mod check;
 mod client;
 pub mod file;
+mod headline;
 mod includes;
 mod line;
 pub mod load;
@@ -23,6 +24,7 @@ pub mod template;
 pub mod vocabulary;
 
 pub(crate) use check::limits;
+pub use headline::{Headline, headlines};
 pub use includes::Includes;
 pub(crate) use load::embedded_files;
 pub use load::{embedded, embedded_and, embedded_case, handshake, load_bytes, load_dir, load_text};

@@ -88,7 +88,7 @@ fn says_what_it_kills(bytes: &[u8]) -> bool {
 
 /// The cases that a fault in this folder can name: the built-in ones, and those of the folders beside it.
 fn cases_beside(faults: &Path, vocabulary: &Vocabulary<'_>) -> Vec<Case> {
-    embedded_and(faults.parent(), vocabulary).0
+    embedded_and(faults.parent(), None, vocabulary).0
 }
 
 fn ids(cases: &[Case]) -> Vec<&str> {

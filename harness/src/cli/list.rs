@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::args::{Format, ListArgs};
 use super::exit::Exit;
 use super::output::stdout;
-use super::plan::{built_in_profiles, load_cases};
-use crate::case::Case;
+use super::plan::built_in_profiles;
+use crate::case::{Headline, headlines};
 use crate::fault::{self, Fault};
 use crate::profile::Profile;
 use crate::requirement::{Catalogue, Party, Requirement};
@@ -34,23 +34,23 @@ impl ListArgs {
 }
 
 fn cases(args: &ListArgs) -> anyhow::Result<()> {
-    let mut cases = load_cases(None)?;
+    let mut cases = headlines();
     cases.retain(|case| args.wants(&[&case.id], case.subject));
     if let Some(shard) = args.shard {
         shard.keep(&mut cases);
     }
-    let rows = cases.iter().map(|Case { id, title, .. }| format!("{id:<48}  {title}"));
+    let rows = cases.iter().map(|Headline { id, title, .. }| format!("{id:<48}  {title}"));
     match args.format {
         Format::Text => lines(rows.chain([format!("\n{} cases", cases.len())])),
         Format::Json => {
-            let entry = |Case { id, title, subject, requirements, .. }: &Case| json!({ "id": id, "title": title, "subject": subject, "requirements": requirements });
+            let entry = |Headline { id, title, subject, requirements }: &Headline| json!({ "id": id, "title": title, "subject": subject, "requirements": requirements });
             document(&json!({ "cases": cases.iter().map(entry).collect::<Vec<_>>() }))
         }
     }
 }
 
 fn faults(args: &ListArgs) -> anyhow::Result<()> {
-    let cases = load_cases(None)?;
+    let cases = headlines();
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let (mut faults, _) = fault::embedded(&ids);
     faults.retain(|fault| args.wants(&[&fault.id, &fault.kills], fault.party));
@@ -62,7 +62,7 @@ fn faults(args: &ListArgs) -> anyhow::Result<()> {
             lines(faults.iter().map(row).chain([format!("\n{} faults", faults.len())]))
         }
         Format::Json => {
-            let entry = |Fault { id, title, kills, cases, also, party, .. }: &Fault| json!({ "id": id, "title": title, "party": party, "kills": kills, "also": also, "cases": cases });
+            let entry = |Fault { id, title, kills, cases, also, party, peer_args, edits, .. }: &Fault| json!({ "id": id, "title": title, "party": party, "kills": kills, "also": also, "cases": cases, "peerArgs": peer_args, "changesMessages": !edits.is_empty() });
             document(&json!({ "faults": faults.iter().map(entry).collect::<Vec<_>>() }))
         }
     }

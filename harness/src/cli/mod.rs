@@ -44,9 +44,11 @@ use crate::requirement::Catalogue;
 /// Whatever keeps it from doing its work and is not a finding about the subject: a wrong argument, a file that cannot
 /// be read. The caller reports it and exits with [`Exit::Usage`].
 pub fn run(args: Args) -> anyhow::Result<Exit> {
-    if let args::Command::Monitor(monitor) = &args.command {
-        // A session waits for nothing that only the judge needs.
-        return monitor::run(monitor);
+    // A session, and who wants a list, waits for nothing that only the judge needs.
+    match &args.command {
+        args::Command::Monitor(monitor) => return monitor::run(monitor),
+        args::Command::List(list) => return list::run(list),
+        _ => {}
     }
     // What is built in is sound as long as the tests of this package pass; a changed copy says so instead of panicking.
     let broken = Edition::try_v1().err().map(ToString::to_string);
@@ -65,13 +67,12 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         args::Command::Diff(diff) => diff::run(&diff),
         args::Command::Explain(explain) => explain::run(&explain),
         args::Command::Lint(lint) => lint::run(&lint),
-        args::Command::List(list) => list::run(&list),
         args::Command::Matrix(matrix) => matrix::run(&matrix),
         args::Command::Model(model) => model::run(&model),
         args::Command::Merge(merge) => merge::run(&merge),
         args::Command::Record(record) => record::run(&record),
         args::Command::Redact(redact) => redact::run(&redact),
         args::Command::Reject(review) => snapshots::reject(&review),
-        args::Command::Monitor(_) => unreachable!("run above"),
+        args::Command::Monitor(_) | args::Command::List(_) => unreachable!("run above"),
     }
 }

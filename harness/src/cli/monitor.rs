@@ -119,7 +119,7 @@ fn session() -> String {
 }
 
 fn planted(name: &str) -> anyhow::Result<Planted> {
-    super::fault::find(name, None, &super::plan::load_cases(None)?).map(Planted::new)
+    super::fault::find(name, None, &super::plan::load_cases(None, None)?).map(Planted::new)
 }
 
 fn stand_between(args: &MonitorArgs, session: &Path, record: Option<&Path>) -> anyhow::Result<Exit> {

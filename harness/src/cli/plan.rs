@@ -124,7 +124,9 @@ pub(super) struct Choice {
 /// That something is not there, or has mistakes.
 pub(super) fn choose(args: &RunArgs, party: Party) -> anyhow::Result<Choice> {
     let mut profile = args.start.profile.as_deref().map(|name| find_profile(name, party)).transpose()?;
-    let all = load_cases(args.case_dir.as_deref())?;
+    // What a fault of the other side breaks is said by the cases of that side.
+    let side = args.fault.is_none().then_some(party);
+    let all = load_cases(args.case_dir.as_deref(), side)?;
     let known: Vec<String> = all.iter().filter(|case| case.subject == party).map(|case| case.id.clone()).collect();
     let of_profile = profile.as_mut().map(|profile| std::mem::take(&mut profile.expected));
     let of_profile = of_profile.filter(|entries| !entries.is_empty());
@@ -175,16 +177,16 @@ fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan
     Ok(Plan { subject, cases, jobs, reuse: false, reproduce, origin, baseline, known, part })
 }
 
-/// Loads the built-in cases with those of the folder.
+/// Loads the built-in cases, of one side or of both, with those of the folder.
 ///
 /// # Errors
 ///
 /// When a file has mistakes; they have been shown.
-pub(super) fn load_cases(dir: Option<&Path>) -> anyhow::Result<Vec<Case>> {
+pub(super) fn load_cases(dir: Option<&Path>, side: Option<Party>) -> anyhow::Result<Vec<Case>> {
     if let Some(dir) = dir.filter(|dir| !dir.is_dir()) {
         bail!("--cases {}: no such folder", dir.display());
     }
-    let (cases, problems) = case::embedded_and(dir, &Vocabulary::v1());
+    let (cases, problems) = case::embedded_and(dir, side, &Vocabulary::v1());
     output::show(&problems);
     if problems.iter().any(crate::diagnostic::Diagnostic::is_error) {
         bail!("the cases have mistakes; nothing was run");

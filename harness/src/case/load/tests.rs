@@ -190,7 +190,7 @@ fn a_shape_is_found_by_its_id_and_its_file_is_replaced_as_a_whole() {
     let folder = dir.path().join("v1/agent/jsonrpc");
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("ids.yaml"), MATRIX).expect("a file");
-    let (cases, _) = embedded_and(Some(dir.path()), &vocabulary);
+    let (cases, _) = embedded_and(Some(dir.path()), None, &vocabulary);
     let shapes = cases.iter().filter(|case| Case::file_of(&case.id) == "v1/agent/jsonrpc/ids");
     assert_eq!(
         shapes.map(|case| case.title.as_str()).collect::<Vec<_>>()[..2],

@@ -1,0 +1,60 @@
+//! What a list shows of the built-in cases, read without everything that playing them takes.
+
+use serde::Deserialize;
+
+use crate::case::includes::is_include;
+use crate::case::load::{document, embedded_files, on_all_cores};
+use crate::case::matrix;
+use crate::case::model::Case;
+use crate::requirement::Party;
+
+/// What a list shows of a case.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+pub struct Headline {
+    /// The id.
+    #[serde(skip)]
+    pub id: String,
+    /// What the case shows, in a sentence.
+    pub title: String,
+    /// The side that is judged.
+    pub subject: Party,
+    /// The requirements for which the case is written.
+    pub requirements: Vec<String>,
+}
+
+/// The headlines of the cases that are embedded in the program, in the order of [`crate::case::embedded_and`].
+#[must_use]
+pub fn headlines() -> Vec<Headline> {
+    let mut files = embedded_files();
+    files.retain(|(path, _)| !is_include(path));
+    let mut headlines: Vec<_> =
+        on_all_cores(&files, |(path, bytes)| of_file(path, bytes)).into_iter().flatten().collect();
+    headlines.sort_by(|a, b| Case::file_of(&a.id).cmp(Case::file_of(&b.id)));
+    headlines
+}
+
+/// The headlines of a file, one for each shape; none if it cannot be read, which the tests of this package exclude.
+fn of_file(path: &str, bytes: &[u8]) -> Vec<Headline> {
+    let shapes = document(path, bytes).and_then(|(document, _)| matrix::shapes(document)).unwrap_or_default();
+    let headline = |filled: matrix::Filled| {
+        let headline = Headline::deserialize(&filled.document.value).ok()?;
+        let id = path.strip_suffix(".yaml").unwrap_or(path).to_owned();
+        let (id, title) = matrix::named(id, headline.title, &filled.shape);
+        Some(Headline { id, title, ..headline })
+    };
+    shapes.into_iter().filter_map(headline).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Headline, headlines};
+    use crate::case::{Case, Vocabulary, embedded_and};
+
+    #[test]
+    fn a_list_shows_what_is_played() {
+        let headline =
+            |Case { id, title, subject, requirements, .. }: Case| Headline { id, title, subject, requirements };
+        let played: Vec<_> = embedded_and(None, None, &Vocabulary::v1()).0.into_iter().map(headline).collect();
+        assert_eq!(headlines(), played);
+    }
+}
