@@ -11,21 +11,21 @@ use super::written;
 /// Where a secret may stand; `~` is its place, and `<` and `>` are those of its halves.
 const PRIVATE: &str = r#"C {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"_meta":{"x":"~"}}}}
 A {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"~","description":"~"}]}}
-C {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/home/~","mcpServers":[{"name":"~","command":"/bin/~","args":["--key=~"],"env":[{"name":"KEY","value":"~"}]},{"type":"http","name":"n","url":"https://~.example/?token=~","headers":[{"name":"Authorization","value":"Bearer ~"}]}]}}
+C {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/srv/~","mcpServers":[{"name":"~","command":"/bin/~","args":["--key=~"],"env":[{"name":"KEY","value":"~"}]},{"type":"http","name":"n","url":"https://~.example/?token=~","headers":[{"name":"Authorization","value":"Bearer ~"}]}]}}
 A {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1","configOptions":[{"id":"m","name":"~","type":"select","currentValue":"v","options":[{"value":"v","name":"~"}]}]}}
-C {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"my key is ~."},{"type":"resource","resource":{"uri":"file:///home/~","text":"~"}}]}}
+C {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"my key is ~."},{"type":"resource","resource":{"uri":"file:///srv/~","text":"~"}}]}}
 A {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"you said <"}}}}
 A {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":">"}}}}
-A {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"~","status":"pending","rawInput":{"~":"~","path":["~"]},"rawOutput":"~","content":[{"type":"diff","path":"/home/~","oldText":"~","newText":"~"}],"locations":[{"path":"/~"}]}}}
+A {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"~","status":"pending","rawInput":{"~":"~","path":["~"]},"rawOutput":"~","content":[{"type":"diff","path":"/srv/~","oldText":"~","newText":"~"}],"locations":[{"path":"/~"}]}}}
 A {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"plan","entries":[{"content":"~","priority":"high","status":"pending"}]}}}
-A {"jsonrpc":"2.0","id":3,"method":"fs/write_text_file","params":{"sessionId":"s1","path":"/home/~","content":"a=~"}}
-C {"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"no such file: /home/~","data":{"~":"~"}}}
+A {"jsonrpc":"2.0","id":3,"method":"fs/write_text_file","params":{"sessionId":"s1","path":"/srv/~","content":"a=~"}}
+C {"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"no such file: /srv/~","data":{"~":"~"}}}
 A {"jsonrpc":"2.0","id":4,"method":"terminal/create","params":{"sessionId":"s1","command":"~","args":["~"],"env":[{"name":"~","value":"~"}],"cwd":"/~"}}
 A {"jsonrpc":"2.0","method":"_own/method","params":{"~":"~"}}
 A {"jsonrpc":"2.0","method":"session/update","params":{"text":"~
 A key: ~
 E key: ~
-P {"agent-started":{"pid":1,"parent":1,"args":["~"],"cwd":"/home/~","environment":["~"],"values":{"KEY":"~"}}}
+P {"agent-started":{"pid":1,"parent":1,"args":["~"],"cwd":"/srv/~","environment":["~"],"values":{"KEY":"~"}}}
 V {"method":"GET","url":"http://127.0.0.1:1/~?token=~","headers":[["cookie","~"]]}
 S {"kind":"must","line":1,"text":"x","outcome":"contradicted","expected":"`~`","seen":"the agent said `~`"}
 "#;
