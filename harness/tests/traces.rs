@@ -1,16 +1,12 @@
 //! Trace → findings: each file under `harness/tests/traces/` is a short conversation and the verdicts it must lead to.
 //!
-//! First the wanted verdicts, `requirement: verdict` a line, `#` for comments, `subject: client` where it is the client that
-//! is judged, `in a case` where the trace is that of a case and no recording; then a line `---`; then the conversation, a
-//! letter and a message a line: `A` the agent's, `C` the client's, `!` the tester's, wrong on purpose, `E` the subject's
-//! standard error, `P` a process event, `M` one of an MCP server, `V` a visit to the HTTP endpoint and `S` a step event, all
-//! as JSON, `B` a line of the subject and `D` its standard error in base64, `L` the last line of the subject, without a line
-//! feed, in base64 as well, `N` the number of the connection that is spoken of from there on, and `T` the milliseconds that
-//! pass before the next line. Every requirement that fails must be listed.
+//! First the wanted verdicts, `requirement: verdict` a line, `#` for comments; then a line `---`; then the conversation.
+//! `conversation` tells more of the form. Every requirement that fails must be listed.
 //!
 //! Every trace is redacted as well, and must be judged as before. All of them are one run, too, whose shards say together what it
 //! says.
 
+mod conversation;
 mod joined;
 mod recorded;
 
@@ -21,17 +17,10 @@ use acp_conformance::judge::judge;
 use acp_conformance::protocol::Edition;
 use acp_conformance::redact::{Key, redact};
 use acp_conformance::requirement::Party;
-use acp_conformance::trace::{Event, Header, Trace, What};
+use acp_conformance::trace::{Trace, What};
 use acp_conformance::verdict::Verdict;
-use acp_conformance::wire::LineEnd;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use conversation::{CASE, CLIENT, Reader};
 use libtest_mimic::{Arguments, Failed, Trial};
-
-/// The line that says that the client is judged.
-const CLIENT: &str = "subject: client";
-/// The line that says that the trace was seen from its start.
-const CASE: &str = "in a case";
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/traces");
@@ -110,43 +99,7 @@ const fn length(what: &What) -> usize {
 /// The wanted verdicts and the conversation.
 fn parts(text: &str) -> Result<(&str, Trace), Failed> {
     let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
-    let subject = if wanted.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
-    let mut trace = read(conversation, subject)?;
-    trace.header.case = wanted.lines().find(|line| *line == CASE).map(str::to_owned);
-    Ok((wanted, trace))
-}
-
-fn read(conversation: &str, subject: Party) -> Result<Trace, Failed> {
-    let mut events: Vec<Event> = Vec::new();
-    let (mut passed, mut connection) = (0, 0);
-    for line in conversation.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let said =
-            |from, deliberate| What::Line { from, bytes: rest.as_bytes().to_vec(), end: LineEnd::Lf, deliberate };
-        let what = match kind {
-            "A" => said(Party::Agent, false),
-            "C" => said(Party::Client, false),
-            "!" => said(subject.other(), true),
-            "B" => What::Line { from: subject, bytes: STANDARD.decode(rest)?, end: LineEnd::Lf, deliberate: false },
-            "L" => What::Line { from: subject, bytes: STANDARD.decode(rest)?, end: LineEnd::Eof, deliberate: false },
-            "D" => What::Stderr(STANDARD.decode(rest)?),
-            "N" => {
-                connection = rest.parse()?;
-                continue;
-            }
-            "T" => {
-                passed += 1000 * rest.parse::<u64>()?;
-                continue;
-            }
-            "E" => What::Stderr(rest.as_bytes().to_vec()),
-            "P" => What::Process(serde_json::from_str(rest)?),
-            "M" => What::Mcp(serde_json::from_str(rest)?),
-            "V" => What::Visit(serde_json::from_str(rest)?),
-            "S" => What::Step(serde_json::from_str(rest)?),
-            other => return Err(format!("`{other}` begins no line of a conversation").into()),
-        };
-        events.push(Event { n: events.len(), us: passed + 1000 * events.len() as u64, connection, what });
-    }
-    let header = Header { subject: Some(subject), ..Header::of_recording(Edition::v1().name, Vec::new()) };
-    Ok(Trace { header, events })
+    let mut reader = Reader::new(wanted);
+    conversation.lines().try_for_each(|line| reader.line(line))?;
+    Ok((wanted, reader.trace))
 }

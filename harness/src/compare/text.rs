@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::model::{Change, DiffReport, Gain, SideInfo, VerdictChange};
-use crate::report::visible::visible;
+use crate::report::visible::{in_one_line, visible};
 use crate::requirement::Level;
 use crate::snapshot::Bound;
 
@@ -52,17 +52,15 @@ fn side(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
     let SideInfo { path, subject, verdict, suite, traces } = side;
     let version = subject.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
     let called = subject.name.as_deref().unwrap_or("a program that gives no name");
-    let (verdict, edition) = (verdict.name(), &suite.edition);
-    writeln!(
-        out,
-        "{BOLD}{name}{BOLD:#}  {called}{version}  {verdict}, judged by {edition}  {DIM}{path}, {traces} traces{DIM:#}"
-    )
+    let told = in_one_line(&format!("{called}{version}  {}, judged by {}", verdict.name(), suite.edition));
+    writeln!(out, "{BOLD}{name}{BOLD:#}  {told}  {DIM}{}, {traces} traces{DIM:#}", in_one_line(path))
 }
 
 fn suite(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
     let suite = &side.suite;
     let schema: String = suite.schema_sha256.chars().take(12).collect();
-    writeln!(out, "  {name}  acp-conformance {}, edition {}, schema {schema}…", suite.version, suite.edition)
+    let told = format!("acp-conformance {}, edition {}, schema {schema}…", suite.version, suite.edition);
+    writeln!(out, "  {name}  {}", in_one_line(&told))
 }
 
 fn verdicts(out: &mut dyn Write, what: &str, changes: &[VerdictChange], most: usize) -> io::Result<()> {
@@ -86,7 +84,8 @@ fn verdicts(out: &mut dyn Write, what: &str, changes: &[VerdictChange], most: us
             (false, Change::Otherwise) => (DIM, "otherwise"),
         };
         let level = if change.level == Some(Level::Should) { "  (SHOULD)" } else { "" };
-        writeln!(out, "  {style}{word:<10}{style:#}  {:<44}  {} → {}{level}", change.id, change.old, change.new)?;
+        let id = in_one_line(&change.id);
+        writeln!(out, "  {style}{word:<10}{style:#}  {id:<44}  {} → {}{level}", change.old, change.new)?;
     }
     more(out, changes.len(), most)
 }
@@ -101,7 +100,7 @@ fn capabilities(out: &mut dyn Write, report: &DiffReport) -> io::Result<()> {
             Gain::Gained => (GREEN, "gained"),
             Gain::Lost => (RED, "lost"),
         };
-        writeln!(out, "  {style}{word:<10}{style:#}  {}", visible(&change.path))?;
+        writeln!(out, "  {style}{word:<10}{style:#}  {}", in_one_line(&change.path))?;
     }
     Ok(())
 }
@@ -112,7 +111,8 @@ fn messages(out: &mut dyn Write, report: &DiffReport, most: usize) -> io::Result
     }
     writeln!(out, "\n{BOLD}messages{BOLD:#}  {} cases differ", report.messages.len())?;
     for (index, change) in report.messages.iter().enumerate() {
-        writeln!(out, "  {}  {DIM}-{} +{}{DIM:#}", change.case, change.removed, change.added)?;
+        let case = in_one_line(&change.case);
+        writeln!(out, "  {case}  {DIM}-{} +{}{DIM:#}", change.removed, change.added)?;
         if index >= most {
             continue;
         }
@@ -139,7 +139,7 @@ fn list(out: &mut dyn Write, what: &str, ids: &[String], most: usize) -> io::Res
         return Ok(());
     }
     writeln!(out, "\n{BOLD}{what}{BOLD:#}")?;
-    ids.iter().take(most).try_for_each(|id| writeln!(out, "  {id}"))?;
+    ids.iter().take(most).try_for_each(|id| writeln!(out, "  {}", in_one_line(id)))?;
     more(out, ids.len(), most)
 }
 

@@ -148,7 +148,7 @@ fn block(broken: &Broken<'_>) -> String {
 fn linked(requirement: &str) -> String {
     match link_of(requirement) {
         Some(link) => format!("[{requirement}]({link})"),
-        None => requirement.to_owned(),
+        None => escaped(requirement),
     }
 }
 

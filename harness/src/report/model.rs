@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::expected::ExpectedReport;
 use crate::requirement::{Level, Party};
@@ -93,8 +94,10 @@ pub struct ShardInfo {
 #[serde(rename_all = "camelCase")]
 pub struct SuiteInfo {
     /// The version of this program.
+    #[serde(deserialize_with = "word")]
     pub version: String,
     /// The protocol major with the revision of its schema, such as `v1@2026-11`.
+    #[serde(deserialize_with = "word")]
     pub edition: String,
     /// SHA-256 of the stable schema file, in lower-case hexadecimal.
     pub schema_sha256: String,
@@ -179,6 +182,7 @@ impl Conformance {
 #[serde(rename_all = "camelCase")]
 pub struct RequirementReport {
     /// Its id.
+    #[serde(deserialize_with = "word")]
     pub id: String,
     /// The accountable party.
     pub party: Party,
@@ -202,6 +206,7 @@ pub struct RequirementReport {
 #[serde(rename_all = "camelCase")]
 pub struct ProbeReport {
     /// Its id.
+    #[serde(deserialize_with = "word")]
     pub id: String,
     /// What might be expected, in a sentence.
     pub text: String,
@@ -336,4 +341,36 @@ pub enum Floor {
         /// Why.
         reason: String,
     },
+}
+
+/// A word of ours in a report that may come from anybody: forms show it as it is.
+fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let is_word = text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.@_".contains(c));
+    if is_word { Ok(text) } else { Err(D::Error::custom(format!("{text:?} is neither an id nor a version"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::report::Collector;
+
+    #[test]
+    fn words_of_ours_are_words_in_reports_of_others() {
+        let report = Collector::new(Party::Agent, Vec::new()).finish(Duration::ZERO, false);
+        let read = |report: &RunReport| {
+            let text = serde_json::to_string(report).expect("a report is JSON");
+            serde_json::from_str::<RunReport>(&text).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(&report).as_ref(), Ok(&report));
+        let mut forged = report.clone();
+        forged.requirements[0].id = "\n# x\u{1b}[2J".to_owned();
+        let said = read(&forged).expect_err("no id");
+        assert!(said.starts_with(r#""\n# x\u{1b}[2J" is neither an id nor a version"#), "{said}");
+        let mut forged = report;
+        forged.suite.edition = "v1\u{9b}1m".to_owned();
+        assert!(read(&forged).is_err());
+    }
 }

@@ -16,7 +16,7 @@ fn is_unfit(c: char) -> bool {
 }
 
 /// The same in one line.
-pub(super) fn in_one_line(text: &str) -> String {
+pub(crate) fn in_one_line(text: &str) -> String {
     visible(text).replace(['\n', '\t'], " ")
 }
 

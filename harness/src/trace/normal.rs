@@ -9,7 +9,7 @@
 
 mod aside;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
@@ -33,10 +33,12 @@ use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
 pub fn normalised(subject: Party, events: &[Event]) -> String {
     let mut renamer = Renamer::new();
     let mut text = String::new();
-    for connection in 0..=events.iter().map(|event| event.connection).max().unwrap_or_default() {
+    // The first is there even if nothing was said on it; the numbers of the others are what a file says they are.
+    let connections: BTreeSet<usize> = [0].into_iter().chain(events.iter().map(|event| event.connection)).collect();
+    for connection in connections {
         if connection > 0 {
             renamer.begin_connection();
-            text.push_str(&format!("\nconnection {}\n", connection + 1));
+            text.push_str(&format!("\nconnection {}\n", connection.saturating_add(1)));
         }
         let side = Side { subject, connection };
         let lines = side.in_order(events).into_iter().filter_map(|event| line(subject, &event.what, &mut renamer));
@@ -317,6 +319,13 @@ mod tests {
         let ended = What::Process(ProcessEvent::Exited { code: Some(0), signal: None });
         let wanted = "→ (wrong on purpose) (line end: cut) \"{\\\"x\"\n← \"hm\"\nthe agent exits with 0\n";
         assert_eq!(normal(vec![wrong, ended, line(Party::Agent, "hm")]), wanted);
+    }
+
+    #[test]
+    fn the_number_of_a_connection_may_be_any() {
+        let answer = line(Party::Agent, r#"{"jsonrpc":"2.0","id":0,"result":{}}"#);
+        let told = normal_of(Party::Client, vec![(usize::MAX, answer)]);
+        assert!(told.starts_with(&format!("\nconnection {}\n← ", usize::MAX)), "{told}");
     }
 
     #[test]

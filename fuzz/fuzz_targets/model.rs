@@ -1,0 +1,3 @@
+#![no_main]
+
+acp_conformance_fuzz::target!(model);

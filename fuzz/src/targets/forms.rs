@@ -1,0 +1,195 @@
+//! Reports: whatever a subject says, it stays a text in every form, and no control character of it gets through.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use acp_conformance::compare::{self, Side, compare};
+use acp_conformance::expected::{Date, Expectation};
+use acp_conformance::report::expected::Weighing;
+use acp_conformance::report::model::{CaseReport, FindingReport, ProfileInfo, RunReport};
+use acp_conformance::report::{
+    Begin, Collector, Column, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer, SarifReport,
+    SuiteEvent, TapReport, TextReport, write_matrix, write_subjects,
+};
+use acp_conformance::requirement::Party;
+use acp_conformance::snapshot::Bound;
+use acp_conformance::verdict::Verdict;
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+/// The bytes are texts of a subject, with a byte between them that stands in no text.
+pub fn holds(data: &[u8]) {
+    let texts: Vec<String> =
+        data.split(|byte| *byte == 0xff).map(|text| String::from_utf8_lossy(text).into()).collect();
+    let harmless: Vec<String> = texts.iter().map(|text| tame(text)).collect();
+    let (forms, wanted) = (forms(&report(&texts)), self::forms(&report(&harmless)));
+    for ((name, form), (_, wanted)) in forms.into_iter().zip(wanted) {
+        let unfit =
+            |c: &char| c.is_control() && *c != '\n' || matches!(c, '\u{fffe}' | '\u{ffff}' | '\u{202a}'..='\u{202e}');
+        // The others are JSON, or hold it, for programs.
+        if !matches!(name, "sarif" | "events" | "page" | "matrix") {
+            assert_eq!(form.chars().find(unfit), None, "a control character in {name}:\n{form}");
+        }
+        assert_eq!(skeleton(name, &form), skeleton(name, &wanted), "a text became more than a text in {name}:\n{form}");
+    }
+}
+
+/// As long as the text, and without anything that means something to anybody but the parts of an id.
+fn tame(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || "/@.".contains(c) { c } else { 'x' }).collect()
+}
+
+/// A report in which each text stands in each place that a subject can write to.
+fn report(texts: &[String]) -> RunReport {
+    let mut around = texts.iter().cycle().cloned();
+    let mut next = || around.next().unwrap_or_default();
+    let mut report = Collector::new(Party::Agent, vec![next()]).finish(Duration::ZERO, true);
+    (report.subject.name, report.subject.version) = (Some(next()), Some(next()));
+    let profile =
+        ProfileInfo { name: next(), title: next(), homepage: None, install: Some(next()), version: Some(next()) };
+    report.subject.profile = Some(Box::new(profile));
+    for (index, requirement) in report.requirements.iter_mut().take(texts.len().min(8)).enumerate() {
+        requirement.verdict = Verdict::Fail;
+        requirement.notes.push(next());
+        requirement.cases.push(next());
+        requirement.findings.push(FindingReport {
+            case: format!("{index} {}", next()),
+            verdict: Verdict::Fail,
+            message: next(),
+            party: Party::Agent,
+            events: vec![1],
+            lines: vec![next(), next()],
+            line: Some(3),
+        });
+    }
+    for (index, verdict) in Verdict::ALL.into_iter().enumerate() {
+        report.cases.push(CaseReport {
+            id: format!("{index} {}", next()),
+            verdict,
+            duration_ms: 1,
+            file: Some(format!("own/{}", next())),
+            trace: None,
+            reason: Some(next()),
+            notes: vec![next()],
+        });
+    }
+    report.model.insert(next(), 1);
+    let known = Expectation::new(report.requirements[1].id.clone(), format!("known {}", next()));
+    let weighing = Weighing { whole: true, strict: true, today: Date::of_unix(0) };
+    report.expected = Some(report.weigh(&[known], weighing));
+    report
+}
+
+/// The report in every form, by name.
+fn forms(report: &RunReport) -> Vec<(&'static str, String)> {
+    let column = Column {
+        report: report.clone(),
+        file: report.cases[0].file.clone().unwrap_or_default(),
+        charts: BTreeMap::new(),
+    };
+    let side = |path: &str| Side::new(path.to_owned(), report.clone());
+    let mut other = report.clone();
+    other.requirements.iter_mut().for_each(|requirement| requirement.verdict = Verdict::Pass);
+    other.cases.clear();
+    let difference = compare(&side("old"), &Side::new("new".to_owned(), other), Bound::Full);
+    vec![
+        ("text", plain(&told(|out| Box::new(TextReport::new(out, false)), report))),
+        ("junit", told(|out| Box::new(JunitReport::new(out)), report)),
+        ("sarif", told(|out| Box::new(SarifReport::new(out)), report)),
+        ("github", told(|out| Box::new(GithubReport::new(out)), report)),
+        ("markdown", told(|out| Box::new(MarkdownReport::new(out)), report)),
+        ("tap", told(|out| Box::new(TapReport::new(out)), report)),
+        ("events", told(|out| Box::new(EventLines::new(out)), report)),
+        ("page", told(|out| Box::new(PageReport::new(out)), report)),
+        ("matrix", text(|out| write_matrix(vec![column], out))),
+        ("subjects", text(|out| write_subjects(vec![report.clone()], out))),
+        ("diff", plain(&text(|out| compare::write(out, &difference, Bound::Full)))),
+    ]
+}
+
+fn told(renderer: impl FnOnce(&mut Vec<u8>) -> Box<dyn Renderer + '_>, report: &RunReport) -> String {
+    let begin = Begin {
+        suite: report.suite.clone(),
+        subject: report.subject.clone(),
+        cases: report.cases.len(),
+        whole: true,
+        reproduce: "-- agent".to_owned(),
+    };
+    let mut bytes = Vec::new();
+    let mut renderer = renderer(&mut bytes);
+    let cases = report.cases.iter().map(|case| SuiteEvent::Case(case, None));
+    for event in [SuiteEvent::Begin(&begin)].into_iter().chain(cases).chain([SuiteEvent::Run(report)]) {
+        renderer.event(&event).expect("a vector takes everything");
+    }
+    renderer.close().expect("a vector takes everything");
+    drop(renderer);
+    String::from_utf8(bytes).expect("every form is UTF-8")
+}
+
+fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes).expect("a vector takes everything");
+    String::from_utf8(bytes).expect("every form is UTF-8")
+}
+
+/// The text without styles, which are ours: those of a subject are written out.
+fn plain(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |plain, part| {
+        let style = part.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(part.len());
+        plain + part[style..].strip_prefix('m').unwrap_or("\u{1b}[no style")
+    })
+}
+
+/// What means something to a reader of the form.
+fn skeleton(form: &str, text: &str) -> Vec<String> {
+    match form {
+        "junit" => {
+            let document = roxmltree::Document::parse(text).unwrap_or_else(|error| panic!("{error}:\n{text}"));
+            document
+                .descendants()
+                .filter(|node| node.is_element())
+                .map(|node| node.tag_name().name().to_owned())
+                .collect()
+        }
+        "github" | "tap" => {
+            let beginnings = text.lines().filter(|line| !line.starts_with(' '));
+            beginnings.map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect()
+        }
+        "sarif" | "events" => text.lines().map(|line| shape(&serde_json::from_str(line).unwrap_or_default())).collect(),
+        "markdown" | "subjects" => markup(text),
+        "page" | "matrix" => tags(text),
+        _ => Vec::new(),
+    }
+}
+
+/// The members of a JSON value, without what they hold.
+fn shape(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Object(members) => members.iter().map(|(name, _)| format!("{name} ")).collect(),
+        _ => String::new(),
+    }
+}
+
+/// HTML, links and tables of a text in Markdown.
+fn markup(text: &str) -> Vec<String> {
+    let told = |event| match event {
+        Event::Html(html) | Event::InlineHtml(html) => Some(tags(&html).join(" ")),
+        Event::Start(Tag::Link { dest_url, .. }) => Some(format!("link {dest_url}")),
+        Event::Start(Tag::Image { .. }) => Some("image".to_owned()),
+        Event::Start(Tag::Heading { level, .. }) => Some(format!("heading {level}")),
+        Event::Start(Tag::CodeBlock(_)) => Some("block".to_owned()),
+        Event::Start(Tag::TableCell) => Some("cell".to_owned()),
+        _ => None,
+    };
+    Parser::new_ext(text, Options::all()).filter_map(told).collect()
+}
+
+/// The tags of a page with their attributes, without the values of those.
+fn tags(page: &str) -> Vec<String> {
+    let tag = |part: &str| {
+        let tag = part.split('>').next().unwrap_or_default();
+        tag.split('"').step_by(2).collect::<String>()
+    };
+    page.split('<').skip(1).map(tag).collect()
+}

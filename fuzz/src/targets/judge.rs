@@ -1,0 +1,84 @@
+//! The judge: the same trace gets the same judgement, however it is written down and whoever else is judged.
+
+use std::collections::BTreeSet;
+use std::io::Cursor;
+
+use acp_conformance::judge::{Judgement, judge};
+use acp_conformance::protocol::Edition;
+use acp_conformance::recording::{Format, Input, Recording};
+use acp_conformance::report::Hearing;
+use acp_conformance::trace::{Trace, What};
+use acp_conformance::wire::{Content, read_line};
+use serde_json::Value;
+
+use super::{conversation_of, written};
+
+/// The bytes are a conversation.
+pub fn holds(data: &[u8]) {
+    let trace = conversation_of(data);
+    let judgement = judge(&trace, Edition::v1());
+    assert_eq!(judge(&trace, Edition::v1()), judgement);
+    assert_eq!(checked(&trace), judgement, "`check` says something else of the trace that was written");
+    evidence_is_at_hand(&trace, &judgement);
+    same(&judgement, &judge(&later(&trace), Edition::v1()), "a later start of the clock");
+    same(&judgement, &judge(&turned_round(&trace), Edition::v1()), "another order of members");
+}
+
+fn same(judgement: &Judgement, other: &Judgement, what: &str) {
+    let differences = judgement.differences(other);
+    assert!(differences.is_empty(), "{what}:\n{}", differences.join("\n"));
+}
+
+/// What `check` says of the trace.
+fn checked(trace: &Trace) -> Judgement {
+    let input = Input::Whole(Box::new(Cursor::new(written(trace))), Some(Format::Trace), None);
+    let recording = Recording::open(input).expect("our own trace can be read");
+    let mut hearing = Hearing::new(&recording.header);
+    recording.for_each(|event| hearing.event(&event.expect("our own event can be read")));
+    hearing.close().judgement
+}
+
+/// What a finding names is there, apart from what a step of the conversation names by itself.
+fn evidence_is_at_hand(trace: &Trace, judgement: &Judgement) {
+    let named: BTreeSet<usize> = trace
+        .events
+        .iter()
+        .filter_map(|event| if let What::Step(step) = &event.what { Some(&step.events) } else { None })
+        .flatten()
+        .copied()
+        .collect();
+    for (id, tally) in &judgement.tallies {
+        for n in tally.findings.iter().flat_map(|finding| &finding.events) {
+            assert!(*n < trace.events.len() || named.contains(n), "{id} names #{n}");
+        }
+    }
+}
+
+/// The same trace by a clock that started earlier.
+fn later(trace: &Trace) -> Trace {
+    let mut later = trace.clone();
+    later.events.iter_mut().for_each(|event| event.us += 1_000_000_007);
+    later
+}
+
+/// The same messages with their members in another order, which means nothing in JSON.
+fn turned_round(trace: &Trace) -> Trace {
+    let mut turned = trace.clone();
+    for event in &mut turned.events {
+        if let What::Line { bytes, .. } = &mut event.what
+            && let Content::One { value, doubled } = read_line(bytes)
+            && doubled.is_empty()
+        {
+            *bytes = reversed(value).to_string().into_bytes();
+        }
+    }
+    turned
+}
+
+fn reversed(value: Value) -> Value {
+    match value {
+        Value::Object(members) => members.into_iter().rev().map(|(name, member)| (name, reversed(member))).collect(),
+        Value::Array(items) => items.into_iter().map(reversed).collect(),
+        leaf => leaf,
+    }
+}

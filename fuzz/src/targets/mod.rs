@@ -1,0 +1,66 @@
+//! What has to hold whatever comes in. Each module is a target: its `holds` takes any bytes and panics where something is
+//! wrong.
+//!
+//! An ordinary test of the main package takes this file in by its path, and tries the inputs of `fuzz/corpus/`.
+
+use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
+use acp_conformance::trace::Trace;
+
+pub mod case;
+#[path = "../../../harness/tests/conversation.rs"]
+mod conversation;
+pub mod expected;
+pub mod fault;
+pub mod forms;
+pub mod frames;
+pub mod judge;
+pub mod line;
+pub mod model;
+pub mod profile;
+pub mod record;
+pub mod recording;
+pub mod redact;
+pub mod trace;
+
+/// Every target by its name.
+pub const TARGETS: [(&str, fn(&[u8])); 13] = [
+    ("case", case::holds),
+    ("expected", expected::holds),
+    ("fault", fault::holds),
+    ("forms", forms::holds),
+    ("frames", frames::holds),
+    ("judge", judge::holds),
+    ("line", line::holds),
+    ("model", model::holds),
+    ("profile", profile::holds),
+    ("record", record::holds),
+    ("recording", recording::holds),
+    ("redact", redact::holds),
+    ("trace", trace::holds),
+];
+
+/// A conversation of any bytes: what is no line of one is left out.
+fn conversation_of(data: &[u8]) -> Trace {
+    let text = String::from_utf8_lossy(data);
+    let (above, conversation) = text.split_once("\n---\n").unwrap_or(("", &text));
+    let mut reader = conversation::Reader::new(above);
+    for line in conversation.lines() {
+        let _ = reader.line(line);
+    }
+    reader.trace
+}
+
+/// The trace as a file.
+fn written(trace: &Trace) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    trace.write(&mut bytes).expect("a vector takes everything");
+    bytes
+}
+
+/// A file gives something or has an error, and never both; and every mistake can be drawn.
+fn drawn(is_sound: bool, problems: &[Diagnostic]) {
+    assert_ne!(is_sound, problems.iter().any(Diagnostic::is_error), "{}", render_all(problems, Look::Plain));
+    let plain = render_all(problems, Look::Plain);
+    assert_eq!(plain.is_empty(), problems.is_empty());
+    assert!(!render_all(problems, Look::Styled).contains('\u{7}'), "a control character of the file is drawn");
+}

@@ -1,0 +1,54 @@
+//! Recordings of other tools: whatever a file holds, it is read or refused, and how its bytes come makes no difference.
+
+use std::io::{self, Cursor, Read};
+
+use acp_conformance::recording::{Format, Input, Problem, Recording};
+use acp_conformance::requirement::Party;
+use acp_conformance::trace::{Event, Header};
+
+/// The bytes are a recording in any format; or those of the agent and those of the client, with a zero byte between them.
+pub fn holds(data: &[u8]) {
+    for format in Format::ALL.map(Some).into_iter().chain([None]) {
+        for party in [None, Some(Party::Agent), Some(Party::Client)] {
+            if party.is_none() || format == Some(Format::Conductor) {
+                same_in_pieces(|piece| Input::Whole(reader(data, piece), format, party));
+            }
+        }
+    }
+    let (agent, client) = data.split_at(data.iter().position(|byte| *byte == 0).unwrap_or(data.len()));
+    let sides = [(Party::Agent, agent), (Party::Client, client.strip_prefix(b"\0").unwrap_or(client))];
+    same_in_pieces(|piece| Input::Sides(sides.iter().map(|(party, bytes)| (*party, reader(bytes, piece))).collect()));
+}
+
+fn same_in_pieces(input: impl Fn(usize) -> Input) {
+    let whole = read(input(usize::MAX));
+    assert_eq!(read(input(7)), whole, "it matters in which pieces it comes");
+    if let Ok((_, events, _)) = whole {
+        assert!(events.iter().enumerate().all(|(position, event)| event.n == position));
+    }
+}
+
+/// All events before the first problem.
+fn read(input: Input) -> Result<(Header, Vec<Event>, Option<Problem>), Problem> {
+    let mut recording = Recording::open(input)?;
+    let mut events = Vec::new();
+    let problem = recording.by_ref().find_map(|event| event.map(|event| events.push(event)).err());
+    Ok((recording.header, events, problem))
+}
+
+fn reader(bytes: &[u8], piece: usize) -> Box<dyn Read> {
+    Box::new(Pieces { from: Cursor::new(bytes.to_vec()), piece })
+}
+
+/// Gives no more than so many bytes at once.
+struct Pieces {
+    from: Cursor<Vec<u8>>,
+    piece: usize,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let most = into.len().min(self.piece);
+        self.from.read(&mut into[..most])
+    }
+}

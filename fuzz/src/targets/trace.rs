@@ -1,0 +1,22 @@
+//! Trace files: what was read is written as the same, and judged whatever the times and places in it.
+
+use acp_conformance::judge::judge;
+use acp_conformance::protocol::Edition;
+use acp_conformance::trace::{Trace, normalised};
+
+use super::{record, written};
+
+/// The bytes are a trace file.
+pub fn holds(data: &[u8]) {
+    let Ok(trace) = Trace::read(data) else { return };
+    assert!(trace.events.iter().enumerate().all(|(position, event)| event.n == position));
+    let bytes = written(&trace);
+    let again = Trace::read(bytes.as_slice()).expect("what was written can be read");
+    assert_eq!(again, trace);
+    assert_eq!(written(&again), bytes);
+    let edition = Edition::v1();
+    assert_eq!(judge(&trace, edition), judge(&again, edition));
+    record::holds_for(&trace);
+    let subject = trace.header.subject.unwrap_or(acp_conformance::requirement::Party::Agent);
+    assert_eq!(normalised(subject, &trace.events), normalised(subject, &again.events));
+}

@@ -1,0 +1,78 @@
+//! Traces as they are written by hand, for tests.
+//!
+//! A text has lines that tell of the trace (`subject: client` where it is the client that is judged, `in a case` where it was
+//! seen from its start), then a line `---`, then the conversation, a letter and a message a line: `A` the agent's, `C` the
+//! client's, `!` the tester's, wrong on purpose, `E` the subject's standard error, `P` a process event, `M` one of an MCP
+//! server, `V` a visit to the HTTP endpoint and `S` a step event, all as JSON, `B` a line of the subject and `D` its standard
+//! error in base64, `L` the last line of the subject, without a line feed, in base64 as well, `N` the number of the connection
+//! that is spoken of from there on, and `T` the milliseconds that pass before the next line.
+
+use std::error::Error;
+
+use acp_conformance::protocol::Edition;
+use acp_conformance::requirement::Party;
+use acp_conformance::trace::{Event, Header, Trace, What};
+use acp_conformance::wire::LineEnd;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// The line that says that the client is judged.
+pub const CLIENT: &str = "subject: client";
+/// The line that says that the trace was seen from its start.
+pub const CASE: &str = "in a case";
+
+/// Reads a conversation line by line.
+pub struct Reader {
+    /// What was read so far.
+    pub trace: Trace,
+    subject: Party,
+    /// Microseconds that passed beside those of the lines.
+    passed: u64,
+    connection: usize,
+}
+
+impl Reader {
+    /// Begins with what stands above the conversation.
+    pub fn new(above: &str) -> Self {
+        let subject = if above.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
+        let case = above.lines().find(|line| *line == CASE).map(str::to_owned);
+        let header = Header { subject: Some(subject), case, ..Header::of_recording(Edition::v1().name, Vec::new()) };
+        Self { trace: Trace { header, events: Vec::new() }, subject, passed: 0, connection: 0 }
+    }
+
+    /// Takes in the next line; blank ones and those that begin with `#` say nothing.
+    pub fn line(&mut self, line: &str) -> Result<(), Box<dyn Error>> {
+        let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let bytes = || rest.as_bytes().to_vec();
+        let said = |from, bytes, end, deliberate| What::Line { from, bytes, end, deliberate };
+        let subject = self.subject;
+        let what = match kind {
+            "A" => said(Party::Agent, bytes(), LineEnd::Lf, false),
+            "C" => said(Party::Client, bytes(), LineEnd::Lf, false),
+            "!" => said(subject.other(), bytes(), LineEnd::Lf, true),
+            "B" => said(subject, STANDARD.decode(rest)?, LineEnd::Lf, false),
+            "L" => said(subject, STANDARD.decode(rest)?, LineEnd::Eof, false),
+            "D" => What::Stderr(STANDARD.decode(rest)?),
+            "E" => What::Stderr(bytes()),
+            "P" => What::Process(serde_json::from_str(rest)?),
+            "M" => What::Mcp(serde_json::from_str(rest)?),
+            "V" => What::Visit(serde_json::from_str(rest)?),
+            "S" => What::Step(serde_json::from_str(rest)?),
+            "N" => {
+                self.connection = rest.parse()?;
+                return Ok(());
+            }
+            "T" => {
+                self.passed = self.passed.saturating_add(1000 * u64::from(rest.parse::<u32>()?));
+                return Ok(());
+            }
+            "" => return Ok(()),
+            other if other.starts_with('#') => return Ok(()),
+            other => return Err(format!("`{other}` begins no line of a conversation").into()),
+        };
+        let n = self.trace.events.len();
+        let us = self.passed.saturating_add(1000 * n as u64);
+        self.trace.events.push(Event { n, us, connection: self.connection, what });
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! The inputs of `fuzz/corpus/`, each through the target that it is for: what fuzzing has once come across holds for ever,
+//! and needs neither a fuzzer nor a nightly compiler. `ACP_FUZZED` names another folder that is laid out like that one, such
+//! as `fuzz/artifacts`.
+
+#[path = "../../fuzz/src/targets/mod.rs"]
+mod targets;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// What is kept for a target stays small enough to be read through in seconds.
+const MOST_FILES: usize = 200;
+const MOST_BYTES: u64 = 1 << 20;
+
+fn main() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    let other = std::env::var_os("ACP_FUZZED").map(PathBuf::from);
+    let mut trials = Vec::new();
+    for (name, holds) in targets::TARGETS {
+        let folder = other.as_ref().unwrap_or(&kept).join(name);
+        trials.push(Trial::test(name, move || play(&folder, holds)).with_kind("inputs"));
+    }
+    if other.is_none() {
+        trials.push(Trial::test("every-folder-is-small-and-has-a-target", move || is_in_order(&kept)));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn play(folder: &Path, holds: fn(&[u8])) -> Result<(), Failed> {
+    let inputs = if folder.exists() { files(folder)? } else { Vec::new() };
+    let mut broken = Vec::new();
+    for file in inputs {
+        let input = fs::read(&file)?;
+        if std::panic::catch_unwind(|| holds(&input)).is_err() {
+            broken.push(file.display().to_string());
+        }
+    }
+    if broken.is_empty() { Ok(()) } else { Err(format!("broken by\n{}", broken.join("\n")).into()) }
+}
+
+fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    files.sort();
+    Ok(files)
+}
+
+fn is_in_order(corpus: &Path) -> Result<(), Failed> {
+    let mut wrong = Vec::new();
+    for folder in files(corpus)? {
+        if !targets::TARGETS.iter().any(|(name, _)| folder.ends_with(name)) {
+            wrong.push(format!("{}: no target is called like that", folder.display()));
+        }
+        let inputs = files(&folder)?;
+        let bytes = inputs.iter().map(|file| Ok(fs::metadata(file)?.len())).sum::<std::io::Result<u64>>()?;
+        if inputs.len() > MOST_FILES || bytes > MOST_BYTES {
+            wrong.push(format!("{}: {} files with {bytes} bytes are too many", folder.display(), inputs.len()));
+        }
+    }
+    for (name, _) in targets::TARGETS.iter().filter(|(name, _)| !corpus.join(name).is_dir()) {
+        wrong.push(format!("nothing is tried on {name}"));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
