@@ -13,7 +13,9 @@ pub fn holds(data: &[u8]) {
         Content::NotUtf8(at) => {
             assert!(std::str::from_utf8(&data[..at]).is_ok() && std::str::from_utf8(&data[..=at]).is_err());
         }
-        Content::NotJson(_) | Content::TooDeep => assert!(json.is_err()),
+        Content::NotJson(_) => assert!(json.is_err()),
+        // Another reader may go deeper.
+        Content::TooComplex => {}
         Content::Several(values) => assert!(values.len() > 1 && json.is_err()),
         Content::One { value, doubled } => one(data, &value, &doubled, json.ok()),
     }
