@@ -62,7 +62,7 @@ mod tests {
         let deep = (0..50).fold(folder.clone(), |path: PathBuf, n| path.join(n.to_string()));
         fs::create_dir_all(&deep).and_then(|()| fs::write(deep.join("file"), "")).expect("written");
         symlink(&outside, folder.join("link")).and_then(|()| symlink("nowhere", deep.join("link"))).expect("linked");
-        let locked = Permissions::from_mode(0);
+        let locked = Permissions::from_mode(0o000);
         fs::set_permissions(&deep, locked.clone()).and_then(|()| fs::set_permissions(&folder, locked)).expect("set");
         take_apart(&folder).expect("removed");
         assert!(outside.join("kept").exists());

@@ -267,6 +267,7 @@ fn child(words: &[&str]) -> Command {
 }
 
 /// Starts what outlives the subject, on the subject's own streams.
+#[expect(clippy::zombie_processes, reason = "nobody waits for it: that is the deed")]
 fn start_child(kind: &str) {
     child(&[kind]).spawn().expect("it starts");
 }
@@ -345,12 +346,13 @@ fn links(talk: &Talk) {
 }
 
 fn close(folder: &Path) {
-    fs::set_permissions(folder, PermissionsExt::from_mode(0)).expect("it is its own");
+    fs::set_permissions(folder, PermissionsExt::from_mode(0o000)).expect("it is its own");
 }
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
 
 /// Starts its MCP server where it is not looked for, or says more to it than it takes.
+#[expect(clippy::zombie_processes, reason = "nobody waits for it: that is the deed")]
 fn drive_server(talk: &mut Talk, how: &str) {
     let mut command = match how {
         "away" => child(&["away", &talk.server, "--mode", "plain"]),

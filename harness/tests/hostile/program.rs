@@ -147,7 +147,6 @@ impl Talk {
     }
 
     /// Sends a request and serves the agent until the answer comes; a client whose agent is gone goes as well.
-    #[expect(clippy::exit, reason = "a program of its own")]
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         loop {
