@@ -28,7 +28,7 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
-fn play(folder: &Path, holds: fn(&[u8])) -> Result<(), Failed> {
+fn play(folder: &Path, holds: targets::Holds) -> Result<(), Failed> {
     let inputs = if folder.exists() { files(folder)? } else { Vec::new() };
     let mut broken = Vec::new();
     for file in inputs {

@@ -22,8 +22,11 @@ pub mod recording;
 pub mod redact;
 pub mod trace;
 
+/// What has to hold for any input.
+pub type Holds = fn(&[u8]);
+
 /// Every target by its name.
-pub const TARGETS: [(&str, fn(&[u8])); 13] = [
+pub const TARGETS: [(&str, Holds); 13] = [
     ("case", case::holds),
     ("expected", expected::holds),
     ("fault", fault::holds),
