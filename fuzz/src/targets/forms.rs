@@ -40,6 +40,8 @@ fn tame(text: &str) -> String {
 
 /// A report in which each text stands in each place that a subject can write to.
 fn report(texts: &[String]) -> RunReport {
+    // Findings name cases, also when the texts are others.
+    let id = |index: usize| format!("{index} {}", texts[0]);
     let mut around = texts.iter().cycle().cloned();
     let mut next = || around.next().unwrap_or_default();
     let mut report = Collector::new(Party::Agent, vec![next()]).finish(Duration::ZERO, true);
@@ -52,7 +54,7 @@ fn report(texts: &[String]) -> RunReport {
         requirement.notes.push(next());
         requirement.cases.push(next());
         requirement.findings.push(FindingReport {
-            case: format!("{index} {}", next()),
+            case: id(index),
             verdict: Verdict::Fail,
             message: next(),
             party: Party::Agent,
@@ -63,7 +65,7 @@ fn report(texts: &[String]) -> RunReport {
     }
     for (index, verdict) in Verdict::ALL.into_iter().enumerate() {
         report.cases.push(CaseReport {
-            id: format!("{index} {}", next()),
+            id: id(index),
             verdict,
             duration_ms: 1,
             file: Some(format!("own/{}", next())),

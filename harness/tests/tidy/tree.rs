@@ -3,7 +3,7 @@
 use super::{files, none_of, read, root};
 
 /// Conversations that are made up, where a folder of that name is what the test is about; and what was made of them.
-const MADE_UP: [&str; 2] = ["harness/tests/traces/", "fuzz/corpus/"];
+const MADE_UP: [&str; 4] = ["harness/tests/traces/", "fuzz/corpus/", "fuzz/found/", "fuzz/artifacts/"];
 
 #[test]
 fn every_snapshot_has_its_source() {
