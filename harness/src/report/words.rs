@@ -53,7 +53,24 @@ pub(super) fn file_of(case: &CaseReport) -> String {
     own.unwrap_or_else(|| format!("cases/{}.yaml", Case::file_of(&case.id)))
 }
 
-/// The command that plays a case again, where the subject can be started; `again` is what starts it.
+/// The command that plays a case again, where the subject can be started; `again` is what starts it. People paste it, and the
+/// report may be that of a stranger.
 pub(super) fn reproduce(party: Party, case: &str, again: &str) -> Option<String> {
+    let case = shell_words::quote(case);
     (!again.is_empty()).then(|| format!("reproduce: acp-conformance {party} --case {case} {again}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_one_word_of_the_command_that_plays_it_again() {
+        let command = |case| reproduce(Party::Agent, case, "-- a").expect("a command");
+        assert_eq!(
+            command("v1/agent/init/x@read,no-write"),
+            "reproduce: acp-conformance agent --case v1/agent/init/x@read,no-write -- a"
+        );
+        assert_eq!(command("x; rm y"), "reproduce: acp-conformance agent --case 'x; rm y' -- a");
+    }
 }

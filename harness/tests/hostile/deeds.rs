@@ -56,6 +56,7 @@ pub fn act(talk: &mut Talk) {
         "answers" => answer_others(talk),
         "deaf" => deaf(talk),
         "ask" => ask_without_reading(talk, object),
+        "form" => ask_in_own_form(talk),
         "sessions" => sessions(talk, number),
         "prompts" => prompts(talk, number),
         "same-ids" => same_ids(talk),
@@ -206,6 +207,14 @@ fn ask_without_reading(talk: &mut Talk, what: &str) {
 fn permission() -> Value {
     let option = json!({ "optionId": "yes", "name": "Yes", "kind": "allow_once" });
     json!({ "sessionId": "s", "toolCall": { "toolCallId": "call", "title": "A call" }, "options": [option] })
+}
+
+/// Asks its user what the case does not mean, and ends its turn only then; the prompt has the id 2.
+fn ask_in_own_form(talk: &mut Talk) {
+    let schema = json!({ "type": "object", "properties": { "colour": { "type": "string" } } });
+    let form = json!({ "sessionId": "s", "mode": "form", "message": "Which colour?", "requestedSchema": schema });
+    talk.ask("elicitation/create", form);
+    talk.answer(&json!(2), json!({ "stopReason": "end_turn" }));
 }
 
 /// Asks for a turn, and takes nothing of it.
