@@ -4,15 +4,34 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use tempfile::TempDir;
-
 use crate::peer::folder::remove_folder;
 use crate::peer::relay::short_temp_dir;
+
+/// A temporary folder that a subject may write into; it goes with its owner, whatever has become of it.
+#[derive(Debug)]
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn make(prefix: &str) -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(short_temp_dir())?;
+        // Subjects compare paths with what the system tells them, so links in the way to the folder are resolved here.
+        let path = folder.path().canonicalize()?;
+        let _ = folder.keep();
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A folder that cannot be removed stays: nobody is to blame for it, and nothing else can be done.
+        let _ = remove_folder(&self.0);
+    }
+}
 
 /// A folder with everything that one case may touch.
 pub struct Sandbox {
     /// Goes with the case, unless the folders stay.
-    temporary: Option<TempDir>,
+    _scratch: Option<Scratch>,
     root: PathBuf,
     home: PathBuf,
     workspace: PathBuf,
@@ -21,7 +40,7 @@ pub struct Sandbox {
 /// The folder that all cases of a run share, for what a program unpacks at its first start. It is there once somebody asks
 /// for it, and goes with the run.
 #[derive(Debug, Clone, Default)]
-pub struct Cache(Arc<OnceLock<TempDir>>);
+pub struct Cache(Arc<OnceLock<Scratch>>);
 
 impl Cache {
     /// Where it is.
@@ -30,12 +49,13 @@ impl Cache {
     ///
     /// Those of the file system, when it is made.
     pub fn folder(&self) -> io::Result<&Path> {
-        if let Some(folder) = self.0.get() {
-            return Ok(folder.path());
+        if let Some(Scratch(folder)) = self.0.get() {
+            return Ok(folder);
         }
-        let folder = tempfile::Builder::new().prefix("acp-run-").tempdir_in(short_temp_dir())?;
+        let made = Scratch::make("acp-run-")?;
         // Where another case was faster, this one goes again.
-        Ok(self.0.get_or_init(|| folder).path())
+        let Scratch(folder) = self.0.get_or_init(|| made);
+        Ok(folder)
     }
 }
 
@@ -46,19 +66,18 @@ impl Sandbox {
     ///
     /// Those of the file system.
     pub fn make() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("acp-case-").tempdir_in(short_temp_dir())?;
-        // Subjects compare paths with what the system tells them, so links in the way to the folder are resolved here.
-        let root = folder.path().canonicalize()?;
+        let scratch = Scratch::make("acp-case-")?;
+        let root = scratch.0.clone();
         let (home, workspace) = (root.join("home"), root.join("work"));
         std::fs::create_dir(&home)?;
         std::fs::create_dir(&workspace)?;
-        Ok(Self { temporary: Some(folder), root, home, workspace })
+        Ok(Self { _scratch: Some(scratch), root, home, workspace })
     }
 
     /// The folders that a person's client knows, which stay when the case is over.
     #[must_use]
     pub const fn lasting(root: PathBuf, home: PathBuf, workspace: PathBuf) -> Self {
-        Self { temporary: None, root, home, workspace }
+        Self { _scratch: None, root, home, workspace }
     }
 
     /// Gives a further case of the same process a working directory of its own; those of earlier cases stay.
@@ -116,11 +135,21 @@ impl Sandbox {
     }
 }
 
-impl Drop for Sandbox {
-    fn drop(&mut self) {
-        if let Some(folder) = self.temporary.take() {
-            // A folder that cannot be removed stays: nobody is to blame for it, and nothing else can be done.
-            let _ = remove_folder(&folder.keep());
-        }
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::Cache;
+
+    #[test]
+    fn the_cache_is_one_folder_and_goes_with_its_last_owner() {
+        let (cache, locked) = (Cache::default(), Permissions::from_mode(0));
+        let folder = cache.clone().folder().expect("a folder").to_owned();
+        assert_eq!(cache.folder().expect("the same"), folder);
+        let below = folder.join("below");
+        fs::create_dir(&below).and_then(|()| fs::set_permissions(&below, locked)).expect("locked");
+        drop(cache);
+        assert!(!folder.exists());
     }
 }
