@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_cache_is_one_folder_and_goes_with_its_last_owner() {
-        let (cache, locked) = (Cache::default(), Permissions::from_mode(0));
+        let (cache, locked) = (Cache::default(), Permissions::from_mode(0o000));
         let folder = cache.clone().folder().expect("a folder").to_owned();
         assert_eq!(cache.folder().expect("the same"), folder);
         let below = folder.join("below");
