@@ -122,6 +122,10 @@ impl Injector {
                 lines.append(&mut self.states[index].held);
             }
         }
+        // What was asked is asked no more; a session may go on for days.
+        if let Envelope::Response { id: Some(id), .. } = Envelope::of(&value) {
+            self.asked.remove(&RpcId::new(id));
+        }
         lines
     }
 

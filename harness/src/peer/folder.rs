@@ -1,9 +1,30 @@
-//! Removes the folder of a case, whatever a subject has made of it.
+//! The folders of a case, whatever a subject has made of them.
 
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// The most that is read of a file.
+const LONGEST: u64 = 64 << 20;
+
+/// Reads a file that a subject may have put there: nothing but a plain one, and at most 64 MiB of it.
+///
+/// # Errors
+///
+/// Those of the file system, and one for what is no plain file, such as a pipe, which would be waited for.
+pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no plain file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// Removes a folder with everything in it. Links are removed, and never followed.
 ///
@@ -53,6 +74,21 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+
+    #[test]
+    fn only_a_plain_file_is_read() {
+        let base = tempfile::tempdir().expect("a folder");
+        let [file, link, pipe] = ["file", "link", "pipe"].map(|name| base.path().join(name));
+        fs::write(&file, "text").expect("a file");
+        symlink(&file, &link).expect("a link");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+        assert_eq!(read_file(&file).expect("the file"), b"text");
+        assert_eq!(read_file(&link).expect("the file"), b"text");
+        for other in [&pipe, base.path()] {
+            assert!(read_file(other).is_err_and(|error| error.to_string().contains("plain")), "{}", other.display());
+        }
+    }
 
     #[test]
     fn what_was_locked_and_nested_is_removed_and_what_links_lead_to_stays() {

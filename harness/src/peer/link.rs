@@ -10,7 +10,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::pipe;
+use super::pipe::{self, PIECE, PIECE_POLL, PIECE_TAKEN};
 use super::process::{Exit, Launch, Leader, Process, ProcessGroup, SpawnError, TerminalProcess};
 use super::relay::{Caller, Order, RelayOrders, Relays, serve};
 
@@ -66,15 +66,6 @@ pub enum LinkEvent {
 /// How many events wait for the runner at most. When it falls behind, the subject is made to wait, so that a flood
 /// costs no memory.
 const BACKLOG: usize = 64;
-
-/// How much is read at once.
-const PIECE: usize = 64 << 10;
-
-/// How long the writer waits at most for the subject to take one piece of a message that is cut up on purpose.
-const PIECE_TAKEN: Duration = Duration::from_millis(100);
-
-/// How often it looks whether the piece was taken.
-const PIECE_POLL: Duration = Duration::from_micros(200);
 
 /// How long the output is still read after the whole process group was killed; only a process that left the group can
 /// hold it open then.

@@ -1,6 +1,8 @@
 //! The processes at the other end: starting them, talking to them, and getting rid of them.
 //!
-//! This is the only part of the program that starts processes, and the only one with code of one operating system.
+//! This is the only part of the program that starts processes.
+
+use std::time::Duration;
 
 pub mod between;
 pub mod folder;
@@ -12,3 +14,7 @@ pub mod relay;
 pub mod signal;
 mod unix;
 pub mod web;
+
+/// How long a server waits before it takes connections again, when it could not take one: there may be no file left to open
+/// for a while, and who calls meanwhile waits.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(20);

@@ -1,6 +1,5 @@
-//! What [`process`](crate::peer::process) needs from Unix: groups, signals, shared pipes, and on Linux `/proc`.
-//!
-//! The only module with platform-specific code.
+//! What [`process`](crate::peer::process) needs from Unix: groups, signals, shared pipes. All that is there on one system
+//! alone is here, such as `/proc` of Linux.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

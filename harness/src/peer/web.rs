@@ -17,6 +17,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use super::ACCEPT_AGAIN;
+
 /// The longest body of a request that is usually taken.
 const LONGEST_BODY: usize = 1 << 20;
 
@@ -141,8 +143,10 @@ async fn serve(listener: TcpListener, longest: usize, requests: mpsc::Sender<Web
         }
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-            Err(_) => return,
+            Err(_) => {
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+                continue;
+            }
         };
         let requests = requests.clone();
         connections.spawn(async move {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::sandbox::Sandbox;
+use crate::peer::folder::remove_folder;
 use crate::peer::relay::{LastingRelays, Relays};
 
 /// The folder of the user's data below HOME.
@@ -111,7 +112,7 @@ impl Desk {
             let entry = entry?;
             // A link is removed, and not what it leads to.
             if entry.file_type()?.is_dir() {
-                fs::remove_dir_all(entry.path())?;
+                remove_folder(&entry.path())?;
             } else {
                 fs::remove_file(entry.path())?;
             }

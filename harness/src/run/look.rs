@@ -1,5 +1,6 @@
 //! Looks at what a conversation left behind: the text of a turn, files and processes.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use tokio::time::Instant;
 use super::expect::answers;
 use super::script::{Report, Script};
 use crate::case::model::{FileLook, FileWant, Presence, ProcessLook, ReplyText};
+use crate::peer::folder::read_file;
 use crate::peer::process::is_running;
 use crate::trace::{Outcome, StepKind};
 
@@ -98,8 +100,8 @@ pub(super) async fn process(script: &mut Script<'_>, look: &ProcessLook, within:
 
 fn process_now(script: &Script<'_>, look: &ProcessLook) -> Report {
     let path = look.pid_file.render(&script.bindings);
-    let text = std::fs::read_to_string(&path).unwrap_or_default();
-    let Ok(pid) = text.trim().parse::<u32>() else {
+    let text = read_file(Path::new(&path)).unwrap_or_default();
+    let Ok(pid) = String::from_utf8_lossy(&text).trim().parse::<u32>() else {
         let seen = format!("no process has written its id to {path}");
         return Report { seen, ..Report::new(StepKind::Process, Outcome::Missed) };
     };
@@ -113,6 +115,10 @@ fn process_now(script: &Script<'_>, look: &ProcessLook) -> Report {
         seen: format!("it is {}", state(runs)),
         ..Report::new(StepKind::Process, Outcome::Contradicted)
     }
+}
+
+fn is_absent(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| matches!(error.kind(), io::ErrorKind::NotFound))
 }
 
 /// Looks whether any request for the page of the case has come so far.
@@ -134,10 +140,10 @@ pub(super) async fn page(script: &mut Script<'_>, visited: bool) -> Report {
 
 fn file_now(script: &Script<'_>, look: &FileLook) -> Report {
     let path = look.path.render(&script.bindings);
-    let found = std::fs::read(Path::new(&path));
+    let found = read_file(Path::new(&path));
     let bindings = &script.bindings;
     let (good, expected) = match (&look.want, &found) {
-        (FileWant::Absent, found) => (found.is_err(), format!("no file {path}")),
+        (FileWant::Absent, _) => (is_absent(Path::new(&path)), format!("no file {path}")),
         (FileWant::Content(text), found) => {
             let text = text.render(bindings);
             (

@@ -161,7 +161,9 @@ impl McpServers {
     pub fn visited(&mut self, request: WebRequest, recorder: &mut Recorder) {
         let WebRequest { method, path, body, reply, .. } = request;
         let (path, query) = path.split_once('?').unwrap_or((&path, ""));
-        let (name, place) = path[1..].split_once('/').unwrap_or((&path[1..], ""));
+        // Only the target of a CONNECT is no path.
+        let path = path.strip_prefix('/').unwrap_or_default();
+        let (name, place) = path.split_once('/').unwrap_or((path, ""));
         let Some(server) = self.servers.iter().position(|server| server.name == name) else {
             return reply.send(404, &[], "");
         };

@@ -4,15 +4,11 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
-use tokio::time::{Instant, interval, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use crate::peer::unix as platform;
-
-/// How often the end of a group is looked for, since the system reports only the end of our own child.
-const GROUP_POLL: Duration = Duration::from_millis(5);
 
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,17 +123,6 @@ impl ProcessGroup {
             self.gone.store(true, Ordering::Relaxed);
         }
         !self.seen_gone() && platform::group_runs(self.id)
-    }
-
-    /// Waits until no process of the group runs; `false` if one still does at `deadline`.
-    pub async fn gone_by(&self, deadline: Instant) -> bool {
-        let mut ticks = interval(GROUP_POLL);
-        while self.alive() {
-            if timeout_at(deadline, ticks.tick()).await.is_err() {
-                return !self.alive();
-            }
-        }
-        true
     }
 
     fn seen_gone(&self) -> bool {

@@ -1,11 +1,18 @@
 //! The tasks that serve the relays: each relay is a connection of its own.
 
+use std::time::Duration;
+
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::{FromRelay, Relays, ToRelay};
+use crate::peer::ACCEPT_AGAIN;
 use crate::peer::link::LinkEvent;
+
+/// How long a relay has to say who it is, on a machine that is busy with other things.
+const GREETING: Duration = Duration::from_secs(10);
 
 /// Something that the process which a client takes for its agent is to do, in the order of giving.
 #[derive(Debug)]
@@ -25,10 +32,14 @@ pub(in crate::peer) enum Order {
 /// Serves every relay that calls, until nobody listens to the events any more.
 pub(in crate::peer) async fn serve(relays: Relays, events: mpsc::Sender<LinkEvent>) {
     let mut number = 0;
-    while let Ok(stream) = relays.accept().await {
+    loop {
+        let Ok(stream) = relays.accept().await else {
+            tokio::time::sleep(ACCEPT_AGAIN).await;
+            continue;
+        };
         let (mut from, to) = stream.into_split();
-        // A relay greets at once; one that was killed before it could is no connection.
-        let Ok(FromRelay::Hello(caller)) = FromRelay::read(&mut from).await else { continue };
+        // A relay greets at once; one that was killed or stopped before it could is no connection.
+        let Ok(Ok(FromRelay::Hello(caller))) = timeout(GREETING, FromRelay::read(&mut from)).await else { continue };
         let (orders, queue) = mpsc::unbounded_channel();
         tokio::spawn(give(to, queue));
         let orders = RelayOrders(orders);

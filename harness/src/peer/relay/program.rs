@@ -7,13 +7,14 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::frame::{FromRelay, ToRelay};
 use super::host::Caller;
-use crate::peer::{pipe, unix};
+use crate::peer::pipe::{self, PIECE, PIECE_POLL, PIECE_TAKEN};
+use crate::peer::unix;
 
 /// The first argument of a program that is to be a relay; the second is the socket, and the others are the client's.
 pub(super) const WORD: &str = "--acp-conformance-relay";
@@ -23,15 +24,6 @@ pub(super) const LASTING_WORD: &str = "--acp-conformance-lasting-relay";
 
 /// The exit code of a relay whose harness is gone.
 const ALONE: u8 = 70;
-
-/// How much is read at once.
-const PIECE: usize = 64 << 10;
-
-/// How long a relay waits at most for the client to take one piece of a message that is cut up on purpose.
-const PIECE_TAKEN: Duration = Duration::from_millis(100);
-
-/// How often it looks whether the piece was taken.
-const PIECE_POLL: Duration = Duration::from_micros(200);
 
 /// The signals that are passed on instead of obeyed.
 const SIGNALS: [(SignalKind, &str); 3] =
