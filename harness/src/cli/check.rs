@@ -26,12 +26,11 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let mut baseline = Baseline::load(&args.expected, None, args.subject)?;
     let tapes = tapes(args)?;
     let wanted = Output::with_page(&args.formats, args.html.as_deref());
-    let mut outputs = Outputs::open(&wanted, false)?;
     let mut reports = Reports::default();
     let mut charts = Vec::new();
     for tape in &tapes {
         let (id, heard) = reports.add(tape, args)?;
-        if outputs.charts {
+        if wanted.iter().any(Output::has_charts) {
             charts.push((id, tape.chart(&heard, args)?));
         }
     }
@@ -39,6 +38,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     if several && !wanted.iter().all(Output::holds_both_parties) {
         bail!("both parties were recorded, and a report is of one: add --subject agent or --subject client");
     }
+    let mut outputs = Outputs::open(&wanted, false)?;
     let foreign = reports.foreign;
     let finish = |(party, collector): (Party, Collector)| {
         let begin = collector.begin(tapes.len(), !foreign, String::new());

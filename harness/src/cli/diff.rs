@@ -1,6 +1,5 @@
 //! `diff`: what changed between two runs.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +12,7 @@ use super::exit::Exit;
 use super::output::stdout;
 use crate::compare::{Side, compare, write};
 use crate::report::Collector;
-use crate::report::model::{self, RunReport};
+use crate::report::model::RunReport;
 use crate::snapshot::Bound;
 use crate::trace::Trace;
 
@@ -63,18 +62,11 @@ fn side(path: &Path) -> anyhow::Result<Side> {
 
 /// Reads a report.
 fn report(path: &Path) -> anyhow::Result<RunReport> {
-    let shown = path.display();
-    let bytes = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
-    let no_report = || {
-        format!(
-            "{shown} is no report of this program; `--format json=FILE` writes one, and a folder of traces does as well"
-        )
-    };
-    let report: RunReport = serde_json::from_slice(&bytes).with_context(no_report)?;
-    if report.format != model::FORMAT {
-        bail!("{shown} has the format `{}`, and this program reads `{}`", report.format, model::FORMAT);
+    let mut reports = super::reports::read(path)?;
+    if reports.len() > 1 {
+        bail!("{} holds {} reports, and one is compared", path.display(), reports.len());
     }
-    Ok(report)
+    reports.pop().context("no report")
 }
 
 /// Traces, judged by this program.

@@ -29,7 +29,7 @@ pub(super) fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
     let shards = Shards::read(&files)?.complete(args.allow_missing)?;
     let mut outputs = Outputs::open(&Output::with_page(&args.formats, args.html.as_deref()), args.quiet)?;
     let charts = if outputs.charts { shards.charts(&folders)? } else { BTreeMap::new() };
-    let (whole, reproduce) = (shards.whole, shards.reproduce());
+    let (whole, learned, reproduce) = (shards.whole, shards.learned(), shards.reproduce());
     let known = shards.expectations();
     let mut report = shards.join()?;
     weigh(&mut report, args, known, whole)?;
@@ -45,7 +45,7 @@ pub(super) fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
     charts.iter().try_for_each(|(case, chart)| outputs.event(&SuiteEvent::Chart(case, chart)))?;
     outputs.event(&SuiteEvent::Run(&report))?;
     outputs.close()?;
-    Ok(Exit::of_report(&report, args.allow_incomplete))
+    Ok(Exit::of_report(&report, args.allow_incomplete && learned))
 }
 
 /// Weighs what the shards expected together with what is named here.
@@ -98,6 +98,11 @@ impl<'a> Shards<'a> {
         all.sort_by_key(|shard| shard.info.number);
         let whole = all.iter().all(|shard| shard.info.whole && !shard.info.cut_short);
         Ok(Self { all, whole })
+    }
+
+    /// Whether anything could be learned from the subject.
+    fn learned(&self) -> bool {
+        self.all.iter().any(|shard| !shard.info.cut_short)
     }
 
     /// Makes sure that no shard is missing. One in which nothing could be learned from the subject is, unless all of them say so:

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 
@@ -25,7 +25,7 @@ pub(super) fn run(args: &ModelArgs) -> anyhow::Result<Exit> {
     let listener = Arc::new(move |exchange: Exchange| {
         if let Some(record) = &record {
             // A record that cannot be written must not keep the model from answering; it is said once, at the next line.
-            let _ = write_down(record, &exchange);
+            let _ = exchange.write(&mut *record.lock().unwrap_or_else(PoisonError::into_inner));
         }
         if !quiet {
             say(&line(&exchange));
@@ -42,12 +42,6 @@ pub(super) fn run(args: &ModelArgs) -> anyhow::Result<Exit> {
         stop.await;
         Ok(Exit::Good)
     })
-}
-
-fn write_down(record: &Mutex<File>, exchange: &Exchange) -> io::Result<()> {
-    let mut line = serde_json::to_vec(exchange)?;
-    line.push(b'\n');
-    record.lock().unwrap_or_else(std::sync::PoisonError::into_inner).write_all(&line)
 }
 
 /// The first line is for programs: where the model is, and nothing else.

@@ -58,6 +58,12 @@ impl Output {
         self.form == Form::Html
     }
 
+    /// Whether this shows charts.
+    #[must_use]
+    pub fn has_charts(&self) -> bool {
+        self.form == Form::Html
+    }
+
     /// Opens the file, or standard output.
     ///
     /// # Errors
@@ -136,7 +142,7 @@ impl Outputs {
     /// That a file cannot be written, or that two forms want standard output.
     pub(super) fn open(wanted: &[Output], quiet: bool) -> anyhow::Result<Self> {
         let wanted = complete(wanted)?;
-        let charts = wanted.iter().any(|output| output.form == Form::Html);
+        let charts = wanted.iter().any(Output::has_charts);
         let renderers = wanted.into_iter().map(|output| renderer(output, quiet)).collect::<anyhow::Result<_>>()?;
         Ok(Self { renderers, charts, progress: None })
     }

@@ -71,11 +71,12 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
     if let Some(planted) = &plan.subject.fault {
         super::fault::announce(planted, &report);
     }
-    if let Some(obstacle) = obstacle {
+    if let Some(obstacle) = &obstacle {
         say(&format!("\n{obstacle}\nNo further case was run."));
     }
-    // Whether everything was exercised is for all shards together to tell.
-    let exit = Exit::of_report(&report, args.allow_incomplete || plan.part.is_some());
+    // Whether everything was exercised is for all shards together to tell. That nothing was is another matter.
+    let lenient = obstacle.is_none() && (args.allow_incomplete || plan.part.is_some());
+    let exit = Exit::of_report(&report, lenient);
     let as_kept = snapshots.map(|snapshots| snapshots.conclude(plan)).transpose()?;
     Ok(if as_kept == Some(false) { exit.or_broken() } else { exit })
 }

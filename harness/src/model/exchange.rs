@@ -1,5 +1,7 @@
 //! What is written down of each request to the model, and of its answer.
 
+use std::io::{self, Write};
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -26,4 +28,17 @@ pub struct Exchange {
     pub status: u16,
     /// The answer: JSON, or the events of a stream as a list.
     pub answer: Value,
+}
+
+impl Exchange {
+    /// Writes it as a line.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        to.write_all(&line)
+    }
 }

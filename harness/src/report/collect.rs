@@ -9,6 +9,7 @@ use super::model::{
     CaseReport, Conformance, Driven, FORMAT, FindingReport, ProbeReport, RequirementReport, Reused, RunReport,
     SubjectInfo, SuiteInfo, Summary,
 };
+use super::words::is_judged;
 use crate::judge::{Finding, Tally};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
@@ -309,7 +310,9 @@ pub(super) fn conformance<'r>(
     cases: &[CaseReport],
     strict: bool,
 ) -> Conformance {
-    let binding = |r: &&RequirementReport| r.level == Level::Must || (strict && r.level == Level::Should);
+    // What this version does not judge is named in the report, and says nothing about the subject.
+    let binding =
+        |r: &&RequirementReport| (r.level == Level::Must || (strict && r.level == Level::Should)) && is_judged(&r.id);
     let mut open = false;
     for requirement in requirements.into_iter().filter(binding) {
         match requirement.verdict {

@@ -94,7 +94,7 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
     let pairs = one.requirements.into_iter().zip(other.requirements);
     let requirements: Vec<_> = pairs.map(|(one, other)| requirement(one, other)).collect();
     let cases = sorted(one.cases, other.cases, |case| &case.id);
-    let duration_ms = one.summary.duration_ms + other.summary.duration_ms;
+    let duration_ms = one.summary.duration_ms.saturating_add(other.summary.duration_ms);
     RunReport {
         format: one.format,
         suite: one.suite,

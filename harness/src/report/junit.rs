@@ -60,7 +60,7 @@ impl<W: Write> JunitReport<W> {
             counts.failures,
             counts.errors,
             counts.skipped,
-            seconds(cases.iter().map(|case| case.case.duration_ms).sum())
+            seconds(cases.iter().map(|case| case.case.duration_ms).fold(0, u64::saturating_add))
         )?;
         writeln!(self.out, "    <properties>")?;
         for (name, value) in [("subject", subject(report)), ("edition", report.suite.edition.clone())] {

@@ -1,7 +1,7 @@
 //! The scripted model of a case: opened for a subject that has a place for it, and recorded.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -72,19 +72,13 @@ impl CaseModel {
 
     fn noted(&mut self, exchange: &Exchange) -> ModelEvent {
         if let Some(record) = &mut self.record
-            && write_down(record, exchange).is_err()
+            && exchange.write(record).is_err()
         {
             // The folder was fit to be written when the run began. What is in the trace stays; no case fails for the rest.
             self.record = None;
         }
         ModelEvent { api: exchange.api.map(str::to_owned), did: exchange.did.clone() }
     }
-}
-
-fn write_down(record: &mut File, exchange: &Exchange) -> io::Result<()> {
-    let mut line = serde_json::to_vec(exchange)?;
-    line.push(b'\n');
-    record.write_all(&line)
 }
 
 /// The name of the file beside the trace of a case; what ends in `.jsonl` is a trace there.

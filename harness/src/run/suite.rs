@@ -1,7 +1,6 @@
 //! Runs many cases, a few at a time, and hands each trace over as soon as it is there.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -45,7 +44,7 @@ pub fn run_all(
 ) {
     let next = AtomicUsize::new(0);
     let opening = reuse.and_then(|_| Opening::usual(cases));
-    let stopped = Mutex::new(false);
+    let stopped = AtomicBool::new(false);
     let (sender, events) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, cases.len().max(1)) {
@@ -53,7 +52,7 @@ pub fn run_all(
             scope.spawn(move || {
                 let mut keeper = reuse.map(|verdicts| Keeper::new(subject, verdicts, opening));
                 let left = || subject.person.as_ref().is_some_and(super::Person::has_left);
-                while !interrupted() && !left() && !*stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+                while !interrupted() && !left() && !stopped.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(case) = cases.get(index) else { break };
                     let _ = sender.send(Progress::Started(case));
@@ -73,7 +72,7 @@ pub fn run_all(
         drop(sender);
         for event in events {
             if !report(event) {
-                *stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = true;
+                stopped.store(true, Ordering::Relaxed);
             }
         }
     });
