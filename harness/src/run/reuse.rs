@@ -8,7 +8,7 @@ use super::needs;
 use crate::case::model::{Action, Body, Case, Ids, NeedRoot, Outgoing, Presence, TesterSetup, WireSetup};
 use crate::case::template::Bindings;
 use crate::requirement::Party;
-use crate::trace::{Event, Outcome, ProcessEvent, What};
+use crate::trace::{Event, INVENTED, Outcome, ProcessEvent, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
 /// The beginning that cases have in common which may share a process: the params of `initialize` as they go on the wire.
@@ -22,9 +22,6 @@ const OF_A_PROCESS: [&str; 4] = ["init.", "transport.", "auth.", "cancelreq."];
 /// and what it is set to may outlive its session.
 const OF_A_SESSION: [&str; 6] =
     ["session/new", "session/load", "session/resume", "session/prompt", "session/cancel", "session/close"];
-
-/// Methods that nobody knows begin like this.
-const UNKNOWN: &str = "_acp-conformance/";
 
 impl Opening {
     /// How a case begins that could go on where another one has begun; none when it needs a process of its own.
@@ -114,7 +111,7 @@ fn is_of_a_session(line: &Outgoing) -> bool {
         Body::Request { wire_id: Some(_), .. } => false,
         Body::Request { method, params, .. } | Body::Notification { method, params } => {
             let known = OF_A_SESSION.contains(&method.as_str()) && names_no_server(params.as_ref());
-            known || method.starts_with(UNKNOWN)
+            known || method.starts_with(INVENTED)
         }
         Body::Result { .. } | Body::Error { .. } => true,
     };

@@ -11,7 +11,7 @@ use super::script::{Report, Script};
 use crate::case::model::{Action, Incoming, Step};
 use crate::peer::process::Exit;
 use crate::requirement::Party;
-use crate::trace::{FENCE, Outcome, StepEvent, StepKind, What};
+use crate::trace::{FENCE, Outcome, StepEvent, StepKind, UNASKED, What};
 use crate::wire::{LineEnd, RpcId};
 
 /// How long a subject has for the fence that follows a time limit, to tell a dropped request from a wedged subject.
@@ -19,9 +19,6 @@ const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a client may ask its user before it answers.
 const ASKS_ITS_USER: [&str; 2] = ["session/request_permission", "elicitation/create"];
-
-/// How the end of a subject is told that nothing in the case gives a reason for; the judge knows it by these words.
-const UNASKED: &str = "without being asked to";
 
 impl Script<'_> {
     pub(super) async fn must(&mut self, line: &Incoming, within: Option<Duration>) -> Report {

@@ -1,10 +1,11 @@
 //! Answers what the subject asks for: the transcript does, or a fixed answer of the case, or the tester by itself.
 
+use std::path::Path;
 use std::task::{Context, Poll, Waker};
 
 use serde_json::{Value, json};
 
-use super::{Driver, Written};
+use super::{Asked, Driver, Written};
 use crate::case::model::{FixedAnswer, PermissionPolicy};
 use crate::protocol::{Edition, Kind};
 use crate::requirement::Party;
@@ -236,17 +237,24 @@ impl Driver {
         }
     }
 
-    /// The services start commands in the working directory of the session that asks.
+    /// The services start commands in the working directory of the session that asks, and permit files below all of its
+    /// roots.
     pub(super) fn learn_session(&mut self, value: &Value) {
-        let Role::Client(services) = &self.role else { return };
-        let (Some(id), Some(session)) = (value.get("id"), value.pointer("/result/sessionId").and_then(Value::as_str))
+        let (Role::Client(services), Some(id), Some(result)) = (&self.role, value.get("id"), value.get("result"))
         else {
             return;
         };
         let id = RpcId::new(id);
-        let asked = self.asked.values().find(|asked| asked.id == id && asked.method == "session/new");
-        if let Some(cwd) = asked.and_then(|asked| asked.params.get("cwd")?.as_str()) {
+        let opens = |asked: &&Asked| matches!(asked.method.as_str(), "session/new" | "session/load" | "session/resume");
+        let Some(asked) = self.asked.values().filter(opens).find(|asked| asked.id == id) else { return };
+        let session = result.get("sessionId").or_else(|| asked.params.get("sessionId")).and_then(Value::as_str);
+        let cwd = asked.params.get("cwd").and_then(Value::as_str);
+        if let (Some(session), Some(cwd)) = (session, cwd) {
             services.set_session_cwd(session, cwd);
+        }
+        let further = asked.params.get("additionalDirectories").and_then(Value::as_array).into_iter().flatten();
+        for root in cwd.into_iter().chain(further.filter_map(Value::as_str)) {
+            services.allow_root(Path::new(root));
         }
     }
 }

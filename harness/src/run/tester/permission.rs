@@ -70,10 +70,6 @@ impl Permissions {
         Self { policy, held: Vec::new(), cancelling: HashSet::new() }
     }
 
-    pub(super) fn set_policy(&mut self, policy: Policy) {
-        self.policy = policy;
-    }
-
     /// > If the current prompt turn gets cancelled, the Client **MUST** respond with the `"cancelled"` outcome.
     ///
     /// This holds for a request that arrives after the cancellation, too (`permission.late-request`).
@@ -88,14 +84,6 @@ impl Permissions {
         }
         self.held.push(Held { id, params });
         None
-    }
-
-    pub(super) fn settle(&mut self, id: &Value, policy: Policy) -> Option<Answer> {
-        let index = self.held.iter().position(|held| held.id == *id)?;
-        if policy == Policy::Hold {
-            return Some(Answer::Held);
-        }
-        Some(policy.decide(&self.held.remove(index).params))
     }
 
     pub(super) fn cancel_turn(&mut self, session: &str) -> Vec<(Value, Answer)> {

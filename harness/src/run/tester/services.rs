@@ -48,7 +48,7 @@ impl Services {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Permits files below `root` as well, for instance an additional directory of a session.
+    /// Permits files below `root` as well, such as an additional directory of a session.
     pub fn allow_root(&self, root: &Path) {
         lock(&self.inner.files).allow(root);
     }
@@ -63,11 +63,6 @@ impl Services {
         self.inner.terminals.set_session_cwd(session, cwd.into());
     }
 
-    /// Replaces the policy for permission requests that arrive from now on.
-    pub fn set_policy(&self, policy: Policy) {
-        lock(&self.inner.permissions).set_policy(policy);
-    }
-
     /// Answers one request of the agent.
     ///
     /// Methods that are unknown, or whose capability is not advertised, get error -32601.
@@ -80,12 +75,6 @@ impl Services {
     #[must_use]
     pub fn hold(&self, id: Value, params: Value) -> Option<Answer> {
         lock(&self.inner.permissions).hold(id, params)
-    }
-
-    /// Decides a held permission request by `policy` and forgets it; `None` if none is held under this id.
-    #[must_use]
-    pub fn settle(&self, id: &Value, policy: Policy) -> Option<Answer> {
-        lock(&self.inner.permissions).settle(id, policy)
     }
 
     /// Notes that `session/cancel` was sent: from now to [`begin_turn`](Self::begin_turn) every permission request of the

@@ -28,10 +28,18 @@ impl Client {
     }
 
     fn advertising(capabilities: &Value) -> Self {
+        Self::with(capabilities, Policy::Allow)
+    }
+
+    fn deciding(policy: Policy) -> Self {
+        Self::with(&json!({}), policy)
+    }
+
+    fn with(capabilities: &Value, policy: Policy) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let work = dir.path().join("work");
         std::fs::create_dir(&work).expect("a workspace");
-        Self { services: Services::new(work, capabilities, Policy::Allow), dir }
+        Self { services: Services::new(work, capabilities, policy), dir }
     }
 
     /// The absolute path of a name below the workspace.

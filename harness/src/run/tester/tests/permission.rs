@@ -34,9 +34,8 @@ async fn options_are_chosen_by_kind() {
         (Policy::Reject, &["allow_once"], cancelled()),
         (Policy::Allow, &[], cancelled()),
     ];
-    let client = Client::new();
     for (policy, kinds, expected) in table {
-        client.services.set_policy(policy);
+        let client = Client::deciding(policy);
         assert_eq!(ask(&client, &request("s", kinds)).await, expected, "{policy:?} {kinds:?}");
     }
 }
@@ -53,21 +52,8 @@ async fn malformed_requests_are_refused() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn held_requests_are_settled_once() {
-    let client = Client::new();
-    let params = request("s", &["allow_once", "reject_once"]);
-    assert_eq!(client.services.hold(json!(1), params.clone()), None);
-    assert_eq!(client.services.hold(json!("1"), params), None);
-    assert_eq!(client.services.settle(&json!(1), Policy::Hold), Some(Answer::Held));
-    assert_eq!(client.services.settle(&json!("1"), Policy::Reject), Some(selected("opt-1")));
-    assert_eq!(client.services.settle(&json!(1), Policy::Allow), Some(selected("opt-0")));
-    assert_eq!(client.services.settle(&json!(1), Policy::Allow), None);
-}
-
-#[tokio::test(flavor = "current_thread")]
 async fn cancelling_a_turn_cancels_its_requests_early_and_late() {
-    let client = Client::new();
-    client.services.set_policy(Policy::Hold);
+    let client = Client::deciding(Policy::Hold);
     let kinds = ["allow_once"];
     for (id, session) in [(1, "a"), (2, "b"), (3, "a")] {
         let params = request(session, &kinds);
@@ -78,10 +64,8 @@ async fn cancelling_a_turn_cancels_its_requests_early_and_late() {
     assert_eq!(client.services.cancel_turn("a"), []);
     assert_eq!(ask(&client, &request("a", &kinds)).await, cancelled());
     assert_eq!(ask(&client, &request("b", &kinds)).await, Answer::Held);
-    assert_eq!(client.services.settle(&json!(2), Policy::Allow), Some(selected("opt-0")));
 
     assert_eq!(client.services.hold(json!(4), request("a", &kinds)), Some(cancelled()));
     client.services.begin_turn("a");
-    client.services.set_policy(Policy::Allow);
-    assert_eq!(ask(&client, &request("a", &kinds)).await, selected("opt-0"));
+    assert_eq!(ask(&client, &request("a", &kinds)).await, Answer::Held);
 }
