@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::case::pattern::{Kind, Node, shorten};
 use crate::case::template::Bindings;
+use crate::protocol::is_absolute;
 
 /// The first difference between a pattern and a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,13 +154,6 @@ impl Kind {
 }
 
 /// Whether a path is absolute by the rules of any system, since a trace may be judged on another one.
-fn is_absolute(path: &str) -> bool {
-    let bytes = path.as_bytes();
-    let drive =
-        bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && matches!(bytes[2], b'\\' | b'/');
-    path.starts_with('/') || path.starts_with(r"\\") || drive
-}
-
 /// Whether a value is the one written as `choice`: a string, or any other scalar in its JSON spelling.
 fn is_choice(choice: &str, value: &Value) -> bool {
     match value {

@@ -367,7 +367,7 @@ impl Judge {
             None => self.talk.course.stray(self.now.0, from, &answer),
         }
         if let Some(id) = id {
-            self.talk.apply_response(self.now.0, from, id, outcome);
+            self.talk.apply_response(self.now, from, id, outcome);
         }
         if let (Some(exchange), Some(code)) = (exchange, outcome.error_code()) {
             self.talk.errors.insert(self.now.0, (exchange.method.clone(), code));

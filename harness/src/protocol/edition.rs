@@ -13,6 +13,9 @@ use super::schema::Schema;
 const V1_STABLE: &str = include_str!("../../../schemas/acp/v1/schema.json");
 const V1_UNSTABLE: &str = include_str!("../../../schemas/acp/v1/schema.unstable.json");
 
+/// The newest major of the protocol that exists.
+pub const NEWEST_MAJOR: u64 = 2;
+
 /// A protocol major with one revision of its schema.
 ///
 /// Two revisions of one major can disagree on the wire, so verdicts name the edition, not the major.

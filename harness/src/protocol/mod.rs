@@ -8,12 +8,14 @@ mod edition;
 mod login;
 mod methods;
 mod nodes;
+mod path;
 mod schema;
 mod walk;
 
 pub use adapter::{Adapter, Update};
-pub use edition::{Edition, SchemaError, sha256};
+pub use edition::{Edition, NEWEST_MAJOR, SchemaError, sha256};
 pub use login::{CONFIGURED, TerminalLogin};
 pub use methods::{Kind, Method, MethodTable};
+pub use path::is_absolute;
 pub use schema::{Problem, ProblemKind, Schema};
 pub use walk::{Member, Object, Parts, Site};

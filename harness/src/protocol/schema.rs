@@ -24,6 +24,8 @@ pub struct Problem {
     pub at: String,
     /// What kind of departure it is.
     pub kind: ProblemKind,
+    /// The closed set that the value is none of, as far as its members are strings.
+    pub set: Vec<String>,
     /// A sentence fragment for people.
     pub message: String,
 }
@@ -177,19 +179,29 @@ fn narrow(error: &ValidationError<'_>, into: &mut Vec<Problem>) {
             into.push(Problem {
                 at: format!("{at}/{}", escape(name)),
                 kind: ProblemKind::Missing,
+                set: Vec::new(),
                 message: format!("the member `{name}` is missing"),
             });
         }
         ValidationErrorKind::Type { .. } => into.push(problem(at, ProblemKind::WrongType, error)),
-        ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. } => {
-            into.push(problem(at, ProblemKind::NotInSet, error));
+        ValidationErrorKind::Constant { expected_value } => {
+            let set = strings([&**expected_value]);
+            into.push(Problem { set, ..problem(at, ProblemKind::NotInSet, error) });
+        }
+        ValidationErrorKind::Enum { options } => {
+            let set = strings(options.as_array().into_iter().flatten());
+            into.push(Problem { set, ..problem(at, ProblemKind::NotInSet, error) });
         }
         _ => into.push(problem(at, ProblemKind::Other, error)),
     }
 }
 
 fn problem(at: String, kind: ProblemKind, error: &ValidationError<'_>) -> Problem {
-    Problem { at, kind, message: shorten(&error.to_string()) }
+    Problem { at, kind, set: Vec::new(), message: shorten(&error.to_string()) }
+}
+
+fn strings<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
+    values.into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// Picks the branch that the sender meant: the one whose tag fits, or that was not refused at its very root.
@@ -214,6 +226,7 @@ fn narrow_union(
         into.push(Problem {
             at: (*place).to_owned(),
             kind: ProblemKind::NotInSet,
+            set: strings(set.iter().map(|(_, value)| *value)),
             message: format!("{} is none of {}", shorten(&found.to_string()), values.join(", ")),
         });
     } else {

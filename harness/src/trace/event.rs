@@ -300,8 +300,15 @@ pub enum StepKind {
     End,
 }
 
+/// What the methods begin with that the tester invented; no subject can know them.
+pub const INVENTED: &str = "_acp-conformance/";
+
 /// The method of the request that a fence is; nobody knows it, and everybody owes an answer to it.
 pub const FENCE: &str = "_acp-conformance/fence";
+
+/// How a step that met the end of the subject says that nothing in the case gives a reason for it: the last words of what
+/// was seen.
+pub const UNASKED: &str = "without being asked to";
 
 /// How a step went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -57,7 +57,7 @@ impl<'m> Named<'m> {
         let mut pending = talk.open_of(Party::Client).filter(|open| open.method == "session/new");
         if let Some(known) = respelt(talk, id) {
             Self::Respelt(known)
-        } else if talk.course.strangers.contains_key(id) || has_other_ways(talk) {
+        } else if talk.course.strangers.contains_key(id) || talk.may_open_otherwise() {
             Self::Elsewhere
         } else if talk.listed.contains(id) {
             Self::Listed
@@ -67,12 +67,6 @@ impl<'m> Named<'m> {
             session.map_or(Self::Unknown, |session| Self::Failed(session.known))
         }
     }
-}
-
-/// Whether the client called something that may open sessions by itself, such as a draft's `session/fork`.
-fn has_other_ways(talk: &Conversation) -> bool {
-    let mut used = talk.methods_used.iter().filter(|(from, _)| *from == Party::Client);
-    used.any(|(_, method)| !talk.edition.methods.knows(Party::Client, method))
 }
 
 /// The id of the agent's that this one is a misspelling of, if it is none of the agent's itself.

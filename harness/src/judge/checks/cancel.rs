@@ -75,7 +75,12 @@ fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// "Agents MUST catch these errors and return the semantically meaningful cancelled stop reason."
 fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer) else { return };
-    let Outcome::Error(error) = finish.outcome else { return ruling.pass() };
+    let Outcome::Error(error) = finish.outcome else {
+        // A turn that ended by itself meanwhile has caught nothing.
+        return if finish.reason() == Some("cancelled") {
+            ruling.pass();
+        };
+    };
     let code = finish.outcome.error_code();
     let seen = format!("the cancelled turn was answered with {}", finish.outcome.describe());
     match knew(moment, &finish, at) {
@@ -100,7 +105,7 @@ fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut R
 fn nothing_came_late(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let course = call.text("sessionId").and_then(|id| moment.talk.course.session(id));
     let turn = course.and_then(|course| course.turn.as_ref()).filter(|_| call.method == "session/prompt");
-    if turn.is_some_and(|turn| turn.at_cancel.is_some() && turn.ended.is_some()) {
+    if turn.is_some_and(|turn| turn.at_cancel.is_some() && turn.gave_up) {
         ruling.pass();
     }
 }
@@ -108,7 +113,7 @@ fn nothing_came_late(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 /// Exercised by a cancelled turn with nothing of it between its answer and that to a later request.
 fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let turns = moment.talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
-    for (ended, _) in turns.filter(|turn| turn.at_cancel.is_some()).filter_map(|turn| turn.ended) {
+    for (ended, _) in turns.filter(|turn| turn.at_cancel.is_some() && turn.gave_up).filter_map(|turn| turn.ended) {
         if moment.talk.fence.is_some_and(|fence| fence > ended) {
             ruling.pass();
         }
@@ -143,8 +148,12 @@ fn not_replied(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "It SHOULD stop all language model requests and all tool call invocations as soon as possible."
 fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((_, at)) = cancelled(moment, answer).filter(|(_, at)| at.waiting.is_empty()) else { return };
+    let Some((finish, at)) = cancelled(moment, answer).filter(|(_, at)| at.waiting.is_empty()) else { return };
     let taken = moment.us.saturating_sub(at.us);
+    // What ends as anything else so soon may have ended by itself.
+    if taken <= SOON_US && finish.reason() != Some("cancelled") {
+        return;
+    }
     ruling.decide(taken <= SOON_US, || format!("the turn ended {} s after it was cancelled", taken / 1_000_000));
 }
 
@@ -299,15 +308,9 @@ fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         None if talk.initialized.is_none() => {}
         // Its spelling is a matter of its own.
         None if talk.sessions.keys().any(|known| is_respelt(known, id)) => {}
-        None if talk.course.strangers.contains_key(id) || has_other_ways(moment) => {
+        None if talk.course.strangers.contains_key(id) || moment.talk.may_open_otherwise() => {
             ruling.inconclusive(format!("session/cancel names `{id}`, which no method of this edition opened"), &[]);
         }
         None => ruling.fail(format!("session/cancel names `{id}`, and this connection has no such session"), &[]),
     }
-}
-
-/// Whether the client called a method that this edition does not know, and that may open sessions, as drafts have them.
-fn has_other_ways(moment: &Moment<'_>) -> bool {
-    let mut used = moment.talk.methods_used.iter().filter(|(from, _)| *from == moment.from);
-    used.any(|(_, method)| !moment.talk.edition.methods.knows(moment.from, method))
 }

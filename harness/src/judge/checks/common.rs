@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::support::is_absolute;
 use crate::judge::conversation::{Conversation, Exchange, Opening};
 use crate::judge::moment::{Answer, Moment, Outcome};
 use crate::judge::ruling::Ruling;
+use crate::protocol::is_absolute;
 
 /// The error by which an agent asks for a login.
 pub(super) const LOGIN: i64 = -32000;

@@ -201,6 +201,11 @@ fn decide_complete(before: &[Value], now: &[Value], ruling: &mut Ruling<'_>) {
 fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
     let Some(option) = change.valid() else { return };
+    // What is set at the same time may undo it.
+    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.method == SET);
+    if open.any(|open| open.session() == change.exchange.session() && open.n != change.exchange.n) {
+        return;
+    }
     let id = text(option, "id");
     let now = list(result).and_then(|now| now.iter().find(|option| text(option, "id") == id)?.get("currentValue"));
     let before = option.get("currentValue");

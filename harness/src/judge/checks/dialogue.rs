@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::ext::is_withdrawn;
 use super::support::{Finish, waits_for_others};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, TurnCourse};
@@ -28,6 +29,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("transport.only-lf-delimits.client", On::Response(only_lf)),
     Check::client("transport.only-lf-delimits.client", On::End(only_lf_unanswered)),
 ];
+
+/// What comes so soon behind something else comes because of it.
+const AT_ONCE_US: u64 = 1_000_000;
 
 /// A request may have the id of a request of the other party: it is answered all the same.
 fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -64,6 +68,9 @@ fn is_instant(method: &str) -> bool {
 fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const LONG_US: u64 = 2_000_000;
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
+    let waited = |us: u64| us.saturating_sub(exchange.us);
+    // An answer that comes later still was waited for by something else than the turn.
+    let held_back = |us: u64| waited(us) > LONG_US && moment.us.saturating_sub(us) < AT_ONCE_US;
     let turns = || {
         moment
             .talk
@@ -85,10 +92,10 @@ fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let over = turns()
         .filter(|turn| turn.at_cancel.is_none())
         .find_map(|turn| turn.ended.filter(|(ended, _)| *ended > exchange.n));
-    if let Some((ended, us)) = over.filter(|(_, us)| is_instant(&exchange.method) && us - exchange.us > LONG_US) {
-        let waited = (us - exchange.us) / 1_000_000;
+    if let Some((ended, us)) = over.filter(|(_, us)| is_instant(&exchange.method) && held_back(*us)) {
+        let seconds = waited(us) / 1_000_000;
         ruling.fail(
-            format!("{} was not answered for {waited} s, until the turn was over", exchange.method),
+            format!("{} was not answered for {seconds} s, until the turn was over", exchange.method),
             &[exchange.n, ended],
         );
     }
@@ -165,6 +172,7 @@ fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         edition.methods.knows(exchange.from, method)
             || edition.draft_methods.knows(exchange.from, method)
             || method.starts_with(['_', '$'])
+            || is_withdrawn(method)
     };
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate && !known(exchange)) else { return };
     if let Some(code) = answer.outcome.error_code() {
@@ -177,7 +185,6 @@ fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 /// at once when the party's input is closed or it is told to end, which makes it flush what it held back.
 /// The first answer shows nothing: a party that is slow to start may be ready at that very moment.
 fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    const AT_ONCE_US: u64 = 1_000_000;
     const LONG_US: u64 = 20_000_000;
     let talk = moment.talk;
     let quick = |exchange: &&Exchange| !exchange.deliberate && !waits_for_others(&exchange.method);
@@ -187,7 +194,9 @@ fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     match (talk.course.closed_us, talk.timed_out.get(&exchange.n)) {
         (None, None) if last_sent == Some(exchange.n) => ruling.pass(),
         (Some(closed), Some(&verdict))
-            if has_spoken && moment.us - closed < AT_ONCE_US && closed - exchange.us.min(closed) > LONG_US =>
+            if has_spoken
+                && moment.us.saturating_sub(closed) < AT_ONCE_US
+                && closed.saturating_sub(exchange.us) > LONG_US =>
         {
             let message = format!(
                 "the answer to {} came when the {} was being stopped, and not before",

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::common::{BAD_PARAMS, decide_applicable, mentions};
-use super::support::is_absolute;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session};
 use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
 use crate::judge::ruling::Ruling;
+use crate::protocol::is_absolute;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("dirs.accepted", On::Response(accepted)),

@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::common::{NO_METHOD, mentions};
+use super::support::AT_ONCE_US;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
 use crate::protocol::{Member, ProblemKind, Site};
 use crate::requirement::Party;
-use crate::trace::ProcessEvent;
+use crate::trace::{INVENTED, ProcessEvent};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("ext.no-custom-root-fields.agent", On::Payload(no_custom_root_fields)),
@@ -78,6 +79,11 @@ const WITHDRAWN_METHODS: [&str; 11] = [
 
 /// What a family of methods that earlier drafts knew begins with.
 const WITHDRAWN_FAMILY: &str = "document/did";
+
+/// Whether earlier drafts knew the method.
+pub(super) fn is_withdrawn(method: &str) -> bool {
+    WITHDRAWN_METHODS.contains(&method) || method.starts_with(WITHDRAWN_FAMILY)
+}
 
 /// "Implementations MUST NOT add any custom fields at the root of a type that's part of the specification."
 fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
@@ -167,7 +173,7 @@ fn method_underscore(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
         _ if known => ruling.pass(),
         // These have rules of their own in the area `jsonrpc`.
         method if method.starts_with("rpc.") || misspelt => {}
-        method if drafted || WITHDRAWN_METHODS.contains(&method) || method.starts_with(WITHDRAWN_FAMILY) => {
+        method if drafted || is_withdrawn(method) => {
             ruling.note(format!("the method `{method}` is a draft's or withdrawn"));
         }
         method => ruling.fail(format!("`{method}` is no method of the protocol and has no leading underscore"), &[]),
@@ -204,9 +210,6 @@ fn custom_request_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         }
     }
 }
-
-/// The custom requests that the tester invented; no subject can know them.
-const INVENTED: &str = "_acp-conformance/";
 
 /// An unknown custom request "should" be answered with the error "Method not found".
 fn unknown_custom_request(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -283,13 +286,12 @@ fn did_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 
 /// As above, for a party that fails of its own accord right behind the answer.
 fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
-    const AT_ONCE_US: u64 = 5_000_000;
     // Codes above are those of shells for signals, which come from elsewhere.
     let failed = matches!(process, ProcessEvent::Exited { code: Some(1..=127), signal: None });
     let last = moment.talk.course.last_line.get(&moment.from.other());
     let Some(&(n, us)) = last.filter(|_| failed && moment.talk.shutting_down.is_none()) else { return };
     let refused = moment.talk.errors.get(&n).filter(|(method, code)| is_own_and_missing(moment, method, *code));
-    if let Some((method, _)) = refused.filter(|_| moment.us - us < AT_ONCE_US) {
+    if let Some((method, _)) = refused.filter(|_| moment.us.saturating_sub(us) < AT_ONCE_US) {
         ruling.fail(format!("the {} failed when {method} was answered with -32601", moment.from), &[n]);
     }
 }

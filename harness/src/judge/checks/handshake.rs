@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
 use crate::judge::ruling::Ruling;
-use crate::protocol::Kind;
+use crate::protocol::{Kind, NEWEST_MAJOR};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -19,9 +19,6 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("init.version.unsupported-not-used", On::End(unsupported_left)),
     Check::client("init.baseline-methods.client", On::Response(baseline_methods)),
 ];
-
-/// The newest version of the protocol that exists.
-const NEWEST: u64 = 2;
 
 /// Whether the call needs an initialized connection: all that concerns sessions, and the login.
 fn needs_initialized(call: &CallSeen<'_>) -> bool {
@@ -127,7 +124,7 @@ fn client_info(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
 /// The version in the answer to `initialize`, when none of that number exists, so that no client supports it.
 fn unsupported(moment: &Moment<'_>) -> Option<(usize, u64)> {
     let (n, _) = moment.talk.initialized.as_ref()?;
-    Some((*n, moment.talk.version().filter(|&version| version > NEWEST)?))
+    Some((*n, moment.talk.version().filter(|&version| version > NEWEST_MAJOR)?))
 }
 
 /// "If the Client does not support this version, the Client SHOULD close the connection and inform the user": at least it

@@ -6,7 +6,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::moment::{Answer, Moment, Outcome};
 use crate::judge::ruling::Ruling;
-use crate::protocol::{Kind, Site};
+use crate::protocol::{Kind, NEWEST_MAJOR, Site};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -128,14 +128,13 @@ fn version_same(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 
 /// "Otherwise, the Agent MUST respond with the latest version it supports": never with one that does not exist.
 fn version_fallback(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    const NEWEST: u64 = 2;
     let Some((exchange, Some(asked))) = first(moment, answer) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
     let Some(given) = result.get("protocolVersion").and_then(Value::as_u64) else { return };
     match given {
-        _ if (1..=NEWEST).contains(&asked) => {}
-        1..=NEWEST => ruling.pass(),
-        _ if given == asked && asked > NEWEST => {
+        _ if (1..=NEWEST_MAJOR).contains(&asked) => {}
+        1..=NEWEST_MAJOR => ruling.pass(),
+        _ if given == asked && asked > NEWEST_MAJOR => {
             ruling.fail(
                 format!("the agent answers version {given}, which does not exist, because it was asked for"),
                 &[exchange.n],

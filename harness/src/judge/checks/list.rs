@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::common::{BAD_PARAMS, decide_absolute, decide_applicable, decide_implemented, proper};
-use super::support::{is_absolute, is_iso8601};
+use super::support::{is_iso8601, last_part};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Listing, all_of_several, entries};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
+use crate::protocol::is_absolute;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("list.implemented", On::Response(implemented)),
@@ -87,7 +88,7 @@ fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
         match given {
             _ if trim(cwd) == trim(filter) => ruling.pass(),
             _ if cwd.is_empty() => {}
-            Some(given) if trim(given) != trim(filter) && !given.is_empty() => {
+            Some(given) if last_part(given) != last_part(filter) && !given.is_empty() => {
                 let message = format!("the filter is `{filter}`, and the session `{id}` of `{given}` was returned");
                 ruling.fail(message, &[exchange.n]);
             }

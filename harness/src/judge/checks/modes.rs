@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::common::{BAD_PARAMS, decide_implemented, note_null, proper};
+use super::support::AT_ONCE_US;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session, option_text};
 use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
@@ -115,9 +116,12 @@ fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
     let asked = open.any(|open| open.session() == Some(update.session) && open.text("modeId") == Some(mode));
     match &session.mode_set {
         _ if asked => ruling.pass(),
-        Some((_, wanted, _)) if wanted == mode => ruling.pass(),
-        Some((set, wanted, before)) if before == mode && session.turn.is_none() => {
-            ruling.fail(format!("the mode was set to `{wanted}`, and an update names `{before}` as before"), &[*set]);
+        Some(set) if set.mode == mode => ruling.pass(),
+        Some(set) if set.before == mode && session.turn.is_none() => {
+            let message = format!("the mode was set to `{}`, and an update names `{mode}` as before", set.mode);
+            // Later the agent may have changed it again by itself.
+            let at_once = moment.us.saturating_sub(set.us) < AT_ONCE_US;
+            if at_once { ruling.fail(message, &[set.n]) } else { ruling.inconclusive(message, &[set.n]) }
         }
         _ => {}
     }
@@ -129,14 +133,14 @@ fn set_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = reopened else { return };
     let set = exchange.session().and_then(|id| moment.talk.session(id)?.mode_set.as_ref());
     let current = result.pointer("/modes/currentModeId").and_then(Value::as_str);
-    if let (Some((set, wanted, _)), Some(current)) = (set, current) {
-        if wanted == current {
+    if let (Some(set), Some(current)) = (set, current) {
+        if set.mode == current {
             ruling.pass();
         } else {
             // Whether the mode outlives the session's being loaded is left open.
             ruling.inconclusive(
-                format!("the mode was set to `{wanted}`, and is `{current}` after {}", exchange.method),
-                &[*set],
+                format!("the mode was set to `{}`, and is `{current}` after {}", set.mode, exchange.method),
+                &[set.n],
             );
         }
     }

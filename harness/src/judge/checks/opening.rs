@@ -4,10 +4,11 @@
 use serde_json::Value;
 
 use super::common::decide_announced;
-use super::support::is_absolute;
+use super::support::{last_part, same_path};
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{CallSeen, Moment};
 use crate::judge::ruling::Ruling;
+use crate::protocol::is_absolute;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::client("session.cwd-absolute", On::Call(cwd_absolute)),
@@ -140,17 +141,4 @@ fn cwd_matches(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
         // Links give one directory several names, and agents may list another one than they were given.
         ruling.inconclusive(message(), &[]);
     }
-}
-
-fn parts(path: &str) -> impl DoubleEndedIterator<Item = &str> {
-    path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".")
-}
-
-/// Whether two paths are written alike, apart from separators and, as on some systems, from upper and lower case.
-fn same_path(one: &str, other: &str) -> bool {
-    parts(&one.to_lowercase()).eq(parts(&other.to_lowercase()))
-}
-
-fn last_part(path: &str) -> Option<String> {
-    parts(path).next_back().map(str::to_lowercase)
 }

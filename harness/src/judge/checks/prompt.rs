@@ -206,7 +206,7 @@ fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         let until = talk.course.closed_us.unwrap_or(moment.us);
         let silent = course.last_output_us.is_some_and(|last| until.saturating_sub(last) > SILENCE_US);
         let waits = talk.open_of(Party::Agent).any(|request| request.session() == Some(id));
-        let busy = turn.tools.iter().filter_map(|id| session.tools.get(id)).any(is_unfinished);
+        let busy = turn.tools.iter().filter_map(|id| session.tools.get(id)).any(|tool| !tool.is_final());
         let served = talk.fence.is_some_and(|fence| fence > open.n);
         let done =
             has_said_it_all(session) && !waits && !busy && turn.cancelled.is_none() && course.disturbed.is_none();
@@ -216,10 +216,6 @@ fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             ruling.inconclusive("the prompt was not answered before its time limit", &[open.n, verdict]);
         }
     }
-}
-
-fn is_unfinished(tool: &ToolCall) -> bool {
-    !matches!(tool.status.as_str(), "completed" | "failed")
 }
 
 /// Whether the user did not let the tool run, so that it has no end to report.
@@ -235,9 +231,9 @@ fn no_early_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let tools = tools.filter(|(_, tool)| tool.turn == finish.turn.number);
     let background = moment.talk.has_live_terminal(finish.turn);
     for (id, tool) in tools.filter(|_| !finish.was_cancelled()) {
-        if is_unfinished(tool) && !was_refused(tool) && !background {
+        if !tool.is_final() && !was_refused(tool) && !background {
             ruling.fail(format!("the turn ends while the tool call `{id}` is {}", tool.status), &[tool.n]);
-        } else if !is_unfinished(tool) {
+        } else if tool.is_final() {
             ruling.pass();
         }
     }
@@ -287,7 +283,8 @@ fn update_session_match(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &m
             "the update {} names the session `{}`, which has no turn, while another has one",
             update.variant, update.session
         );
-        ruling.fail(message, &others);
+        // Only where the tester wrote the prompts is known that nobody has anything else to say in that session.
+        if talk.whole { ruling.fail(message, &others) } else { ruling.inconclusive(message, &others) }
     }
 }
 

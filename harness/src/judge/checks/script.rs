@@ -5,7 +5,7 @@ use super::support::{asks_first, waits_for_others};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::ruling::Book;
 use crate::requirement::{Party, is_probe};
-use crate::trace::{Outcome, StepEvent, StepKind};
+use crate::trace::{Outcome, StepEvent, StepKind, UNASKED};
 
 /// JSON-RPC codes by which an agent refuses the message itself; any other error of a turn may be its model's.
 const REFUSALS: [i64; 3] = [-32600, -32601, -32602];
@@ -34,7 +34,7 @@ pub(in crate::judge) fn judge_step(
                 Some(cause) => ruling.inconclusive(cause, &step.events),
                 None => ruling.fail(sentence(step), &step.events),
             },
-            Outcome::Ended if talk.initialized.is_some() && step.seen.contains("without being asked to") => {
+            Outcome::Ended if talk.initialized.is_some() && step.seen.ends_with(UNASKED) => {
                 ruling.fail(sentence(step), &step.events);
             }
             Outcome::TimedOut if was_passed_over(talk, step) => {

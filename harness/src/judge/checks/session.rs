@@ -59,14 +59,14 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let before = moment.talk.session(id).and_then(|session| mode(session.modes.as_ref()?));
     let others = moment.talk.sessions.iter().filter(|(other, _)| *other != id);
     let mut chosen =
-        others.filter_map(|(_, other)| other.mode_set.as_ref().filter(|(_, set, _)| Some(set) != before.as_ref()));
+        others.filter_map(|(_, other)| other.mode_set.as_ref().filter(|set| Some(&set.mode) != before.as_ref()));
     match before {
         Some(ref before) if *before == now && chosen.next().is_some() => ruling.pass(),
         Some(ref before) if *before != now => {
-            if let Some((n, _, _)) = chosen.find(|(_, set, _)| *set == now) {
+            if let Some(set) = chosen.find(|set| set.mode == now) {
                 let message =
                     format!("the session is in the mode `{now}`, which was chosen for another; it was in `{before}`");
-                ruling.fail(message, &[*n, exchange.n]);
+                ruling.fail(message, &[set.n, exchange.n]);
             }
         }
         _ => {}

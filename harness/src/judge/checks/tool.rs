@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::common::{decide_absolute, proper};
+use super::support::Finish;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Session, ToolCall};
 use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
@@ -91,15 +92,10 @@ fn title_not_empty(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
 /// Every call ends with `completed` or `failed` when its execution ends, so none is left open in a turn that ended by
 /// itself. Rejected calls never ran, and a live terminal may go on.
 fn final_status(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((prompt, result)) = answer.result_of("session/prompt") else { return };
-    let Some(session) = prompt.session().and_then(|id| moment.talk.session(id)) else { return };
-    let natural = result.get("stopReason").and_then(Value::as_str) == Some("end_turn");
-    let Some(turn) = session.turn.as_ref().filter(|turn| natural && turn.n == prompt.n && turn.cancelled.is_none())
-    else {
-        return;
-    };
-    let background = moment.talk.has_live_terminal(turn);
-    for (id, tool) in turn.tools.iter().filter_map(|id| Some((id, session.tools.get(id)?))) {
+    let by_itself = |finish: &Finish<'_>| finish.reason() == Some("end_turn") && !finish.was_cancelled();
+    let Some(finish) = Finish::of(moment, answer).filter(by_itself) else { return };
+    let background = moment.talk.has_live_terminal(finish.turn);
+    for (id, tool) in finish.turn.tools.iter().filter_map(|id| Some((id, finish.session.tools.get(id)?))) {
         match tool.status.as_str() {
             _ if tool.is_final() => ruling.pass(),
             _ if !tool.is_allowed() || background => {}

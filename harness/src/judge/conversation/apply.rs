@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
+use super::session::{Decision, Ended, ModeSet, Opening, Permission, Session, ToolCall, Turn};
 use super::{Conversation, Exchange, Terminal};
 use crate::judge::moment::Outcome;
 use crate::protocol::Update;
@@ -202,7 +202,14 @@ impl Conversation {
     }
 
     /// Takes in an answer to an open request, and closes the exchange.
-    pub(in crate::judge) fn apply_response(&mut self, n: usize, from: Party, id: &RpcId, outcome: Outcome<'_>) {
+    pub(in crate::judge) fn apply_response(
+        &mut self,
+        now: (usize, u64),
+        from: Party,
+        id: &RpcId,
+        outcome: Outcome<'_>,
+    ) {
+        let (n, _) = now;
         let key = (from.other(), id.clone());
         let Some(exchange) = self.open.remove(&key) else { return };
         self.answered.insert(key, n);
@@ -246,7 +253,7 @@ impl Conversation {
             ("session/list", Outcome::Result(result)) => self.apply_page(n, &exchange, result),
             ("session/set_mode", Outcome::Result(_)) => {
                 let wanted = exchange.params.get("modeId").cloned().unwrap_or_default();
-                self.learn_mode(n, &exchange, wanted);
+                self.learn_mode(now, &exchange, wanted);
             }
             ("session/set_config_option", Outcome::Result(result)) => {
                 if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
@@ -260,11 +267,11 @@ impl Conversation {
         }
     }
 
-    fn learn_mode(&mut self, n: usize, exchange: &Exchange, mode: Value) {
+    fn learn_mode(&mut self, (n, us): (usize, u64), exchange: &Exchange, mode: Value) {
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
         let Some(modes) = session.modes.as_mut().and_then(Value::as_object_mut) else { return };
         let text = |mode: Option<&Value>| mode.and_then(Value::as_str).unwrap_or_default().to_owned();
-        session.mode_set = Some((n, text(Some(&mode)), text(modes.get("currentModeId"))));
+        session.mode_set = Some(ModeSet { n, us, mode: text(Some(&mode)), before: text(modes.get("currentModeId")) });
         modes.insert("currentModeId".to_owned(), mode);
     }
 

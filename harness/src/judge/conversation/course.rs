@@ -137,6 +137,8 @@ pub struct TurnCourse {
     pub ended: Option<(usize, u64)>,
     /// Whether the answer is an error.
     pub failed: bool,
+    /// Whether the answer is that the turn was cancelled.
+    pub gave_up: bool,
     /// Whether the client sent `$/cancel_request` for the prompt.
     pub cancel_requested: bool,
     /// How things stood when the turn was cancelled.
@@ -188,6 +190,7 @@ impl SessionCourse {
         let Some(turn) = self.turn.as_mut().filter(|turn| turn.n == exchange.n) else { return };
         turn.ended = Some(now);
         turn.failed = matches!(outcome, Outcome::Error(_));
+        turn.gave_up = matches!(outcome, Outcome::Result(result) if result.get("stopReason").and_then(Value::as_str) == Some("cancelled"));
         match outcome {
             Outcome::Error(error) if turn.after.is_none() && turn.disturbed.is_none() && !exchange.deliberate => {
                 self.refused = Some(Refused { n: now.0, params: exchange.params.clone(), error: error.clone() });

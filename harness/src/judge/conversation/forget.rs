@@ -48,12 +48,6 @@ pub struct Holes {
 }
 
 impl Holes {
-    /// Whether there are any.
-    #[must_use]
-    pub fn are_there(self) -> bool {
-        self != Self::default()
-    }
-
     /// Whether one of them is where `other` has one as well; one anywhere is where any other is.
     #[must_use]
     pub const fn meet(self, other: Self) -> bool {
@@ -226,7 +220,7 @@ mod tests {
         let id = json!(n);
         talk.apply_call(n, 0, from, &Call { id: Some(&id), method, params: Some(params) }, false);
         let outcome = crate::judge::Outcome::Result(result);
-        talk.apply_response(n + 1, from.other(), &RpcId::new(&id), outcome);
+        talk.apply_response((n + 1, 0), from.other(), &RpcId::new(&id), outcome);
     }
 
     #[test]

@@ -110,6 +110,14 @@ pub struct Conversation {
 }
 
 impl Conversation {
+    /// Whether the client called a method that this edition does not know, and that may open sessions, as a draft's
+    /// `session/fork`.
+    #[must_use]
+    pub fn may_open_otherwise(&self) -> bool {
+        let mut used = self.methods_used.iter().filter(|(from, _)| *from == Party::Client);
+        used.any(|(_, method)| !self.edition.methods.knows(Party::Client, method))
+    }
+
     /// A conversation in which nothing was said; `whole` as in the field.
     #[must_use]
     pub fn new(edition: &'static Edition, whole: bool) -> Self {

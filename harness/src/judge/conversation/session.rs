@@ -80,8 +80,21 @@ pub struct Session {
     pub reopened: Option<(Opening, usize)>,
     /// Whether it was ever loaded or resumed.
     pub was_reopened: bool,
-    /// The last mode that the client set, as long as nothing else touched the mode: event, new mode, old mode.
-    pub mode_set: Option<(usize, String, String)>,
+    /// The last mode that the client set, as long as nothing else touched the mode.
+    pub mode_set: Option<ModeSet>,
+}
+
+/// A mode that the client set.
+#[derive(Debug, Clone)]
+pub struct ModeSet {
+    /// The event of the answer.
+    pub n: usize,
+    /// When it was answered, in microseconds.
+    pub us: u64,
+    /// The new mode.
+    pub mode: String,
+    /// The mode from before.
+    pub before: String,
 }
 
 /// The bound on [`Session::spoken`]: enough for every case, and flat for the longest recording.

@@ -164,8 +164,7 @@ impl Table {
     fn variants(&self, payload: &Payload<'_>, event: usize, book: &mut Book, owned: &mut BTreeSet<usize>) {
         for (index, problem) in payload.problems.iter().enumerate().filter(|(_, p)| p.kind == ProblemKind::NotInSet) {
             let found = payload.value.pointer(&problem.at).and_then(Value::as_str).unwrap_or_default();
-            if problem.message.split('"').any(|known| known != found && known.len() > 2 && plain(known) == plain(found))
-            {
+            if problem.set.iter().any(|known| known != found && plain(known) == plain(found)) {
                 owned.insert(index);
                 accuse(self.spelling, payload, problem, event, book);
             } else if payload.method == "session/update" && problem.at == "/update/sessionUpdate" {
