@@ -1,6 +1,6 @@
 //! What the measurements have in common: the rows of one table.
 
-/// Prints a row of the table that `scripts/bench` puts together: what was measured, ours, the floor, their ratio, and what to hold.
+/// Prints a row of the table that `scripts/bench` puts together: what was measured, ours, the floor, their ratio, and the target.
 #[expect(clippy::print_stdout, reason = "a program of its own")]
 pub fn row(cells: [&str; 5]) {
     println!("| {} |", cells.join(" | "));

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use acp_conformance::cli::{Args, Exit, report_error, run};
 use acp_conformance::peer::{between, relay};
-use clap::Parser;
 
 fn main() -> ExitCode {
     // A client under test starts this program in place of its agent.
@@ -16,7 +15,7 @@ fn main() -> ExitCode {
         return code;
     }
     // A reader that has seen enough, such as `head`, ends the program quietly.
-    match run(Args::parse()) {
+    match run(Args::of_command_line()) {
         Ok(exit) => exit.into(),
         Err(error) => {
             report_error(&error);

@@ -81,6 +81,15 @@ impl Level {
             Self::MayProbe => "may-probe",
         }
     }
+
+    /// The name for people, which is shorter for a probe.
+    #[must_use]
+    pub const fn spoken(self) -> &'static str {
+        match self {
+            Self::MayProbe => "probe",
+            other => other.name(),
+        }
+    }
 }
 
 /// Whether, and by what, a requirement is judged.

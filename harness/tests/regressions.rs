@@ -1,6 +1,7 @@
-//! What is said of expected failures and of changes: each `.txt` in `regressions/` begins with a command on files of that folder,
-//! and goes on with its exit code and output. `ACP_BLESS=1` writes the latter anew; what is there then wants to be read.
-//! Beside them, what changes files: `--update-expected`, and the review of transcripts.
+//! What is said of expected failures and of changes, in `regressions/`, and of command lines and files that are wrong, in
+//! `usage/`: each `.txt` begins with a command on files of its folder, and goes on with its exit code and output. `ACP_BLESS=1`
+//! writes the latter anew; what is there then wants to be read. Beside them, what changes files: `--update-expected`, the review
+//! of transcripts, and `record`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +9,13 @@ use std::process::{Command, Output};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
+const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests");
+
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests/regressions");
 
 fn main() {
-    let files = fs::read_dir(FOLDER).expect("the folder of regressions").flatten().map(|entry| entry.path());
+    let folders = ["regressions", "usage"].map(|folder| fs::read_dir(Path::new(TESTS).join(folder)).expect("a folder"));
+    let files = folders.into_iter().flatten().flatten().map(|entry| entry.path());
     let mut trials = Vec::new();
     for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -20,6 +24,7 @@ fn main() {
     trials.push(Trial::test("update", update).with_kind("changed"));
     trials.push(Trial::test("update-makes-a-file", update_makes_a_file).with_kind("changed"));
     trials.push(Trial::test("review", review).with_kind("changed"));
+    trials.push(Trial::test("record-makes-folders", record_makes_folders).with_kind("changed"));
     trials.push(Trial::test("ci", nothing_is_written_in_ci).with_kind("changed"));
     trials.sort_by(|a, b| a.name().cmp(b.name()));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -28,7 +33,9 @@ fn main() {
 fn said_as_written(path: &Path) -> Result<(), Failed> {
     let wanted = fs::read_to_string(path)?;
     let command = wanted.lines().next().and_then(|line| line.strip_prefix("$ ")).ok_or("no line `$ …`")?;
-    let output = program(&command.split_whitespace().collect::<Vec<_>>(), Path::new(FOLDER)).output()?;
+    let words = shell_words::split(command)?;
+    let folder = path.parent().ok_or("no folder")?;
+    let output = program(&words.iter().map(String::as_str).collect::<Vec<_>>(), folder).output()?;
     let said = format!("$ {command}\nexit {}\n{}\n", code(&output), stable(&output)?);
     if std::env::var_os("ACP_BLESS").is_some() {
         return Ok(fs::write(path, said)?);
@@ -39,11 +46,12 @@ fn said_as_written(path: &Path) -> Result<(), Failed> {
 /// What is said, but for what changes with every release, with every new check and from run to run.
 fn stable(output: &Output) -> Result<String, Failed> {
     let said = String::from_utf8(output.stdout.clone())? + &String::from_utf8(output.stderr.clone())?;
-    let of_the_catalogue = |part: &&str| part.contains(" MUST requirements ");
-    let said = said.split("\n\n").filter(|part| !of_the_catalogue(part)).collect::<Vec<_>>().join("\n\n");
+    let counts_musts =
+        |part: &&str| part.split_whitespace().nth(1).is_some_and(|word| ["MUST", "MUSTs"].contains(&word));
+    let said = said.split("\n\n").filter(|part| !counts_musts(part)).collect::<Vec<_>>().join("\n\n");
     let changing = |line: &&str| ["  time ", "  requirements  ", "  cases  "].iter().any(|part| line.starts_with(part));
     let said: Vec<&str> = said.lines().filter(|line| !changing(line)).map(str::trim_end).collect();
-    Ok(said.join("\n").trim_matches('\n').replace(env!("CARGO_PKG_VERSION"), "<version>"))
+    Ok(said.join("\n").trim_matches('\n').replace(env!("CARGO_PKG_VERSION"), "<version>").replace(TESTS, "<tests>"))
 }
 
 fn program(words: &[&str], folder: &Path) -> Command {
@@ -113,6 +121,15 @@ fn update_makes_a_file() -> Result<(), Failed> {
     ends_with(0, &output)?;
     let said = String::from_utf8(output.stderr)?;
     if said.contains("warning[expected::placeholder]") { Ok(()) } else { Err(said.into()) }
+}
+
+/// The folders that the id of a recorded case asks for need not be there.
+fn record_makes_folders() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let trace = Path::new(FOLDER).join("new/init-handshake.jsonl").to_string_lossy().into_owned();
+    let case = "mine/v1/agent/init/my-handshake.yaml";
+    ends_with(0, &program(&["record", &trace, "-o", case], dir.path()).output()?)?;
+    ends_with(0, &program(&["lint", case], dir.path()).output()?)
 }
 
 /// Runs the handshake with an agent that calls itself so.

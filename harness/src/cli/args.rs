@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
@@ -33,8 +33,10 @@ const EXIT_CODES: &str = "Exit codes:
   0  conformant, or nothing wrong; what --expected names is set aside
   1  not conformant: a MUST was broken; or an entry of --expected is no longer
      true, a transcript of --snapshots differs, or diff shows a regression
-  2  wrong usage, a subject that cannot be started, or a bad case, profile, trace or recording
-  3  incomplete: nothing was broken, and some MUSTs were not exercised (--allow-incomplete turns it into 0)
+  2  wrong usage, a subject that cannot be started, or a bad case, fault,
+     profile, trace or recording
+  3  incomplete: nothing was broken, and some MUSTs were not exercised
+     (--allow-incomplete turns it into 0)
   4  the harness itself failed
   130  interrupted; every process was ended, and nothing is reported";
 
@@ -73,7 +75,7 @@ pub enum Command {
     List(ListArgs),
     /// Explain one requirement, or list those of an area
     Explain(ExplainArgs),
-    /// Find the mistakes in case files and profiles
+    /// Find the mistakes in cases, faults, profiles and lists of expected failures
     Lint(LintArgs),
 }
 
@@ -82,7 +84,7 @@ pub enum Command {
 pub enum Format {
     /// For people
     Text,
-    /// For programs; see `schemas/report.schema.json`
+    /// For programs, as JSON
     Json,
 }
 
@@ -162,9 +164,9 @@ Examples:
       -- my-client --agent {agent} --dir {cwd} {args} {prompt}
   acp-conformance client --manual --editor zed
 
-With --manual you sit in front of the editor and this terminal. It shows what to put into the settings of the editor, once
-and for all, and which folder to open. Then it tells you what to do, case by case; each goes on by itself when the editor has
-done what was awaited. On the terminal: Enter shows again what to do, s + Enter skips the case, r + Enter repeats it,
+With --manual you sit in front of the editor and this terminal. It shows what to put into the settings of the editor, once \
+and for all, and which folder to open. Then it tells you what to do, case by case; each goes on by itself when the editor has \
+done what was awaited. On the terminal: Enter shows again what to do, s + Enter skips the case, r + Enter repeats it, \
 q + Enter ends the run with what there is. --timeout-start is the time that you have for each thing [default: 10m].";
 
 /// What can be said about any run.
@@ -201,8 +203,8 @@ pub struct RunArgs {
     /// subject that always says the same. `acp-conformance accept DIR` takes the new ones
     #[arg(long, value_name = "DIR")]
     pub snapshots: Option<PathBuf>,
-    /// Say where the time went: in the subject, in the tester, in which cases, and how much the bare starts of the subject
-    /// take, for which it is started a few times more
+    /// Say where the time went: in the subject, in the tester, in which cases, and how long the program takes merely to start
+    /// and end, for which it is started a few times more
     #[arg(long)]
     pub timings: bool,
     /// What is known to fail.
@@ -246,16 +248,17 @@ pub struct StartArgs {
     /// How many cases run at once [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Limit for the answer to initialize, or for the start of the agent by a client [default: 30s]
+    /// Limit for the answer to initialize, or for the start of the agent by a client [default: 30s; a
+    /// number without ms, s or m is one of seconds]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_start: Option<Duration>,
-    /// Limit for the answer to any other request than a prompt [default: 20s]
+    /// Limit for the answer to any other request than a prompt [default: 20s; TIME as above]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_answer: Option<Duration>,
-    /// Limit for a turn [default: 60s]
+    /// Limit for a turn [default: 60s; TIME as above]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_turn: Option<Duration>,
-    /// Limit for the program's exit after its input was closed [default: 500ms]
+    /// Limit for the program's exit after its input was closed [default: 500ms; TIME as above]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_exit: Option<Duration>,
 }
@@ -279,11 +282,11 @@ pub struct ModelArgs {
 }
 
 const MODEL_EXAMPLES: &str =
-    "It speaks the APIs of OpenAI (chat completions, responses), Anthropic (messages) and Google (Gemini),
-with and without streaming, and takes from the tools that come with each request. What it can do, and how it is asked, is in docs/model.md.
+    "It speaks the APIs of OpenAI (chat completions, responses), Anthropic (messages) and Google (Gemini), with and without \
+streaming, and takes from the tools that come with each request. What it can do, and how it is asked, is in docs/model.md.
 
 Examples:
-  acp-conformance model --port 4000 --record exchanges.jsonl
+  acp-conformance model --port 4000 --record exchanges.ndjson
   acp-conformance model --profile opencode";
 
 /// Arguments of `monitor`.
@@ -321,9 +324,9 @@ const MONITOR_EXAMPLES: &str =
   \"agent_servers\": { \"my agent, watched\": { \"type\": \"custom\", \"command\": \"acp-conformance\",
     \"args\": [\"monitor\", \"--trace\", \"/path/to/sessions/\", \"--\", \"my-agent\", \"--acp\"] } }
 
-The process that the client starts is the agent itself: its signals, its exit code, its standard
-error and its directory are its own. What was wrong is said on standard error, where editors keep
-it in the log of the agent; a session without fault says nothing.
+The process that the client starts is the agent itself: its signals, its exit code, its standard error and its directory \
+are its own. What was wrong is said on standard error, where editors keep it in the log of the agent; a session in which \
+nothing was wrong says nothing.
 
 Examples:
   acp-conformance monitor -- my-agent --acp
@@ -368,8 +371,8 @@ pub struct CheckArgs {
 }
 
 const CHECK_EXAMPLES: &str =
-    "Formats: trace, ndjson (a message a line, as `acpx --format json` prints them), sacp-tee, conductor (its
---trace), zed (\"Copy All Messages\"). docs/recordings.md says what each of them can tell.
+    "Formats: trace, ndjson (a message a line, as `acpx --format json` prints them), sacp-tee, conductor (its --trace), zed \
+(\"Copy All Messages\"). docs/recordings.md says what each of them can tell.
 
 Examples:
   acp-conformance check traces/
@@ -401,8 +404,9 @@ pub struct MatrixArgs {
     pub format: Option<Output>,
 }
 
-const MATRIX_HELP: &str = "A column for each subject, those of one name side by side by their versions; a table for each party. A cell opens what was
-found, and the sequence chart of a case that failed, where its trace (--trace-dir) is found.
+const MATRIX_HELP: &str =
+    "A column for each subject, those of one name side by side by their versions; a table for each party. A cell opens what \
+was found, and the sequence chart of a case that failed, where its trace (--trace-dir) is found.
 
 Example:
   acp-conformance agent --format json=old.json --trace-dir old -- my-agent-1.0 --acp
@@ -422,9 +426,10 @@ pub struct RedactArgs {
     pub output: PathBuf,
 }
 
-const REDACT_HELP: &str = "Letters and digits of texts, paths, commands and free members become others, each of its kind: prompts, replies, file
-contents, output, tokens, the names of files and of environment variables. Equal texts stay equal within one trace.
-Ids, numbers, times, methods, the names of members and what programs say of themselves stay; docs/redaction.md has the list.
+const REDACT_HELP: &str =
+    "Letters and digits of texts, paths, commands and free members become others, each of its kind: prompts, replies, file \
+contents, output, tokens, the names of files and of environment variables. Equal texts stay equal within one trace. Ids, \
+numbers, times, methods, the names of members and what programs say of themselves stay; docs/redaction.md has the list.
 The judge says the same of the redacted trace, or you are told. Read it before you publish it.
 
 Example:
@@ -445,8 +450,9 @@ pub struct RecordArgs {
     pub subject: Option<Party>,
 }
 
-const RECORD_HELP: &str = "The case plays the exchange again. Ids and paths become names, what a model may word otherwise becomes a pattern, and what
-the tester answers by itself is left out. Edit it until it says what matters; cases/README.md has the format.
+const RECORD_HELP: &str =
+    "The case plays the exchange again. Ids and paths become names, what a model may word otherwise becomes a pattern, and \
+what the tester answers by itself is left out. Edit it until it says what matters; cases/README.md has the format.
 
 Examples:
   acp-conformance agent --case fs/read --trace-dir traces -- my-agent --acp
@@ -472,13 +478,14 @@ pub struct ListArgs {
     pub party: Option<Party>,
     /// Only those that `agent` or `client` plays with this --shard
     #[arg(long, value_name = "K/N", value_parser = super::shard::parse, requires = "party")]
-    #[arg(conflicts_with_all = ["requirements", "faults"])]
+    #[arg(conflicts_with_all = ["requirements", "faults", "profiles"])]
     pub shard: Option<Shard>,
     /// Only requirements of this level
-    #[arg(long, requires = "requirements", value_parser = one_of(&Level::ALL, Level::name))]
+    #[arg(long, requires = "requirements", conflicts_with_all = ["faults", "profiles"], value_parser = level_by_name())]
     pub level: Option<Level>,
     /// Only requirements of this status
-    #[arg(long, requires = "requirements", value_parser = one_of(&Status::ALL, Status::name))]
+    #[arg(long, requires = "requirements", conflicts_with_all = ["faults", "profiles"])]
+    #[arg(value_parser = one_of(&Status::ALL, Status::name))]
     pub status: Option<Status>,
     /// How the result is written to standard output
     #[arg(long, value_enum, default_value = "text")]
@@ -495,7 +502,8 @@ pub struct ExplainArgs {
 /// Arguments of `lint`.
 #[derive(Debug, clap::Args)]
 pub struct LintArgs {
-    /// Case files (.yaml), profiles (.toml), or folders of them; the built-in ones when there is none
+    /// Files of cases and faults (.yaml), of profiles and expected failures (.toml), or folders of them; the built-in cases and
+    /// faults when there is none
     pub files: Vec<PathBuf>,
 }
 
@@ -503,6 +511,14 @@ pub struct LintArgs {
 fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
     let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
     names.try_map(move |given| all.iter().copied().find(|one| name(*one) == given).ok_or("no such name"))
+}
+
+/// Reads a level. The name of a probe in files is as good as that for people.
+fn level_by_name() -> impl TypedValueParser<Value = Level> {
+    let alias = |level: Level| (level == Level::MayProbe).then(|| level.name());
+    let name = |level: &Level| PossibleValue::new(level.spoken()).aliases(alias(*level));
+    let named = |given: String| Level::ALL.into_iter().find(|level| [level.spoken(), level.name()].contains(&&*given));
+    PossibleValuesParser::new(Level::ALL.iter().map(name)).try_map(move |given| named(given).ok_or("no such level"))
 }
 
 /// Reads `500ms`, `20s` or `2m`; a bare number counts seconds.

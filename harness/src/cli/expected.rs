@@ -123,6 +123,9 @@ fn additions(entries: &[Expectation], new: &[FailureReport], today: Date) -> Vec
 impl File {
     fn read(path: PathBuf, may_be_new: bool, party: Option<Party>) -> anyhow::Result<Self> {
         let shown = path.display().to_string();
+        if path.is_dir() {
+            bail!("--expected {shown}: it is a folder");
+        }
         let bytes = match std::fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound && may_be_new => Vec::new(),
             Err(error) if error.kind() == ErrorKind::NotFound => {

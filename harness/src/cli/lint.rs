@@ -1,4 +1,4 @@
-//! `lint`: every mistake in case files, faults and profiles, at once.
+//! `lint`: every mistake in cases, faults, profiles and lists of expected failures, at once.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use super::output::{show, stdout};
 use crate::case::model::Case;
 use crate::case::{Includes, Vocabulary, embedded, embedded_and, load_bytes, load_dir};
 use crate::diagnostic::Diagnostic;
-use crate::{fault, profile};
+use crate::report::count;
+use crate::{expected, fault, profile};
 
 /// The folder of faults, beside the folders of cases.
 const FAULTS: &str = "faults";
@@ -34,7 +35,8 @@ pub(super) fn run(args: &LintArgs) -> anyhow::Result<Exit> {
     }
     show(&problems);
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
-    writeln!(stdout(), "{sound} sound, {errors} mistake(s)")?;
+    let mistakes = if errors == 0 { String::new() } else { format!(", {}", count(errors, "mistake", "mistakes")) };
+    writeln!(stdout(), "{} sound{mistakes}", count(sound, "is", "are"))?;
     Ok(if errors == 0 { Exit::Good } else { Exit::Usage })
 }
 
@@ -53,15 +55,14 @@ fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<
             sound += faults.len();
             problems.extend(found);
         }
-        for file in profiles_in(path)? {
-            let (profile, found) =
-                profile::load_file(&file).with_context(|| format!("cannot read {}", file.display()))?;
-            sound += usize::from(profile.is_some());
+        for file in toml_in(path)? {
+            let (good, found) = lint_toml(&file, &read(&file)?, vocabulary);
+            sound += good;
             problems.extend(found);
         }
         return Ok((sound, problems));
     }
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = read(path)?;
     let shown = path.display().to_string();
     Ok(match path.extension().and_then(|extension| extension.to_str()) {
         Some("yaml") if path.parent().is_some_and(is_fault) || says_what_it_kills(&bytes) => {
@@ -73,12 +74,33 @@ fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<
             let (cases, problems) = load_bytes(&shown, &bytes, vocabulary, &Includes::embedded());
             (cases.len(), problems)
         }
-        Some("toml") => {
-            let (profile, problems) = profile::load_bytes(&shown, &bytes);
-            (usize::from(profile.is_some()), problems)
-        }
-        _ => bail!("{shown}: a case ends in .yaml, and a profile in .toml"),
+        Some("toml") => lint_toml(path, &bytes, vocabulary),
+        _ => bail!("{shown}: cases and faults end in .yaml, profiles and lists of expected failures in .toml"),
     })
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn lint_toml(path: &Path, bytes: &[u8], vocabulary: &Vocabulary<'_>) -> (usize, Vec<Diagnostic>) {
+    let shown = path.display().to_string();
+    if !says_what_is_expected(bytes) {
+        let (profile, problems) = profile::load_bytes(&shown, bytes);
+        return (usize::from(profile.is_some()), problems);
+    }
+    let (entries, mut problems) = expected::load_bytes(&shown, bytes, None);
+    let (cases, _) = embedded(vocabulary);
+    let unknown = expected::unknown_cases(entries.as_deref().unwrap_or_default(), &ids(&cases));
+    // A run may have further cases, those of --cases.
+    problems.extend(unknown.into_iter().map(Diagnostic::warning));
+    (usize::from(entries.is_some()), problems)
+}
+
+/// Whether a file is a list of expected failures: a profile, which may have such entries too, says of what kind it is.
+fn says_what_is_expected(bytes: &[u8]) -> bool {
+    let has = |key: &[u8]| bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(key));
+    has(b"[[expected]]") && !has(b"kind")
 }
 
 /// Whether a file that lies anywhere is a fault: no case has the key `kills`.
@@ -95,7 +117,7 @@ fn ids(cases: &[Case]) -> Vec<&str> {
     cases.iter().map(|case| case.id.as_str()).collect()
 }
 
-fn profiles_in(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+fn toml_in(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|path| path.extension().is_some_and(|e| e == "toml"));

@@ -12,7 +12,8 @@ use super::plan::built_in_profiles;
 use crate::case::{Headline, headlines};
 use crate::fault::{self, Fault};
 use crate::profile::Profile;
-use crate::requirement::{Catalogue, Party, Requirement};
+use crate::report::count;
+use crate::requirement::{Catalogue, Level, Party, Requirement};
 
 /// Runs the command.
 pub(super) fn run(args: &ListArgs) -> anyhow::Result<Exit> {
@@ -41,7 +42,7 @@ fn cases(args: &ListArgs) -> anyhow::Result<()> {
     }
     let rows = cases.iter().map(|Headline { id, title, .. }| format!("{id:<48}  {title}"));
     match args.format {
-        Format::Text => lines(rows.chain([format!("\n{} cases", cases.len())])),
+        Format::Text => lines(rows.chain([format!("\n{}", count(cases.len(), "case", "cases"))])),
         Format::Json => {
             let entry = |Headline { id, title, subject, requirements }: &Headline| json!({ "id": id, "title": title, "subject": subject, "requirements": requirements });
             document(&json!({ "cases": cases.iter().map(entry).collect::<Vec<_>>() }))
@@ -59,7 +60,7 @@ fn faults(args: &ListArgs) -> anyhow::Result<()> {
             let row = |Fault { id, title, kills, cases, .. }: &Fault| {
                 format!("{id:<40}  {kills:<40}  {:<44}  {title}", cases.join(" "))
             };
-            lines(faults.iter().map(row).chain([format!("\n{} faults", faults.len())]))
+            lines(faults.iter().map(row).chain([format!("\n{}", count(faults.len(), "fault", "faults"))]))
         }
         Format::Json => {
             let entry = |Fault { id, title, kills, cases, also, party, peer_args, edits, .. }: &Fault| json!({ "id": id, "title": title, "party": party, "kills": kills, "also": also, "cases": cases, "peerArgs": peer_args, "changesMessages": !edits.is_empty() });
@@ -76,7 +77,7 @@ fn profiles(args: &ListArgs) -> anyhow::Result<()> {
             let row = |Profile { name, kind, title, install, .. }: &Profile| {
                 format!("{name:<22}  {kind:<6}  {title:<32}  {}", install.as_deref().unwrap_or_default())
             };
-            lines(profiles.iter().map(row).chain([format!("\n{} profiles", profiles.len())]))
+            lines(profiles.iter().map(row).chain([format!("\n{}", count(profiles.len(), "profile", "profiles"))]))
         }
         Format::Json => {
             let entry = |Profile { name, kind, title, homepage, install, .. }: &Profile| json!({ "name": name, "kind": kind, "title": title, "homepage": homepage, "install": install });
@@ -92,14 +93,18 @@ fn requirements(args: &ListArgs) -> anyhow::Result<()> {
             && args.status.is_none_or(|status| status == r.status)
     };
     let list: Vec<&Requirement> = Catalogue::v1().iter().filter(wanted).collect();
+    let level: fn(Level) -> &'static str = match args.format {
+        Format::Text => Level::spoken,
+        Format::Json => Level::name,
+    };
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for r in &list {
-        *counts.entry(format!("{} {} {}", r.party.name(), r.level.name(), r.status.name())).or_default() += 1;
+        *counts.entry(format!("{} {} {}", r.party.name(), level(r.level), r.status.name())).or_default() += 1;
     }
     match args.format {
         Format::Text => {
             let rows = list.iter().map(|r| {
-                format!("{:<6} {:<9} {:<8} {:<44} {}", r.party, r.level.name(), r.status.name(), r.id, r.text)
+                format!("{:<6} {:<6} {:<8} {:<44} {}", r.party, level(r.level), r.status.name(), r.id, r.text)
             });
             let counts = counts.iter().map(|(kind, count)| format!("{count:>4} {kind}"));
             lines(rows.chain([String::new()]).chain(counts))

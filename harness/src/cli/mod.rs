@@ -26,6 +26,7 @@ mod reports;
 mod shard;
 mod snapshots;
 mod suite;
+mod usage;
 mod verify;
 
 pub use args::Args;

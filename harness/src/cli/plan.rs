@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use include_dir::{Dir, include_dir};
@@ -13,6 +13,7 @@ use super::shard::Part;
 use super::{fault, manual, output, person};
 use crate::case::model::Case;
 use crate::case::{self, Vocabulary};
+use crate::diagnostic::nearest;
 use crate::fault::Planted;
 use crate::profile::{self, Controls, Hints, Means, Profile};
 use crate::report::model::ProfileInfo;
@@ -195,18 +196,43 @@ pub(super) fn load_cases(dir: Option<&Path>, side: Option<Party>) -> anyhow::Res
 }
 
 fn select(mut cases: Vec<Case>, party: Party, args: &RunArgs) -> anyhow::Result<Vec<Case>> {
+    cases.retain(|case| case.subject == party);
     let wanted = |texts: &[String], ids: &[&str]| {
         texts.is_empty() || texts.iter().any(|text| ids.iter().any(|id| id.contains(text.as_str())))
     };
-    cases.retain(|case| {
+    let (selected, others): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(|case| {
         let requirements: Vec<&str> = case.requirements.iter().map(String::as_str).collect();
-        case.subject == party && wanted(&args.cases, &[&case.id]) && wanted(&args.requirements, &requirements)
+        wanted(&args.cases, &[&case.id]) && wanted(&args.requirements, &requirements)
     });
-    if cases.is_empty() {
-        let whose = party.one();
-        bail!("no case of {whose} fits the selection; `acp-conformance list` shows the cases");
+    if selected.is_empty() {
+        bail!("no case of {} fits {}", party.one(), unfit(args, &others));
     }
-    Ok(cases)
+    Ok(selected)
+}
+
+/// What no case fits, and what was probably meant by it.
+fn unfit(args: &RunArgs, cases: &[Case]) -> String {
+    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let requirements: Vec<&str> = cases.iter().flat_map(|case| case.requirements.iter().map(String::as_str)).collect();
+    let given = args.cases.iter().map(|text| format!("--case {text}"));
+    let given = given.chain(args.requirements.iter().map(|text| format!("--requirement {text}")));
+    let given = given.collect::<Vec<_>>().join(" ");
+    match meant(&args.cases, &ids).or_else(|| meant(&args.requirements, &requirements)) {
+        Some(near) => format!("{given}; did you mean `{near}`?"),
+        None => format!("{given}; `acp-conformance list` shows the cases"),
+    }
+}
+
+/// Which id, or end of one, is near to a text that stands in none of them.
+fn meant<'i>(texts: &[String], ids: &[&'i str]) -> Option<&'i str> {
+    let mut strange = texts.iter().filter(|text| !ids.iter().any(|id| id.contains(text.as_str())));
+    strange.find_map(|text| nearest(text, ids.iter().map(|&id| end_of(id, text))))
+}
+
+/// As many parts of the end of an id as the text has.
+fn end_of<'i>(id: &'i str, text: &str) -> &'i str {
+    let slashes = text.matches('/').count();
+    id.rmatch_indices('/').nth(slashes).map_or(id, |(at, _)| &id[at + 1..])
 }
 
 fn find_profile(name: &str, party: Party) -> anyhow::Result<Profile> {
@@ -257,16 +283,30 @@ pub(super) fn profile_file(name: &str) -> anyhow::Result<(String, Cow<'static, [
     if let Some(file) = PROFILES.get_file(format!("{name}.toml")) {
         return Ok((format!("profiles/{name}.toml"), file.contents().into()));
     }
-    if !Path::new(name).exists() {
-        let names: Vec<String> =
-            PROFILES.files().filter_map(|f| Some(f.path().file_stem()?.to_str()?.to_owned())).collect();
-        bail!(
-            "--profile {name}: no such file, and no built-in profile; there are {}; see `acp-conformance list --profiles`",
-            names.join(", ")
-        );
+    let path = Path::new(name);
+    if path.is_dir() {
+        bail!("--profile {name}: it is a folder");
     }
-    let bytes = std::fs::read(name).with_context(|| format!("cannot read {name}"))?;
+    if !path.exists() {
+        bail!("--profile {name}: {}", no_profile(name));
+    }
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
     Ok((name.to_owned(), bytes.into()))
+}
+
+/// What to say of a profile that is not there. What is written like a path is meant as one.
+fn no_profile(name: &str) -> String {
+    if name.contains('/') || name.ends_with(".toml") {
+        return "no such file".to_owned();
+    }
+    let names: Vec<&str> = PROFILES.files().filter_map(|file| file.path().file_stem()?.to_str()).collect();
+    match nearest(name, names.iter().copied()) {
+        Some(near) => format!("no such file, and no built-in profile; did you mean `{near}`?"),
+        None => format!(
+            "no such file, and no built-in profile; there are {}; see `acp-conformance list --profiles`",
+            names.join(", ")
+        ),
+    }
 }
 
 fn subject(args: &StartArgs, party: Party, profile: Option<Profile>, controls: Controls) -> anyhow::Result<Subject> {
@@ -277,6 +317,7 @@ fn subject(args: &StartArgs, party: Party, profile: Option<Profile>, controls: C
     };
     if !args.command.is_empty() {
         subject.command.clone_from(&args.command);
+        subject.install = None;
     }
     let Some(program) = subject.command.first_mut() else {
         let example = match party {
@@ -289,7 +330,8 @@ fn subject(args: &StartArgs, party: Party, profile: Option<Profile>, controls: C
     };
     if program.contains('/') && !program.starts_with('{') {
         // A path is meant from here, also when the program is started in another directory.
-        *program = here.join(&*program).display().to_string();
+        let path: PathBuf = here.join(&*program).components().collect();
+        *program = path.display().to_string();
     }
     subject.cwd = args.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd));
     subject.keep_home = args.keep_home;

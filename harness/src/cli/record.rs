@@ -1,6 +1,7 @@
 //! `record`: makes a case of a trace.
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Context;
 
@@ -31,11 +32,19 @@ pub(super) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
     let aim = Aim { origin: &origin, subject: args.subject, kept: &kept };
     let text = record(&trace, &aim).with_context(|| format!("{shown} cannot become a case"))?;
     match &args.output {
-        Some(path) => std::fs::write(path, &text).with_context(|| format!("cannot write {}", path.display()))?,
+        Some(path) => write(path, &text).with_context(|| format!("cannot write {}", path.display()))?,
         None => stdout().write_all(text.as_bytes())?,
     }
     let name = args.output.as_ref().map_or_else(|| "the recorded case".to_owned(), |path| path.display().to_string());
     let (cases, problems) = load_text(&name, &text, &Vocabulary::v1(), &Includes::embedded());
     show(&problems);
     Ok(if cases.is_empty() { Exit::Usage } else { Exit::Good })
+}
+
+/// Writes the case. The folders that its id asks for may not be there yet.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, text)
 }

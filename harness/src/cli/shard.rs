@@ -4,6 +4,7 @@ use anyhow::bail;
 
 use crate::case::model::Case;
 use crate::protocol::sha256;
+use crate::report::count;
 use crate::report::model::ShardInfo;
 
 /// One of the parts that the cases are split into.
@@ -45,7 +46,8 @@ impl Shard {
         let many = selected.len();
         if number > many {
             bail!(
-                "--shard {number}/{of}: nothing is left for it, since only {many} case(s) are selected; use fewer shards"
+                "--shard {number}/{of}: nothing is left for it, since only {} selected; use fewer shards",
+                count(many, "case is", "cases are")
             );
         }
         self.keep(selected);

@@ -11,6 +11,7 @@ use super::exit::Exit;
 use super::output::{say, stdout};
 use super::plan::Plan;
 use crate::case::model::Case;
+use crate::report::count;
 use crate::run::{Progress, run_all};
 use crate::snapshot::{self, Bound, Changes, Folder, Kept, Waiting, changes, text};
 use crate::trace::Trace;
@@ -100,7 +101,8 @@ impl Snapshots {
     fn tell(&self, unstable: &BTreeSet<String>) {
         let Self { shown, first, missing, different, .. } = self;
         if *first > 0 {
-            say(&format!("\n{shown}: {first} transcript(s) written for the first time; read them, and keep them"));
+            let transcripts = count(*first, "transcript was", "transcripts were");
+            say(&format!("\n{shown}: {transcripts} written for the first time; to be read, and kept"));
         }
         if !unstable.is_empty() {
             say(&format!(
@@ -113,17 +115,17 @@ impl Snapshots {
         }
         if !different.is_empty() {
             say(&format!(
-                "\n{} transcript(s) differ from {shown}. Review them, then\n  \
+                "\n{} from {shown}. Review what changed, then\n  \
                  acp-conformance accept {shown}   if that is how it is to be\n  \
                  acp-conformance reject {shown}   if not\nTo accept some alone: --case TEXT. Nothing is written where {CI} is set.",
-                different.len()
+                count(different.len(), "transcript differs", "transcripts differ")
             ));
         }
         if !missing.is_empty() {
             say(&format!(
-                "\n{} transcript(s) are missing in {shown}, and are not written where {CI} is set. Run it without {CI}, read them, \
-                 and keep them:\n  {}",
-                missing.len(),
+                "\n{} missing in {shown}; nothing is written where {CI} is set. Run it without {CI}, read what is written, and \
+                 keep it:\n  {}",
+                count(missing.len(), "transcript is", "transcripts are"),
                 missing.join("\n  ")
             ));
         }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::model::{Change, DiffReport, Gain, SideInfo, VerdictChange};
+use crate::report::count;
 use crate::report::visible::{in_one_line, visible};
 use crate::requirement::Level;
 use crate::snapshot::Bound;
@@ -53,7 +54,8 @@ fn side(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
     let version = subject.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
     let called = subject.name.as_deref().unwrap_or("a program that gives no name");
     let told = in_one_line(&format!("{called}{version}  {}, judged by {}", verdict.name(), suite.edition));
-    writeln!(out, "{BOLD}{name}{BOLD:#}  {told}  {DIM}{}, {traces} traces{DIM:#}", in_one_line(path))
+    let traces = count(*traces, "trace", "traces");
+    writeln!(out, "{BOLD}{name}{BOLD:#}  {told}  {DIM}{}, {traces}{DIM:#}", in_one_line(path))
 }
 
 fn suite(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
@@ -109,7 +111,8 @@ fn messages(out: &mut dyn Write, report: &DiffReport, most: usize) -> io::Result
     if report.messages.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n{BOLD}messages{BOLD:#}  {} cases differ", report.messages.len())?;
+    let cases = count(report.messages.len(), "case differs", "cases differ");
+    writeln!(out, "\n{BOLD}messages{BOLD:#}  {cases}")?;
     for (index, change) in report.messages.iter().enumerate() {
         let case = in_one_line(&change.case);
         writeln!(out, "  {case}  {DIM}-{} +{}{DIM:#}", change.removed, change.added)?;
@@ -148,13 +151,11 @@ fn more(out: &mut dyn Write, len: usize, most: usize) -> io::Result<()> {
 }
 
 fn conclusion(out: &mut dyn Write, report: &DiffReport) -> io::Result<()> {
-    let count = |changes: &[VerdictChange]| changes.iter().filter(|change| change.regression).count();
-    let (requirements, cases) = (count(&report.requirements), count(&report.cases));
+    let regressed = |changes: &[VerdictChange]| changes.iter().filter(|change| change.regression).count();
     if report.regression {
-        return writeln!(
-            out,
-            "\n{RED}regression{RED:#}  {requirements} requirement(s) and {cases} case(s) passed before and fail now"
-        );
+        let requirements = count(regressed(&report.requirements), "requirement", "requirements");
+        let cases = count(regressed(&report.cases), "case", "cases");
+        return writeln!(out, "\n{RED}regression{RED:#}  {requirements} and {cases} passed before and fail now");
     }
     let same = report.requirements.is_empty() && report.cases.is_empty();
     let verdicts = if same { "no verdict changed" } else { "nothing that passed fails now" };

@@ -10,13 +10,17 @@ use crate::diagnostic::Diagnostic;
 use crate::document::{Document, SpanMap, Spans, child};
 use crate::source::{SourceFile, Span};
 
+/// Words of the parser about a value that is none.
+const OF_A_VALUE: [&str; 5] = ["must be quoted", "missing value", "invalid value", "invalid boolean", "array"];
+
 /// Reads a file. Without a document the diagnostics say why.
 #[must_use]
 pub fn read(source: &Arc<SourceFile>) -> (Option<Document>, Vec<Diagnostic>) {
     let (table, errors) = DeTable::parse_recoverable(source.text());
-    if !errors.is_empty() {
-        let problems = errors.iter().map(|error| syntax(source, error)).collect();
-        return (None, problems);
+    let line = |error: &&toml::de::Error| error.span().map_or(0, |range| source.place(range.start).line);
+    // What is wrong behind the first mistake is mostly a consequence of it.
+    if let Some(first) = errors.iter().min_by_key(line) {
+        return (None, vec![syntax(source, first)]);
     }
     let mut spans = SpanMap::new();
     spans.insert(String::new(), Spans { value: Span::new(0, source.text().len()), key: None });
@@ -27,12 +31,16 @@ pub fn read(source: &Arc<SourceFile>) -> (Option<Document>, Vec<Diagnostic>) {
 fn syntax(source: &Arc<SourceFile>, error: &toml::de::Error) -> Diagnostic {
     let span = error.span().map_or_else(Span::default, |range| Span::new(range.start, range.end));
     let message = error.message();
-    let help = if message.contains("duplicate") {
-        "keep one of the two"
-    } else {
-        "strings are quoted: `name = \"x\"`; lists are `[\"a\", \"b\"]`"
-    };
-    Diagnostic::error("toml::syntax", source, span, format!("this is not TOML: {message}")).help(help)
+    Diagnostic::error("toml::syntax", source, span, format!("this is not TOML: {message}")).maybe_help(help(message))
+}
+
+/// What to do about it, by the words of the parser.
+fn help(message: &str) -> Option<String> {
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    if says(&["duplicate"]) {
+        return Some("keep one of the two".to_owned());
+    }
+    says(&OF_A_VALUE).then(|| "strings are quoted: `name = \"x\"`; lists are `[\"a\", \"b\"]`".to_owned())
 }
 
 fn convert_table(table: &DeTable<'_>, pointer: &str, spans: &mut SpanMap) -> Value {

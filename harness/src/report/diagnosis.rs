@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::visible::visible;
+use super::words::count;
 use crate::requirement::Party;
 use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::wire::{Content, Envelope, read_line};
@@ -95,8 +96,8 @@ fn of_agent(trace: &Trace) -> Option<String> {
     let stopped = was_stopped(trace);
     let wrote = said.first().map(|line| {
         format!(
-            " It wrote {} line(s) to its standard output that answer nothing; the first: {}",
-            said.len(),
+            " It wrote {} to its standard output, and no answer; the first: {}",
+            count(said.len(), "line", "lines"),
             shown(line)
         )
     });

@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::expected::{EntryReport, ExpectedReport};
 use super::visible::{in_one_line, visible};
+use super::words::count;
 use crate::expected::Standing;
 
 const BOLD: Style = Style::new().bold();
@@ -65,8 +66,4 @@ pub(super) fn summary(expected: &ExpectedReport) -> String {
         parts.extend((many > 0).then(|| format!("{} {what}", count(many, "entry", "entries"))));
     }
     if parts.is_empty() { "nothing failed, and nothing is expected to".to_owned() } else { parts.join(" · ") }
-}
-
-fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
 }

@@ -6,7 +6,7 @@ use super::broken::{Broken, failures};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{Conformance, RequirementReport, RunReport};
 use super::visible::{cut, in_one_line, visible};
-use super::words::{counts, is_judged, level, link_of, reproduce, subject, text_of};
+use super::words::{count, counts, is_judged, level, link_of, reproduce, subject, text_of};
 use crate::requirement::Level;
 use crate::verdict::Verdict;
 
@@ -43,14 +43,14 @@ impl<W: Write> MarkdownReport<W> {
             self.table(&failed)?;
             failed.iter().try_for_each(|requirement| self.evidence(requirement))?;
         }
-        self.list("requirements failed as expected", expected.into_iter())?;
+        self.list(["requirement", "requirements"], "failed as expected", expected.into_iter())?;
         let musts =
             |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
-        self.list("MUST requirements were left undecided", musts(Verdict::Inconclusive))?;
+        self.list(["MUST was", "MUSTs were"], "left undecided", musts(Verdict::Inconclusive))?;
         if self.whole {
             let (missed, planned): (Vec<_>, Vec<_>) = musts(Verdict::NotExercised).partition(|r| is_judged(&r.id));
-            self.list("MUST requirements were not exercised", missed.into_iter())?;
-            self.list("MUST requirements are not judged by this version", planned.into_iter())?;
+            self.list(["MUST was", "MUSTs were"], "not exercised", missed.into_iter())?;
+            self.list(["MUST is", "MUSTs are"], "not judged by this version", planned.into_iter())?;
         }
         Ok(())
     }
@@ -102,13 +102,19 @@ impl<W: Write> MarkdownReport<W> {
         writeln!(self.out, "{}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n", escaped(text_of(&requirement.id)))
     }
 
-    fn list<'r>(&mut self, what: &str, all: impl Iterator<Item = &'r RequirementReport>) -> io::Result<()> {
+    /// Lists requirements below a line that counts them: as one, or as many.
+    fn list<'r>(
+        &mut self,
+        [one, many]: [&str; 2],
+        what: &str,
+        all: impl Iterator<Item = &'r RequirementReport>,
+    ) -> io::Result<()> {
         let ids: Vec<_> = all.map(|requirement| escaped(&requirement.id)).collect();
         if ids.is_empty() {
             return Ok(());
         }
-        let count = ids.len();
-        writeln!(self.out, "<details><summary>{count} {what}</summary>\n\n{}\n\n</details>\n", ids.join(", "))
+        let many = count(ids.len(), one, many);
+        writeln!(self.out, "<details><summary>{many} {what}</summary>\n\n{}\n\n</details>\n", ids.join(", "))
     }
 }
 

@@ -42,3 +42,4 @@ pub use sarif::SarifReport;
 pub use subjects::write_subjects;
 pub use tap::TapReport;
 pub use text::TextReport;
+pub(crate) use words::count;

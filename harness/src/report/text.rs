@@ -9,7 +9,7 @@ use super::expected_text;
 use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, Reused, RunReport, ShardInfo};
 use super::timings_text;
 use super::visible::{in_one_line, visible};
-use super::words::{counts, is_judged, level, reproduce, subject};
+use super::words::{count, counts, is_judged, level, reproduce, subject};
 use crate::requirement::{Catalogue, Level, Requirement};
 use crate::verdict::Verdict;
 
@@ -136,7 +136,8 @@ impl<W: Write> TextReport<W> {
             |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
         let undecided: Vec<&RequirementReport> = musts(Verdict::Inconclusive).collect();
         if !undecided.is_empty() {
-            writeln!(self.out, "\n{BOLD}{} MUST requirements were left undecided{BOLD:#}", undecided.len())?;
+            let many = count(undecided.len(), "MUST was", "MUSTs were");
+            writeln!(self.out, "\n{BOLD}{many} left undecided{BOLD:#}")?;
             for (reason, ids) in by_reason(&undecided) {
                 writeln!(self.out, "  {}", first_line(&reason))?;
                 writeln!(self.out, "{DIM}{}{DIM:#}", wrap("    ", &ids))?;
@@ -145,11 +146,13 @@ impl<W: Write> TextReport<W> {
         let (missed, planned): (Vec<_>, Vec<_>) =
             musts(Verdict::NotExercised).map(|r| r.id.as_str()).partition(|id| is_judged(id));
         if !missed.is_empty() && self.whole {
-            writeln!(self.out, "\n{BOLD}{} MUST requirements were not exercised{BOLD:#}", missed.len())?;
+            let many = count(missed.len(), "MUST was", "MUSTs were");
+            writeln!(self.out, "\n{BOLD}{many} not exercised{BOLD:#}")?;
             writeln!(self.out, "{}", wrap("  ", &missed))?;
         }
         if !planned.is_empty() && self.whole {
-            writeln!(self.out, "\n{BOLD}{} MUST requirements are not judged by this version{BOLD:#}", planned.len())?;
+            let many = count(planned.len(), "MUST is", "MUSTs are");
+            writeln!(self.out, "\n{BOLD}{many} not judged by this version{BOLD:#}")?;
             writeln!(self.out, "{DIM}{}{DIM:#}", wrap("  ", &planned))?;
         }
         Ok(())
@@ -193,7 +196,8 @@ impl<W: Write> TextReport<W> {
         writeln!(self.out, "  requirements  {}", counts(&report.summary.requirements))?;
         writeln!(self.out, "  cases         {}", counts(&report.summary.cases))?;
         if let Some(Reused { cases, processes, again }) = report.summary.reused {
-            writeln!(self.out, "  reuse         {cases} cases went on with {processes} processes of earlier cases")?;
+            let (cases, processes) = (count(cases, "case", "cases"), count(processes, "process", "processes"));
+            writeln!(self.out, "  reuse         {cases} went on with {processes} of earlier cases")?;
             if again > 0 {
                 writeln!(
                     self.out,

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use super::model::{Floor, Reused, Spent, Timings};
+use super::words::count;
 use crate::requirement::Party;
 use crate::trace::StepKind;
 
@@ -26,8 +27,8 @@ pub(super) fn write(out: &mut dyn Write, timings: &Timings, reused: Option<Reuse
     writeln!(out, "\n{BOLD}Where the time went{BOLD:#}")?;
     row(out, "wall time", timings.wall_us, &format!("{} at a time", timings.jobs))?;
     row(out, "  start-up", timings.start_up_us, "reading cases, faults and the profile")?;
-    row(out, "all cases together", total.total_us, &format!("{} cases", cases.len()))?;
-    let note = format!("until its first line, in {starts} cases");
+    row(out, "all cases together", total.total_us, &count(cases.len(), "case", "cases"))?;
+    let note = format!("until its first line, in {}", count(starts, "case", "cases"));
     row(out, &format!("  start of the {subject}"), total.start_us, &note)?;
     for (name, us) in by_name(total) {
         row(out, &format!("  {name}"), us, "")?;

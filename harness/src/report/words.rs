@@ -16,6 +16,11 @@ pub(super) const fn level(level: Level) -> &'static str {
     }
 }
 
+/// So many of something.
+pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
 /// What a requirement asks.
 pub(super) fn text_of(requirement: &str) -> &'static str {
     Catalogue::v1().find(requirement).map_or("", |found| &found.text)

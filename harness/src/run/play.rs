@@ -18,7 +18,7 @@ use super::tester::{Policy, Services};
 use crate::case::model::{Case, PermissionPolicy, TesterSetup};
 use crate::case::template::Bindings;
 use crate::peer::link::Link;
-use crate::peer::process::{Launch, reap_marked};
+use crate::peer::process::{Launch, SpawnError, reap_marked};
 use crate::peer::relay::Relays;
 use crate::peer::web::Web;
 use crate::protocol::Edition;
@@ -268,7 +268,7 @@ fn open(
     let link = match link {
         Ok(link) => link,
         Err(error) => {
-            recorder.record(What::Process(ProcessEvent::NotSpawned(error.to_string())));
+            recorder.record(What::Process(ProcessEvent::NotSpawned(reason(&error, subject))));
             return Err(recorder);
         }
     };
@@ -279,6 +279,14 @@ fn open(
         }
         Party::Client => Driver::of_client(link, recorder, setup.clone()),
     })
+}
+
+/// Why the subject could not be started, and how it is installed if it is not there.
+fn reason(error: &SpawnError, subject: &Subject) -> String {
+    match &subject.install {
+        Some(install) if error.is_missing() => format!("{error}; to install it: {install}"),
+        _ => error.to_string(),
+    }
 }
 
 /// What an agent may ask of the tester in a case.

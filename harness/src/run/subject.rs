@@ -25,6 +25,8 @@ pub struct Subject {
     pub party: Party,
     /// Program and arguments, with places such as `{home}` and, for a client, `{agent}`.
     pub command: Vec<String>,
+    /// How the program of this command is installed.
+    pub install: Option<String>,
     /// Environment variables on top of what is inherited, with places as in the command.
     pub env: BTreeMap<String, String>,
     /// The directory that the program is started in; it is not the working directory of its sessions.
@@ -70,6 +72,7 @@ impl Subject {
         Self {
             party: Party::Agent,
             command,
+            install: None,
             env: BTreeMap::new(),
             cwd,
             home_files: Vec::new(),
@@ -97,6 +100,7 @@ impl Subject {
     pub fn of_profile(profile: Profile, cwd: PathBuf) -> Self {
         Self {
             party: profile.kind,
+            install: profile.install,
             env: profile.env,
             home_files: profile.home.into_iter().collect(),
             prompts: profile.prompts,

@@ -69,6 +69,7 @@ fn line(row: &Row, met: Option<&Met>) -> String {
     let accused = row.accused.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
     let said = match (row.says.as_str(), accused.as_str()) {
         (says, "") => says.to_owned(),
+        ("", accused) => accused.to_owned(),
         (says, accused) if row.accused.contains(says) => accused.to_owned(),
         (says, accused) => format!("{says}; {accused}"),
     };

@@ -72,10 +72,10 @@ pub struct KeepArgs {
 }
 
 const CERTIFY_HELP: &str =
-    "All cases are run: nothing can be selected, left out or excused. The folder gets certificate.json,
-report.json, badge.svg and the trace of each case in traces/; whoever has it can verify it. It is
-written whatever the verdict is, and the exit code is that of a run. A run that was interrupted, or
-in which the harness itself failed, writes none.
+    "All cases are run: nothing can be selected, left out or excused. The folder gets certificate.json, report.json, \
+report.html, badge.svg and the trace of each case in traces/; whoever has it can verify it. It is written whatever the \
+verdict is, and the exit code is that of a run. A run that was interrupted, or in which the harness itself failed, writes \
+none.
 Command lines stand in it as they were typed, and traces hold all that was said: see --redact.
 docs/certificates.md says what a certificate proves, and how to sign it.
 
@@ -94,8 +94,8 @@ pub struct VerifyArgs {
 }
 
 const VERIFY_HELP: &str =
-    "Every byte of every file is compared: with the digests in certificate.json, and with what the traces
-say when they are judged again. The subject is not needed, and nothing outside of the folder is read.
+    "Every byte of every file is compared: with the digests in certificate.json, and with what the traces say when they are \
+judged again. The subject is not needed, and nothing outside of the folder is read.
 That all of it matches does not say who made it; docs/certificates.md says how to sign one.
 
 Exit codes:

@@ -50,10 +50,10 @@ pub struct MergeArgs {
 }
 
 const MERGE_HELP: &str =
-    "The joined report is the one that the run would have had without shards, and so is the exit code;
-the times of the shards add up. Reports of different subjects, of different versions of this
-program or of different selections of cases are refused. What the shards expected to fail
-(--expected, or a profile) is weighed again, since only all cases tell whether an entry is true.
+    "The joined report is the one that the run would have had without shards, and so is the exit code; the times of the \
+shards add up. Reports of different subjects, of different versions of this program or of different selections of cases are \
+refused. What the shards expected to fail (--expected, or a profile) is weighed again, since only all cases tell whether an \
+entry is true.
 
 Example:
   acp-conformance agent --shard 1/2 --format json=1.json -- my-agent --acp
@@ -76,9 +76,11 @@ pub struct DiffArgs {
     pub format: Format,
 }
 
-const DIFF_HELP: &str = "Messages and capabilities are compared where both sides have traces; traces without a report are judged by this program.
-Exit code 1 tells of a regression: a requirement or a case that passed before and fails now. What passed and is no longer
+const DIFF_HELP: &str =
+    "Messages and capabilities are compared where both sides have traces; traces without a report are judged by this program.
+Exit code 1 tells of a regression: a requirement or a case that passed before and fails now. What passed and is no longer \
 decided is shown as worse, and is none: a race can do that, or a model.
+schemas/diff.schema.json says what --format json writes.
 
 Examples:
   acp-conformance agent --trace-dir old -- my-agent --acp
@@ -97,7 +99,8 @@ pub struct ReviewArgs {
     pub cases: Vec<String>,
 }
 
-const REVIEW_HELP: &str = "A run with --snapshots writes each transcript that differs as CASE.txt.new beside CASE.txt. Read them with any tool that
+const REVIEW_HELP: &str =
+    "A run with --snapshots writes each transcript that differs as CASE.txt.new beside CASE.txt. Read them with any tool that \
 compares files, then accept or reject them.
 
 Examples:

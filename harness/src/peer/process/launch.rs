@@ -191,6 +191,9 @@ impl Launch {
             io::ErrorKind::NotFound if !self.cwd.join(program).exists() => {
                 SpawnError::NoSuchFile { path: program.to_owned() }
             }
+            io::ErrorKind::PermissionDenied if !searched && self.cwd.join(program).is_dir() => {
+                SpawnError::IsFolder { path: program.to_owned() }
+            }
             io::ErrorKind::PermissionDenied => SpawnError::NotExecutable { path: program.to_owned() },
             _ => SpawnError::Other { program: program.to_owned(), source },
         }
@@ -208,19 +211,25 @@ pub(in crate::peer) fn exclusively<T>(work: impl FnOnce() -> T) -> T {
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// The name was searched on PATH in vain.
-    #[error("no program `{name}` on PATH")]
+    #[error("no program `{name}` on PATH{}", one_word(name))]
     NotOnPath {
         /// The name as given.
         name: String,
     },
     /// The program was given as a path, and there is no such file.
-    #[error("no such program `{}`", path.display())]
+    #[error("no such program `{}`{}", path.display(), one_word(&path.to_string_lossy()))]
     NoSuchFile {
         /// The path as given.
         path: PathBuf,
     },
+    /// The path is that of a folder.
+    #[error("`{}` is a folder", path.display())]
+    IsFolder {
+        /// The path as given.
+        path: PathBuf,
+    },
     /// The file exists, but may not be executed.
-    #[error("`{}` is not executable", path.display())]
+    #[error("`{}` is not executable; chmod +x it, or put its interpreter before it, such as node", path.display())]
     NotExecutable {
         /// The program as given.
         path: PathBuf,
@@ -239,4 +248,21 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl SpawnError {
+    /// Whether there is no such program.
+    #[must_use]
+    pub const fn is_missing(&self) -> bool {
+        matches!(self, Self::NotOnPath { .. } | Self::NoSuchFile { .. })
+    }
+}
+
+/// What to say beside a program that is not there, if it looks like a whole command line in quotes.
+fn one_word(program: &str) -> &'static str {
+    if program.contains(char::is_whitespace) {
+        "; it is one word: leave out the quotes around the command line"
+    } else {
+        ""
+    }
 }

@@ -185,7 +185,13 @@ async fn spawn_errors_tell_what_is_missing() {
     assert_eq!(error("no-such-agent", "/"), "no program `no-such-agent` on PATH");
     assert_eq!(error("/no/such/agent", "/"), "no such program `/no/such/agent`");
     assert_eq!(error("./agent", "/"), "no such program `./agent`");
-    assert_eq!(error(&plain, "/"), format!("`{plain}` is not executable"));
+    let quoted = "it is one word: leave out the quotes around the command line";
+    assert_eq!(error("my-agent --acp", "/"), format!("no program `my-agent --acp` on PATH; {quoted}"));
+    assert_eq!(error("./agent --acp", "/"), format!("no such program `./agent --acp`; {quoted}"));
+    let remedy = "chmod +x it, or put its interpreter before it, such as node";
+    assert_eq!(error(&plain, "/"), format!("`{plain}` is not executable; {remedy}"));
+    let folder = dir.path().display().to_string();
+    assert_eq!(error(&folder, "/"), format!("`{folder}` is a folder"));
     assert_eq!(error("sh", "/no/such/dir"), "working directory `/no/such/dir` does not exist");
     assert_eq!(error("sh", &plain), format!("working directory `{plain}` does not exist"));
     assert!(error(&script, "/").starts_with(&format!("cannot start `{script}`: ")));

@@ -37,7 +37,7 @@ function openCell(subject, cell) {
   const close = el('button', { type: 'button', onclick: () => dialog.close() }, 'Close');
   dialog.replaceChildren(
     el('div', { class: 'bar' }, el('h2', { id: 'told' }, verdictMark(cell.verdict), ` ${cell.id}`), close),
-    el('p', { class: 'facts' }, `${named(subject)} · ${LEVELS[data.catalogue[cell.id]?.level] || ''} · exercised by ${cell.cases} cases · ${subject.file}`),
+    el('p', { class: 'facts' }, `${named(subject)} · ${LEVELS[data.catalogue[cell.id]?.level] || ''} · exercised by ${cell.cases} ${cell.cases === 1 ? 'case' : 'cases'} · ${subject.file}`),
     el('p', {}, data.catalogue[cell.id]?.text), lore(cell.id),
     ...cell.notes.map((note) => el('p', { class: 'facts' }, note)),
     ...some(findings, 8, box));

@@ -1,0 +1,43 @@
+//! What is said of a command line that cannot be read, where more is known of it than clap knows.
+
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::args::Args;
+
+impl Args {
+    /// Reads the command line of this process; one that cannot be read is told of, and ends the process.
+    #[must_use]
+    pub fn of_command_line() -> Self {
+        let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        Self::try_parse().unwrap_or_else(|error| explained(error, &words).exit())
+    }
+}
+
+/// Tells who left out the `--` before the command line of a program where it goes. What clap proposes instead is to put it
+/// before the one word that it did not understand.
+fn explained(mut error: clap::Error, words: &[String]) -> clap::Error {
+    let Some(example) = example(words).filter(|_| error.kind() == ErrorKind::UnknownArgument) else { return error };
+    error.remove(ContextKind::Suggested);
+    let has_dashes = words.iter().any(|word| word == "--");
+    if !has_dashes && error.get(ContextKind::SuggestedArg).is_none() {
+        let tip = format!("the command line of the program stands behind --, as in: acp-conformance {example}");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// How a command is written that takes the command line of a program.
+fn example(words: &[String]) -> Option<&'static str> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["agent", ..] => Some("agent -- my-agent --acp"),
+        ["client", ..] => Some("client -- my-client --agent {agent} --dir {cwd} {prompt}"),
+        ["monitor", ..] => Some("monitor -- my-agent --acp"),
+        ["certify", "agent", ..] => Some("certify agent --output certificate -- my-agent --acp"),
+        ["certify", "client", ..] => {
+            Some("certify client --output certificate -- my-client --agent {agent} --dir {cwd} {prompt}")
+        }
+        _ => None,
+    }
+}

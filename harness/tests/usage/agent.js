@@ -1,0 +1,1 @@
+// Nothing makes this file executable.
