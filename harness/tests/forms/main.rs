@@ -225,8 +225,7 @@ fn an_expected_failure_is_none_in_any_form() {
     assert_eq!((titles(&report), titles(&hostile())), (0, 1));
     let page = text(told(MarkdownReport::new, &report));
     assert!(
-        page.contains("1 requirement failed as expected")
-            && !page.contains("<summary>prompt.cancelled-only-on-cancel")
+        page.contains("1 requirement failed as expected") && !page.contains("<summary>prompt.cancelled-only-on-cancel")
     );
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use acp_conformance::case::{Case, Vocabulary, embedded};
 use acp_conformance::fault;
 use acp_conformance::judge::Registry;
-use acp_conformance::requirement::{Catalogue, Party, Status};
+use acp_conformance::requirement::{Catalogue, Status};
 
 use super::{files, none_of, read};
 
