@@ -4,7 +4,7 @@
 //!
 //! ```toml
 //! [dev-dependencies]
-//! acp-conformance = "0.1"
+//! acp-conformance = { git = "https://github.com/OWNER/acp-conformance" }
 //!
 //! [[test]]
 //! name = "acp"

@@ -6,6 +6,7 @@ mod kept;
 pub use self::kept::{DiffArgs, ExpectedArgs, MergeArgs, ReviewArgs};
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -246,8 +247,8 @@ pub struct StartArgs {
     #[arg(long)]
     pub keep_home: bool,
     /// How many cases run at once [default: the number of cores]
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub jobs: Option<NonZeroUsize>,
     /// Limit for the answer to initialize, or for the start of the agent by a client [default: 30s; a
     /// number without ms, s or m is one of seconds]
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -522,6 +523,10 @@ fn level_by_name() -> impl TypedValueParser<Value = Level> {
 }
 
 /// Reads `500ms`, `20s` or `2m`; a bare number counts seconds.
+fn count(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "it is a whole number, and at least 1")
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: f64 = digits.parse().map_err(|_| format!("`{text}` is no duration; write it like 500ms, 20s or 2m"))?;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -173,8 +174,8 @@ fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan
     let mut subject = subject(&args.start, party, profile, controls)?;
     subject.fault = fault;
     let reproduce = reproduce(args, &said);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.start.jobs.unwrap_or(cores).max(1);
+    let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let jobs = args.start.jobs.unwrap_or_else(cores).get();
     Ok(Plan { subject, cases, jobs, reuse: false, reproduce, origin, baseline, known, part })
 }
 
