@@ -12,7 +12,8 @@ use agent_client_protocol::{
     Error, UntypedMessage,
     v1::schema::{
         CompleteElicitationNotification, CreateElicitationRequest, ElicitationFormMode, ElicitationMode,
-        ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode, StringPropertySchema,
+        ElicitationRequestScope, ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode, RequestId,
+        StringPropertySchema,
     },
 };
 use serde_json::Value;
@@ -69,6 +70,21 @@ impl Agent {
             // Fails only when the connection has ended.
             let _ = connection.send_notification(CompleteElicitationNotification::new(id.to_owned()));
         }
+    }
+}
+
+impl Agent {
+    /// Asks the user for a name while `authenticate` is answered, if the client has forms: there is no session yet, so the
+    /// question belongs to that request.
+    pub(super) async fn ask_who_logs_in(&self, request: RequestId) -> Result<(), Error> {
+        let Some(connection) = self.connection().filter(|_| self.client().elicits_forms) else { return Ok(()) };
+        let schema = ElicitationSchema::new().property("name", StringPropertySchema::new(), true);
+        let form = ElicitationFormMode::new(ElicitationRequestScope::new(request), schema);
+        let question = CreateElicitationRequest::new(form, "Who logs in?");
+        let question = UntypedMessage::new("elicitation/create", question)?;
+        let answer = connection.send_request(question).block_task().await?;
+        let accepted = answer.get("action").and_then(Value::as_str) == Some("accept");
+        if accepted { Ok(()) } else { Err(Error::auth_required()) }
     }
 }
 

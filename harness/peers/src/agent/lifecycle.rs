@@ -82,13 +82,18 @@ impl Agent {
             ]))
     }
 
-    pub(super) fn authenticate(&self, request: &AuthenticateRequest) -> Result<AuthenticateResponse, Error> {
+    pub(super) async fn authenticate(&self, request: AuthenticateRequest, responder: Responder) -> Result<(), Error> {
+        let logged_in = match self.check_login(&request) {
+            Ok(()) => self.ask_who_logs_in(responder.id().clone()).await,
+            refused => refused,
+        };
+        self.logged_in.fetch_or(logged_in.is_ok(), Ordering::Relaxed);
+        answer(responder, logged_in.map(|()| AuthenticateResponse::new()))
+    }
+
+    fn check_login(&self, request: &AuthenticateRequest) -> Result<(), Error> {
         self.require(Feature::Auth)?;
-        if &*request.method_id.0 != LOGIN {
-            return Err(invalid("unknown auth method"));
-        }
-        self.logged_in.store(true, Ordering::Relaxed);
-        Ok(AuthenticateResponse::new())
+        if &*request.method_id.0 == LOGIN { Ok(()) } else { Err(invalid("unknown auth method")) }
     }
 
     pub(super) fn logout(&self) -> Result<LogoutResponse, Error> {

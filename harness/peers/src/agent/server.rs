@@ -170,7 +170,9 @@ impl Agent {
                 self.connection.get_or_init(|| connection.clone());
                 answer(responder, Ok(self.initialize(&request)))
             }
-            ClientRequest::AuthenticateRequest(request) => answer(responder, self.authenticate(&request)),
+            ClientRequest::AuthenticateRequest(request) => {
+                spawn(async move { agent.authenticate(request, responder).await })
+            }
             ClientRequest::LogoutRequest(_) => answer(responder, self.logout()),
             ClientRequest::NewSessionRequest(request) => {
                 spawn(async move { agent.new_session(request, responder).await })
