@@ -3,7 +3,7 @@
 mod certificate;
 mod kept;
 
-pub use self::kept::{DiffArgs, ExpectedArgs, MergeArgs, ReviewArgs};
+pub use self::kept::{DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, ReviewArgs};
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -208,24 +208,15 @@ pub struct RunArgs {
     /// and end, for which it is started a few times more
     #[arg(long)]
     pub timings: bool,
-    /// What is known to fail.
+    /// What becomes of the result.
     #[command(flatten)]
-    pub expected: ExpectedArgs,
-    /// The forms of the result.
-    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse, help = super::outputs::help())]
-    pub formats: Vec<Output>,
-    /// Write a page to look at, with a sequence chart of every case; the same as `--format html=FILE`
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    pub result: ResultArgs,
     /// Show only the cases that did not pass; no progress where standard error is no terminal
     #[arg(long, short)]
     pub quiet: bool,
     /// A broken SHOULD counts like a broken MUST
     #[arg(long)]
     pub strict: bool,
-    /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised
-    #[arg(long)]
-    pub allow_incomplete: bool,
 }
 
 /// What starts a program and how long it has for what.
@@ -354,21 +345,12 @@ pub struct CheckArgs {
     /// Report on this party alone [default: both, where both were recorded]
     #[arg(long, value_name = "PARTY", value_parser = party)]
     pub subject: Option<Party>,
-    /// What is known to fail.
+    /// What becomes of the result.
     #[command(flatten)]
-    pub expected: ExpectedArgs,
-    /// The forms of the result.
-    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = super::outputs::parse, help = super::outputs::help())]
-    pub formats: Vec<Output>,
-    /// Write a page to look at, with a sequence chart of every case; the same as `--format html=FILE`
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    pub result: ResultArgs,
     /// A broken SHOULD counts like a broken MUST
     #[arg(long)]
     pub strict: bool,
-    /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised
-    #[arg(long)]
-    pub allow_incomplete: bool,
 }
 
 const CHECK_EXAMPLES: &str =

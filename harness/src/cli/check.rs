@@ -23,9 +23,9 @@ use crate::trace::{Event, Trace};
 /// Runs the command.
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let started = Instant::now();
-    let mut baseline = Baseline::load(&args.expected, None, args.subject)?;
+    let mut baseline = Baseline::load(&args.result.expected, None, args.subject)?;
     let tapes = tapes(args)?;
-    let wanted = Output::with_page(&args.formats, args.html.as_deref());
+    let wanted = args.result.outputs();
     let mut reports = Reports::default();
     let mut charts = Vec::new();
     for tape in &tapes {
@@ -56,7 +56,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
         outputs.event(&SuiteEvent::Begin(&begin))?;
         report.cases.iter().try_for_each(|case| outputs.event(&SuiteEvent::Case(case, None)))?;
         outputs.event(&SuiteEvent::Run(&report))?;
-        worst = worse(worst, &report, args.allow_incomplete);
+        worst = worse(worst, &report, args.result.allow_incomplete);
     }
     charts.iter().try_for_each(|(id, chart)| outputs.event(&SuiteEvent::Chart(id, chart)))?;
     outputs.close()?;

@@ -9,7 +9,7 @@ use super::args::MergeArgs;
 use super::exit::Exit;
 use super::expected::Baseline;
 use super::output::say;
-use super::outputs::{Output, Outputs};
+use super::outputs::Outputs;
 use super::reports::{charts, evidence, read};
 use crate::case::{self, Vocabulary};
 use crate::expected::Expectation;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
         }
     }
     let shards = Shards::read(&files)?.complete(args.allow_missing)?;
-    let mut outputs = Outputs::open(&Output::with_page(&args.formats, args.html.as_deref()), args.quiet)?;
+    let mut outputs = Outputs::open(&args.result.outputs(), args.quiet)?;
     let charts = if outputs.charts { shards.charts(&folders)? } else { BTreeMap::new() };
     let (whole, learned, reproduce) = (shards.whole, shards.learned(), shards.reproduce());
     let known = shards.expectations();
@@ -45,12 +45,14 @@ pub(super) fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
     charts.iter().try_for_each(|(case, chart)| outputs.event(&SuiteEvent::Chart(case, chart)))?;
     outputs.event(&SuiteEvent::Run(&report))?;
     outputs.close()?;
-    Ok(Exit::of_report(&report, args.allow_incomplete && learned))
+    Ok(Exit::of_report(&report, args.result.allow_incomplete && learned))
 }
 
 /// Weighs what the shards expected together with what is named here.
 fn weigh(report: &mut RunReport, args: &MergeArgs, known: Option<Vec<Expectation>>, whole: bool) -> anyhow::Result<()> {
-    let Some(mut baseline) = Baseline::load(&args.expected, known, Some(report.subject.kind))? else { return Ok(()) };
+    let Some(mut baseline) = Baseline::load(&args.result.expected, known, Some(report.subject.kind))? else {
+        return Ok(());
+    };
     let (cases, _) = case::embedded(&Vocabulary::v1());
     let built_in = cases.iter().map(|case| case.id.as_str());
     baseline.check_cases(&built_in.chain(report.cases.iter().map(|case| case.id.as_str())).collect::<Vec<_>>())?;

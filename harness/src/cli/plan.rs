@@ -132,7 +132,7 @@ pub(super) fn choose(args: &RunArgs, party: Party) -> anyhow::Result<Choice> {
     let known: Vec<String> = all.iter().filter(|case| case.subject == party).map(|case| case.id.clone()).collect();
     let of_profile = profile.as_mut().map(|profile| std::mem::take(&mut profile.expected));
     let of_profile = of_profile.filter(|entries| !entries.is_empty());
-    let baseline = Baseline::load(&args.expected, of_profile, Some(party))?;
+    let baseline = Baseline::load(&args.result.expected, of_profile, Some(party))?;
     if let Some(baseline) = &baseline {
         baseline.check_cases(&known.iter().map(String::as_str).collect::<Vec<_>>())?;
     }

@@ -10,7 +10,7 @@ use super::args::RunArgs;
 use super::exit::Exit;
 use super::expected::has_all;
 use super::output::say;
-use super::outputs::{Output, Outputs};
+use super::outputs::Outputs;
 use super::plan::Plan;
 use super::progress::Progress as Shown;
 use super::redact::{redacted, save};
@@ -37,7 +37,7 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
         plan.subject.exchanges = (!args.redact).then(|| dir.clone());
     }
     let plan = &plan;
-    let outputs = Outputs::open(&Output::with_page(&args.formats, args.html.as_deref()), args.quiet)?;
+    let outputs = Outputs::open(&args.result.outputs(), args.quiet)?;
     let (began, started) = (SystemTime::now(), Instant::now());
     // A person who is told what to do at the same terminal sees how far it is.
     let shown = if plan.subject.person.is_none() { Shown::begin(args.quiet) } else { None };
@@ -75,7 +75,7 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
         say(&format!("\n{obstacle}\nNo further case was run."));
     }
     // Whether everything was exercised is for all shards together to tell. That nothing was is another matter.
-    let lenient = obstacle.is_none() && (args.allow_incomplete || plan.part.is_some());
+    let lenient = obstacle.is_none() && (args.result.allow_incomplete || plan.part.is_some());
     let exit = Exit::of_report(&report, lenient);
     let as_kept = snapshots.map(|snapshots| snapshots.conclude(plan)).transpose()?;
     Ok(if as_kept == Some(false) { exit.or_broken() } else { exit })

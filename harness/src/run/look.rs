@@ -118,7 +118,8 @@ fn process_now(script: &Script<'_>, look: &ProcessLook) -> Report {
 }
 
 fn is_absent(path: &Path) -> bool {
-    path.symlink_metadata().is_err_and(|error| matches!(error.kind(), io::ErrorKind::NotFound))
+    let gone = |error: io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    path.symlink_metadata().is_err_and(gone)
 }
 
 /// Looks whether any request for the page of the case has come so far.

@@ -21,6 +21,30 @@ pub struct ExpectedArgs {
     pub today: Option<Date>,
 }
 
+/// What becomes of the result of whatever judges.
+#[derive(Debug, Default, clap::Args)]
+pub struct ResultArgs {
+    /// What is known to fail.
+    #[command(flatten)]
+    pub expected: ExpectedArgs,
+    /// The forms of the result.
+    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = outputs::parse, help = outputs::help())]
+    formats: Vec<Output>,
+    /// Write a page to look at, with a sequence chart of every case; the same as `--format html=FILE`
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised
+    #[arg(long)]
+    pub allow_incomplete: bool,
+}
+
+impl ResultArgs {
+    /// All forms that are wanted.
+    pub fn outputs(&self) -> Vec<Output> {
+        Output::with_page(&self.formats, self.html.as_deref())
+    }
+}
+
 /// Arguments of `merge`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MERGE_HELP)]
@@ -32,21 +56,12 @@ pub struct MergeArgs {
     /// Join what there is when a shard is missing
     #[arg(long)]
     pub allow_missing: bool,
-    /// What is known to fail; what the shards expected is weighed again without being named.
+    /// What becomes of the result. What the shards expected to fail is weighed again without being named.
     #[command(flatten)]
-    pub expected: ExpectedArgs,
-    /// The forms of the result.
-    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = outputs::parse, help = outputs::help())]
-    pub formats: Vec<Output>,
-    /// Write a page to look at, with a sequence chart of every case whose trace is found; the same as `--format html=FILE`
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    pub result: ResultArgs,
     /// Show only the cases that did not pass
     #[arg(long, short)]
     pub quiet: bool,
-    /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised
-    #[arg(long)]
-    pub allow_incomplete: bool,
 }
 
 const MERGE_HELP: &str =
