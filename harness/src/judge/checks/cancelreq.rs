@@ -47,26 +47,22 @@ fn received<'m>(moment: &Moment<'m>) -> impl DoubleEndedIterator<Item = &'m Canc
     moment.talk.course.cancel_requests_of(moment.from.other())
 }
 
-/// Whether this answers a request that was cancelled, and its sender had read so: by what it says, or since it has answered
-/// something that came later. Otherwise the two may have crossed, which shows nothing.
-fn heard(moment: &Moment<'_>, answer: &Answer<'_>) -> bool {
+/// Whether this ends a turn whose prompt was cancelled, and the agent had read so: by what it says, or since it has answered
+/// something that came later. Otherwise the turn may have ended by itself meanwhile, which shows nothing.
+fn gave_up_turn(moment: &Moment<'_>, answer: &Answer<'_>) -> bool {
     let Some(cancel) = answer.exchange.and_then(|exchange| exchange.cancel_requested) else { return false };
-    let gave_up = match answer.outcome {
-        Outcome::Result(result) => says_cancelled(result),
+    let says_so = match answer.outcome {
+        Outcome::Result(result) => result.get("stopReason").and_then(Value::as_str) == Some("cancelled"),
         Outcome::Error(_) => answer.outcome.error_code() == Some(-32800),
     };
-    gave_up || moment.talk.answered_after(moment.from, cancel)
-}
-
-/// Whether the result of a prompt or of a request for permission is that it was cancelled.
-fn says_cancelled(result: &Value) -> bool {
-    ["/stopReason", "/outcome/outcome"].iter().any(|at| result.pointer(at).and_then(Value::as_str) == Some("cancelled"))
+    says_so || moment.talk.answered_after(moment.from, cancel)
 }
 
 /// "MUST send one of these responses for the original request."
 fn response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange.filter(|exchange| exchange.cancel_requested.is_some()) else { return };
     let fits = matches!(answer.outcome.error_code(), None | Some(-32800));
-    if fits && heard(moment, answer) {
+    if fits && (exchange.method != "session/prompt" || gave_up_turn(moment, answer)) {
         ruling.pass();
     }
 }
@@ -277,7 +273,7 @@ fn flushed_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
 
 /// Exercised by a turn that said something and was cancelled.
 fn flushed(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let finish = Finish::of(moment, answer).filter(|_| heard(moment, answer));
+    let finish = Finish::of(moment, answer).filter(|_| gave_up_turn(moment, answer));
     if finish.is_some_and(|finish| finish.turn.first_output.is_some()) {
         ruling.pass();
     }

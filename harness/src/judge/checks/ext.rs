@@ -304,13 +304,13 @@ fn result_meta_tolerated(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     let Some(carried) = turn.meta_answer else { return };
     let mut tools = turn.tools.iter().filter_map(|id| session.tools.get(id));
     match answer.outcome {
-        Outcome::Result(_) if !tools.any(|tool| tool.status == "failed") => ruling.pass(),
+        Outcome::Result(_) if tools.all(|tool| tool.status == "completed") => ruling.pass(),
         Outcome::Error(_) if mentions(answer.outcome, "_meta") => {
             let message = format!("after a result with _meta the turn ended in {}", answer.outcome.describe());
             ruling.fail(message, &[carried]);
         }
         _ => ruling.inconclusive(
-            "after a result with _meta a tool call or the turn failed, maybe for another reason",
+            "after a result with _meta a tool call or the turn did not succeed, maybe for another reason",
             &[carried],
         ),
     }
