@@ -73,7 +73,7 @@ fn original() -> &'static Path {
     static MADE: OnceLock<TempDir> = OnceLock::new();
     let made = MADE.get_or_init(|| {
         let dir = tempfile::tempdir().expect("a folder");
-        let out = certify(&dir.path().join("it"), &["--allow-incomplete"], &[]);
+        let out = certify(&dir.path().join("it"), &[], &[]);
         assert_eq!(out.status.code(), Some(0), "{}", said(&out));
         dir
     });
@@ -185,7 +185,7 @@ fn matches() {
     assert_eq!((found.outcome(), found.mismatches.as_slice()), (Outcome::Matches, &[][..]));
     let certificate = found.certificate.expect("it was read");
     assert_eq!((found.judged, certificate.traces.len()), (certificate.traces.len(), found.judged));
-    assert_eq!(certificate.verdict, Conformance::Incomplete);
+    assert_eq!(certificate.verdict, Conformance::Conformant);
     assert_eq!((certificate.coverage.must.fail, certificate.subject.command.len()), (0, 1));
     assert!(certificate.coverage.must.pass > 200);
 
@@ -234,7 +234,7 @@ fn members() {
     copy.forge(|it| {
         it.subject.name = Some("better-agent".to_owned());
         it.subject.version = None;
-        it.verdict = Conformance::Conformant;
+        it.verdict = Conformance::Incomplete;
         it.coverage.must.pass += 1;
         it.coverage.should.not_exercised -= 1;
         it.traces.get_mut(SOME).expect("a case").verdict = Verdict::Fail;
@@ -257,7 +257,7 @@ fn members() {
 fn made_files() {
     let copy = Copy::new();
     copy.edit_text("report.json", |text| text.replacen("\"verdict\": \"not-exercised\"", "\"verdict\": \"pass\"", 1));
-    copy.edit_text("badge.svg", |text| text.replace("incomplete", "conformant"));
+    copy.edit_text("badge.svg", |text| text.replace("conformant", "incomplete"));
     let changed = "its SHA-256 is not that";
     let wrong = copy.wrong();
     named(&wrong, &[("badge.svg", changed), ("report.json", changed)]);
@@ -305,7 +305,7 @@ fn judges_otherwise() {
     copy.forge(|_| ());
     let wrong = copy.wrong();
     assert!(wrong[&file_of(case)].contains("is fail, and the certificate says pass"), "{wrong:#?}");
-    assert!(wrong["certificate.json"].contains("`verdict` is \"incomplete\", and would be \"not-conformant\""));
+    assert!(wrong["certificate.json"].contains("`verdict` is \"conformant\", and would be \"not-conformant\""));
 }
 
 fn files() {
