@@ -37,7 +37,8 @@ const EXIT_CODES: &str = "Exit codes:
   2  wrong usage, a subject that cannot be started, or a bad case, fault,
      profile, trace or recording
   3  incomplete: nothing was broken, and some MUSTs were not exercised
-     (--allow-incomplete turns it into 0)
+     (--allow-incomplete turns it into 0, unless nothing at all
+     could be learned of the subject)
   4  the harness itself failed
   130  interrupted; every process was ended, and nothing is reported";
 

@@ -150,6 +150,8 @@ fn groups_are_read() {
         "// crate::cli\nuse crate::{fault, profile::{self, Profile}};\nlet x = crate::wire::y(crate::trace::Z);\n";
     let named = uses(text).into_iter().map(|(line, name)| format!("{line} {name}")).collect::<Vec<_>>();
     assert_eq!(named, ["2 fault", "2 profile", "3 wire", "3 trace"]);
+    let split = uses("use crate::{\n    fault,\n};\n");
+    assert_eq!(split, [(1, "a group over several lines".to_owned())]);
 }
 
 /// The lines of code, without comments.

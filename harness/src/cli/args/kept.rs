@@ -33,7 +33,8 @@ pub struct ResultArgs {
     /// Write a page to look at, with a sequence chart of every case; the same as `--format html=FILE`
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised
+    /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised; but not when nothing at all could be
+    /// learned of the subject
     #[arg(long)]
     pub allow_incomplete: bool,
 }

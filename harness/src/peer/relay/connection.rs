@@ -32,7 +32,7 @@ pub(in crate::peer) enum Order {
 /// Serves every relay that calls, until nobody listens to the events any more.
 pub(in crate::peer) async fn serve(relays: Relays, events: mpsc::Sender<LinkEvent>) {
     let mut number = 0;
-    loop {
+    while !events.is_closed() {
         let Ok(stream) = relays.accept().await else {
             tokio::time::sleep(ACCEPT_AGAIN).await;
             continue;
