@@ -40,7 +40,8 @@ impl<W: Write> MarkdownReport<W> {
         let (failed, expected): (Vec<_>, Vec<_>) =
             report.requirements.iter().filter(|r| r.verdict == Verdict::Fail).partition(is_new);
         if !failed.is_empty() {
-            self.table(&failed)?;
+            broken_table(&failed, linked, &mut self.out)?;
+            writeln!(self.out)?;
             failed.iter().try_for_each(|requirement| self.evidence(requirement))?;
         }
         self.list(["requirement", "requirements"], "failed as expected", expected.into_iter())?;
@@ -67,27 +68,6 @@ impl<W: Write> MarkdownReport<W> {
         writeln!(self.out, "| SHOULD that were decided | {} |", of(Level::Should))?;
         writeln!(self.out, "| requirements | {} |", counts(&report.summary.requirements))?;
         writeln!(self.out, "| cases | {} |\n", counts(&report.summary.cases))
-    }
-
-    fn table(&mut self, failed: &[&RequirementReport]) -> io::Result<()> {
-        writeln!(self.out, "| broken | | what was seen | in |\n|---|---|---|---|")?;
-        for requirement in failed {
-            let all: Vec<_> = failures(requirement).collect();
-            let Some(first) = all.first() else { continue };
-            let more = match all.len() - 1 {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            writeln!(
-                self.out,
-                "| {} | {} | {} | {}{more} |",
-                linked(&requirement.id),
-                level(requirement.level),
-                escaped(&cut(&first.finding.message, LONGEST)),
-                escaped(&first.finding.case),
-            )?;
-        }
-        writeln!(self.out)
     }
 
     fn evidence(&mut self, requirement: &RequirementReport) -> io::Result<()> {
@@ -148,6 +128,26 @@ fn block(broken: &Broken<'_>) -> String {
     let mut lines = vec![format!("{} is at fault in {}: {}", finding.party, finding.case, broken.message())];
     lines.extend(finding.lines.iter().map(|line| format!("  {line}")));
     lines.join("\n")
+}
+
+/// A table of the requirements that were broken, and how that was seen first. The links are for the caller to choose.
+pub(super) fn broken_table(
+    failed: &[&RequirementReport],
+    linked: fn(&str) -> String,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "| broken | | what was seen | in |\n|---|---|---|---|")?;
+    for requirement in failed {
+        let first = failures(requirement).next();
+        let message = first.map(|broken| escaped(&cut(&broken.finding.message, LONGEST))).unwrap_or_default();
+        let case = first.map(|broken| escaped(&broken.finding.case)).unwrap_or_default();
+        let more = match failures(requirement).count() {
+            0 | 1 => String::new(),
+            all => format!(" and {} more", all - 1),
+        };
+        writeln!(out, "| {} | {} | {message} | {case}{more} |", linked(&requirement.id), level(requirement.level))?;
+    }
+    Ok(())
 }
 
 /// A requirement with the link to the specification.

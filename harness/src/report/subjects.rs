@@ -1,11 +1,12 @@
 //! Many subjects in one Markdown page: a table of what was exercised and how it went, then what each of them broke.
-//! Verdicts only; links lead into `requirements/` beside the page, which is `docs/requirements/`.
+//! Verdicts only, and how each was seen first; links lead into `requirements/` beside the page, which is `docs/requirements/`.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use super::markdown::escaped;
+use super::markdown::{broken_table, escaped};
 use super::model::{Driven, RequirementReport, RunReport};
+use super::words::count;
 use crate::requirement::{Catalogue, Level, Party};
 use crate::verdict::Verdict;
 
@@ -144,26 +145,32 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n## {} {}\n", named(report), escaped(version(report)))?;
     let driven = if subject.driven == Some(Driven::Manual) { ", driven by hand" } else { "" };
     let suite = &report.suite;
-    write!(out, "{} of {} cases passed", passed(report), report.cases.len())?;
-    writeln!(out, "{driven}; judged by {}, acp-conformance {}.", escaped(&suite.edition), escaped(&suite.version))?;
+    let cases = count(report.cases.len(), "case was", "cases were");
+    writeln!(
+        out,
+        "{cases} played{driven}; judged by {}, acp-conformance {}.",
+        escaped(&suite.edition),
+        escaped(&suite.version)
+    )?;
     if let Some(install) = subject.profile.as_ref().and_then(|profile| profile.install.as_deref()) {
         writeln!(out, "Installed by: {}.", escaped(install.trim_end_matches('.')))?;
     }
-    writeln!(out)?;
-    for (level, word) in [(Level::Must, "MUST"), (Level::Should, "SHOULD")] {
-        let ids: Vec<String> = broken(report, level).map(|requirement| linked(&requirement.id)).collect();
-        let ids = if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
-        writeln!(out, "- {word} broken: {ids}")?;
+    let [musts, shoulds] = [Level::Must, Level::Should].map(|level| broken(report, level).collect::<Vec<_>>());
+    let failed = [musts, shoulds].concat();
+    if !failed.is_empty() {
+        writeln!(out)?;
+        broken_table(&failed, linked, out)?;
+    }
+    let open = report.requirements.iter().filter(|r| r.verdict == Verdict::Inconclusive);
+    let open: Vec<String> = open.map(|requirement| linked(&requirement.id)).collect();
+    if !open.is_empty() {
+        writeln!(out, "\nLeft open: {}.", open.join(", "))?;
     }
     Ok(())
 }
 
 fn broken(report: &RunReport, level: Level) -> impl Iterator<Item = &RequirementReport> {
     report.requirements.iter().filter(move |r| r.level == level && r.verdict == Verdict::Fail)
-}
-
-fn passed(report: &RunReport) -> usize {
-    report.cases.iter().filter(|case| case.verdict == Verdict::Pass).count()
 }
 
 /// A requirement with the link to its page.
