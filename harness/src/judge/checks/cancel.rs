@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::support::{CROSSING_US, Finish, died_after, is_respelt, late_for, says_abort};
+use super::support::{Finish, died_after, is_respelt, late_for, says_abort};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, AtCancel, Opening, Session};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
@@ -35,6 +35,10 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// How soon a cancelled turn should have its answer; long for a program, and short for a person who waits.
 const SOON_US: u64 = 10_000_000;
+
+/// An answer that arrives so soon after a cancel may have been on its way already. Pipes deliver within microseconds; but on
+/// a machine that is busy with other things a program may take half a second to say what it had decided before.
+const CROSSING_US: u64 = 5_000_000;
 
 /// The answer to a turn that the client cancelled, and how things stood then.
 fn cancelled<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>, &'m AtCancel)> {

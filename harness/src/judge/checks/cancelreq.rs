@@ -51,11 +51,15 @@ fn received<'m>(moment: &Moment<'m>) -> impl DoubleEndedIterator<Item = &'m Canc
 /// something that came later. Otherwise the turn may have ended by itself meanwhile, which shows nothing.
 fn gave_up_turn(moment: &Moment<'_>, answer: &Answer<'_>) -> bool {
     let Some(cancel) = answer.exchange.and_then(|exchange| exchange.cancel_requested) else { return false };
-    let says_so = match answer.outcome {
+    says_cancelled(answer) || moment.talk.answered_after(moment.from, cancel)
+}
+
+/// Whether the answer says that the request was cancelled.
+fn says_cancelled(answer: &Answer<'_>) -> bool {
+    match answer.outcome {
         Outcome::Result(result) => result.get("stopReason").and_then(Value::as_str) == Some("cancelled"),
         Outcome::Error(_) => answer.outcome.error_code() == Some(-32800),
-    };
-    says_so || moment.talk.answered_after(moment.from, cancel)
+    }
 }
 
 /// "MUST send one of these responses for the original request."
@@ -271,9 +275,10 @@ fn flushed_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
     }
 }
 
-/// Exercised by a turn that said something and was cancelled.
+/// Exercised by a turn that said something and ended as cancelled; one that goes on to its own end shows nothing.
 fn flushed(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let finish = Finish::of(moment, answer).filter(|_| gave_up_turn(moment, answer));
+    let cancelled = answer.exchange.is_some_and(|exchange| exchange.cancel_requested.is_some());
+    let finish = Finish::of(moment, answer).filter(|_| cancelled && says_cancelled(answer));
     if finish.is_some_and(|finish| finish.turn.first_output.is_some()) {
         ruling.pass();
     }

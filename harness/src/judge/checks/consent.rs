@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::common::{BAD_PARAMS, NO_METHOD, is_passed_over, proper};
-use super::support::CROSSING_US;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Decision, Exchange};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
@@ -190,6 +189,10 @@ fn outcome_after_cancel<const WHEN: bool>(moment: &Moment<'_>, answer: &Answer<'
         _ => ruling.fail(seen(), &[request.n, cancel]),
     }
 }
+
+/// What a user decides so soon around a cancel may have been decided before it. The client sends both, in its own order, so
+/// this leaves no room for a slow machine.
+const CROSSING_US: u64 = 500_000;
 
 /// Whether request, cancel and answer came so close that the client may have decided before it was cancelled.
 fn may_cross(moment: &Moment<'_>, request: &Exchange, cancel: usize) -> bool {

@@ -79,11 +79,12 @@ fn replay_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
         spoken.filter(|(variant, text)| !shows(text, &told(variant))).map(|(variant, text)| (variant, plain(text)));
     match missing.collect::<Vec<_>>().as_slice() {
         [] => ruling.pass(),
-        _ if session.replay.is_empty() => ruling.fail("the session has a history, and nothing of it was replayed", &[]),
+        _ if session.replay.is_empty() => ruling
+            .fail("the session has a history, and nothing of it had been replayed when session/load was answered", &[]),
         [(variant, text), ..] => {
             let whose = if variant.as_str() == USER { "the user's" } else { "the agent's" };
             let start: String = text.chars().take(80).collect();
-            ruling.fail(format!("{whose} message `{start}` is missing in the replay"), &[]);
+            ruling.fail(format!("{whose} message `{start}` had not been replayed when session/load was answered"), &[]);
         }
     }
 }

@@ -8,11 +8,6 @@ use crate::judge::conversation::{Exchange, Session, Turn, TurnCourse};
 use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
 use crate::trace::ProcessEvent;
 
-/// An answer that arrives so soon after a cancel may have been on its way already.
-///
-/// Pipes deliver within microseconds; half a second leaves room for a machine that is busy with other things.
-pub(super) const CROSSING_US: u64 = 500_000;
-
 /// Who does something so soon behind a message does it because of the message.
 pub(super) const AT_ONCE_US: u64 = 5_000_000;
 
