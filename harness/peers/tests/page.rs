@@ -15,16 +15,17 @@ use std::sync::{Arc, LazyLock};
 use acp_conformance::peer::relay;
 use browser::{Browser, Tab};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use pages::{HOSTILE, Pages, area, count};
+use pages::{HOSTILE, Pages, REASON, area, count};
 use serde_json::{Value, json};
 
 type Look = fn(&Tab<'_>, &Pages) -> Result<(), String>;
 
-const LOOKS: [(&str, Look); 10] = [
+const LOOKS: [(&str, Look); 11] = [
     ("every-filter-leaves-what-fits-it", filters),
     ("a-view-can-be-linked", links),
     ("a-chart-is-opened-by-keyboard", keyboard),
     ("a-chart-shows-what-was-expected-and-what-broke-the-rule", broken_chart),
+    ("what-is-expected-to-fail-is-told", expected),
     ("nothing-hostile-becomes-markup", hostile),
     ("both-themes-can-be-read", themes),
     ("no-page-is-wider-than-a-phone", phone),
@@ -341,6 +342,25 @@ fn matrix(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     tab.until("document.querySelector('dialog .row.broke') !== null")?;
     tab.press("Escape")?;
     tab.until("!document.querySelector('dialog').open && document.activeElement.matches('.cell.fail')")
+}
+
+fn expected(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    let told = format!("expected to fail: {REASON}");
+    let seen = |what: &str| -> Result<(), String> {
+        let text = tab.value(&format!("document.querySelector('{what}').innerText"))?;
+        let text = text.as_str().unwrap_or_default();
+        if text.contains(&told) { Ok(()) } else { Err(format!("{what} does not say `{told}`: {text}")) }
+    };
+    tab.open(&pages.path("expected.html"), "requirement=cancel.stop-reason")?;
+    seen("section.subject .broken")?;
+    seen("main .details .finding.fail")?;
+    let head = tab.value("document.querySelector('section.subject').innerText")?;
+    let head = head.as_str().unwrap_or_default();
+    if !head.contains("what is expected to fail: every failure that counts is expected") {
+        return Err(format!("the head does not sum it up: {head}"));
+    }
+    tab.open(&pages.path("broken.html"), "requirement=cancel.stop-reason")?;
+    wants("where nothing is expected", tab.value("document.body.innerText.includes('expected to fail')")?, false.into())
 }
 
 fn without_script(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {

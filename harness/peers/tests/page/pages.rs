@@ -17,6 +17,9 @@ const AS_PROGRAM: &str = "as-program";
 pub(crate) const HOSTILE: &str =
     "</script><img src=x onerror=window.hit=1><!--<script>\u{2028}\u{2029}\u{202e}{{head}}'\"`&lt;";
 
+/// Why something is expected to fail.
+pub(crate) const REASON: &str = "it is <b>known</b> to lie";
+
 /// A folder with the pages and the reports that they show.
 pub(crate) struct Pages {
     folder: TempDir,
@@ -28,6 +31,11 @@ impl Pages {
         let pages = Self { folder };
         pages.drive("kept", &["--case", "cancel", "--case", "fs/read"])?;
         pages.drive("broken", &["--fault", "cancelled-as-end-turn"])?;
+        let entry = format!("[[expected]]\nrequirement = 'cancel.stop-reason'\nreason = '{REASON}'\n");
+        std::fs::write(pages.path("expected.toml"), entry).map_err(|error| error.to_string())?;
+        let file = pages.text("expected.toml");
+        let fault = ["--case", "cancel", "--fault", "cancelled-as-end-turn", "--expected", &file];
+        pages.drive("expected", &fault)?;
         std::fs::write(pages.path("hostile.jsonl"), hostile_trace()).map_err(|error| error.to_string())?;
         pages.cli(&["check", "--html", &pages.text("hostile.html"), &pages.text("hostile.jsonl")])?;
         let reports = ["kept.json", "broken.json"].map(|name| pages.text(name));

@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use super::data::Reported;
 use super::document::escape;
-use crate::report::model::{Conformance, Driven, RequirementReport, RunReport, SubjectInfo};
+use crate::report::broken::failures;
+use crate::report::expected_text;
+use crate::report::model::{Conformance, Driven, FindingReport, RequirementReport, RunReport, SubjectInfo};
 use crate::requirement::{Catalogue, Level, Party};
 use crate::verdict::Verdict;
 
@@ -52,6 +54,10 @@ fn section(html: &mut String, report: &RunReport) -> std::fmt::Result {
     writeln!(html, "<section class=\"subject\" aria-label=\"The {kind}\">")?;
     writeln!(html, "<h1>{name} <span class=\"verdict {class}\">{word}</span></h1>")?;
     writeln!(html, "<p class=\"facts\">{}</p>", means(*verdict))?;
+    if let Some(expected) = &report.expected {
+        let summary = escape(&expected_text::summary(expected));
+        writeln!(html, "<p class=\"facts\">what is expected to fail: {summary}</p>")?;
+    }
     #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
     let seconds = summary.duration_ms as f64 / 1000.0;
     let driven = if subject.driven == Some(Driven::Manual) { ", driven by hand" } else { "" };
@@ -67,7 +73,7 @@ fn section(html: &mut String, report: &RunReport) -> std::fmt::Result {
     let (edition, version) = (escape(&suite.edition), escape(&suite.version));
     writeln!(html, "judged by {edition}, suite {version} · {cases} · {seconds:.1} s</p>")?;
     coverage(html, report)?;
-    broken(html, &report.requirements)?;
+    broken(html, report)?;
     writeln!(html, "</section>")
 }
 
@@ -136,18 +142,26 @@ fn counts(requirements: &[RequirementReport], level: Level) -> BTreeMap<Verdict,
     counts
 }
 
-fn broken(html: &mut String, requirements: &[RequirementReport]) -> std::fmt::Result {
-    let broken: Vec<_> = requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail).collect();
+fn broken(html: &mut String, report: &RunReport) -> std::fmt::Result {
+    let broken: Vec<_> =
+        report.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail).collect();
     if broken.is_empty() {
         return Ok(());
     }
     writeln!(html, "<h2>Broken</h2>\n<ul class=\"broken\">")?;
-    for RequirementReport { id, level, findings, .. } in broken {
+    for requirement in broken {
+        let RequirementReport { id, level, .. } = requirement;
         let text = Catalogue::v1().find(id).map_or("", |requirement| requirement.text.as_str());
         let (id, level) = (escape(id), level.name().to_uppercase());
         writeln!(html, "<li><a href=\"#requirement={id}\">{id}</a> <small>{level}</small> {}", escape(text))?;
-        if let Some(finding) = findings.iter().find(|finding| finding.verdict == Verdict::Fail) {
-            write!(html, "<p class=\"seen\">{}: {}</p>", escape(&finding.case), escape(&finding.message))?;
+        // What nobody expected is the news.
+        let first = failures(requirement).min_by_key(|broken| broken.expected(report).is_some());
+        if let Some(broken) = first {
+            let FindingReport { case, message, .. } = broken.finding;
+            writeln!(html, "<p class=\"seen\">{}: {}</p>", escape(case), escape(message))?;
+            if let Some(entry) = broken.expected(report) {
+                writeln!(html, "<p class=\"seen\">expected to fail: {}</p>", escape(&entry.reason))?;
+            }
         }
         writeln!(html, "</li>")?;
     }

@@ -17,6 +17,20 @@ for (const report of reports) {
   }
 }
 
+/** The reason of the entry that expects a failure, by the requirement and the case; a separator stands in no id. */
+const expectedOf = new Map();
+for (const report of reports) {
+  for (const entry of report.expected?.entries || []) {
+    for (const failure of entry.failures) expectedOf.set(`${failure.requirement}\n${failure.case}`, entry.reason);
+  }
+}
+
+/** What is told of a failure that somebody expects. */
+function expectation(id, finding) {
+  const reason = finding.verdict === 'fail' && expectedOf.get(`${id}\n${finding.case}`);
+  return reason && el('p', { class: 'facts expected' }, `expected to fail: ${reason}`);
+}
+
 const hasChart = new Set([...document.querySelectorAll('script[data-chart]')].map((script) => script.dataset.chart));
 
 /** Where the page is: the filters, and what is open. */
@@ -40,10 +54,10 @@ function reproduction(party, id) {
   return report && report.reproduce ? command(`acp-conformance ${party} --case ${id} ${report.reproduce}`) : null;
 }
 
-function findingBox(finding) {
+function findingBox(id, finding) {
   return el('article', { class: `finding ${finding.verdict}` },
     el('p', {}, verdictMark(finding.verdict), ' in ', caseLink(finding.case, finding.events[0])),
-    el('p', {}, prose(finding.message)), evidence(finding),
+    el('p', {}, prose(finding.message)), expectation(id, finding), evidence(finding),
     finding.verdict === 'fail' && reproduction(finding.party, finding.case));
 }
 
@@ -53,7 +67,7 @@ function requirementDetails(requirement) {
   return el('div', {},
     lore(requirement.id),
     requirement.notes?.length > 0 && el('ul', { class: 'facts' }, requirement.notes.map((note) => el('li', {}, note))),
-    some(findings, 8, findingBox),
+    some(findings, 8, (finding) => findingBox(requirement.id, finding)),
     requirement.cases.length > 0 && el('details', {}, el('summary', {}, `Cases that exercised it (${requirement.cases.length})`),
       el('ul', { class: 'cases' }, requirement.cases.map((id) => el('li', {}, caseLink(id))))));
 }
@@ -65,7 +79,8 @@ function caseDetails(report, one) {
   const told = data ? chart(data, findings)
     : el('p', { class: 'note' }, data === null ? 'Several traces are of this case, so none of them is shown.' : 'There is no trace of this case.');
   const jump = ({ id, finding }) => el('li', {}, verdictMark(finding.verdict), ' ', requirementLink(id), ': ', prose(finding.message),
-    finding.events.length > 0 && [' ', el('a', { href: `#view=cases&case=${encodeURIComponent(one.id)}&event=${finding.events[0]}` }, `at #${finding.events[0]}`)]);
+    finding.events.length > 0 && [' ', el('a', { href: `#view=cases&case=${encodeURIComponent(one.id)}&event=${finding.events[0]}` }, `at #${finding.events[0]}`)],
+    expectation(id, finding));
   return el('div', {},
     one.notes?.map((note) => el('p', { class: 'facts' }, note)),
     broken.length > 0 && el('ul', { class: 'broken' }, some(broken, 8, jump)),
