@@ -8,13 +8,14 @@ use crate::requirement::{Catalogue, Level, Status};
 /// How many requirements of one area are named; a case that is for everything is for nothing.
 const MOST_OF_AN_AREA: usize = 2;
 
-/// The methods behind the opening, in the order of their first use.
+/// The methods behind the opening, in the order of their first use; one that is no word has no place in a title.
 fn methods(exchange: &Exchange) -> Vec<&str> {
     let mut methods = Vec::new();
     for turn in &exchange.turns {
         let Some((method, _)) = turn.called() else { continue };
         let is_usual = ["initialize", "session/new", "session/update"].contains(&method);
-        if !is_usual && !is_own_notice(turn) && !methods.contains(&method) {
+        let is_word = method.chars().all(|c| c.is_ascii_alphanumeric() || "_/$.-".contains(c));
+        if !is_usual && is_word && !is_own_notice(turn) && !methods.contains(&method) {
             methods.push(method);
         }
     }

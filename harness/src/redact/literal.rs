@@ -79,7 +79,8 @@ fn escape(bytes: &[u8], at: usize) -> Glyph {
             Some(b't') => '\t',
             Some(b'b') => '\u{8}',
             Some(b'f') => '\u{c}',
-            Some(&other) if other.is_ascii() => char::from(other),
+            Some(&other @ (b'"' | b'\\' | b'/')) => char::from(other),
+            // Only in what is no JSON; the backslash means nothing, and what follows it is a character like any other.
             _ => return Glyph { meant: None, spelling: at..at + 1, coded: false },
         };
         return Glyph { meant: Some(meant), spelling: at..at + 2, coded: false };
@@ -106,16 +107,19 @@ mod tests {
 
     #[test]
     fn another_text_is_spelt_as_the_first_was() {
-        let bytes = b"a\\u0062 \\n\\ud83d\\ude00\\u00e9\xff\\ud800\\\"\xc3\xa9\\u00";
+        let bytes = b"a\\u0062 \\n\\ud83d\\ude00\\u00e9\xff\\ud800\\\"\xc3\xa9\\u00\\g";
         let literal = Literal::read(bytes, true);
         let text = literal.text();
-        assert_eq!(text, "ab \n\u{1F600}é\u{FFFD}\u{FFFD}\"é\u{FFFD}00");
+        assert_eq!(text, "ab \n\u{1F600}é\u{FFFD}\u{FFFD}\"é\u{FFFD}00\u{FFFD}g");
         let mut same = Vec::new();
         literal.spell(&text, &mut same);
         assert_eq!(same, bytes);
         let mut other = Vec::new();
-        literal.spell(&text.replace('b', "x").replace('é', "è").replace('\u{1F600}', "\u{20000}"), &mut other);
-        assert_eq!(other, b"a\\u0078 \\n\\ud840\\udc00\\u00e8\xff\\ud800\\\"\xc3\xa8\\u00");
+        literal.spell(
+            &text.replace('b', "x").replace('g', "y").replace('é', "è").replace('\u{1F600}', "\u{20000}"),
+            &mut other,
+        );
+        assert_eq!(other, b"a\\u0078 \\n\\ud840\\udc00\\u00e8\xff\\ud800\\\"\xc3\xa8\\u00\\y");
     }
 
     #[test]
