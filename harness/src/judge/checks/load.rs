@@ -51,11 +51,13 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 }
 
 /// The session whose successful load this answers, when its whole history happened in this trace, without a turn that
-/// was cut short and without one that is running.
+/// was cut short and without one that is running. Nor was there a turn since it was opened again, of which an agent may
+/// have told everything twice.
 fn loaded<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
     let session = moment.talk.session(proper(answer, LOAD)?.session()?)?;
     answer.result_of(LOAD)?;
-    let told = session.opening == Opening::New && !session.uneven && session.turn.is_none();
+    let spoke_since = session.was_reopened && session.reopened.is_none();
+    let told = session.opening == Opening::New && !session.uneven && session.turn.is_none() && !spoke_since;
     told.then_some(session).filter(|session| session.spoken.iter().any(|(variant, _)| variant == AGENT))
 }
 
