@@ -19,7 +19,21 @@ pub(super) fn flow(value: &Value) -> String {
 
 /// A text, quoted unless it means itself.
 pub(super) fn scalar(text: &str) -> String {
-    if is_plain(text) { text.to_owned() } else { Value::from(text).to_string() }
+    if is_plain(text) { text.to_owned() } else { quoted(text) }
+}
+
+/// The text in quotes. JSON lets characters stand as they are that YAML does not, or that end a line of it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    for c in Value::from(text).to_string().chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted
 }
 
 /// Whether YAML would read the bare word as this very text.
@@ -43,5 +57,6 @@ mod tests {
             flow(&value),
             r#"{ id: turn, params: { path: <cwd>/a.txt, line: 2, x: [], o: {} }, text: "a\nb: c", ok: "yes" }"#
         );
+        assert_eq!(scalar("é\u{7f}\u{2028}"), r#""é\u007f\u2028""#);
     }
 }

@@ -8,6 +8,7 @@ use super::markdown::{broken_table, escaped};
 use super::model::{Driven, RequirementReport, RunReport};
 use super::words::count;
 use crate::requirement::{Catalogue, Level, Party};
+use crate::trace::SCRATCH;
 use crate::verdict::Verdict;
 
 /// What stands where a report does not tell.
@@ -15,8 +16,9 @@ const UNKNOWN: &str = "unknown";
 
 const INTRODUCTION: &str = "\
 One run of each subject, which says nothing about other versions or settings of it. A requirement was *exercised* when \
-something happened that could have broken it; what is left open was exercised and could not be decided. The last columns \
-count the requirements of a group that were kept and broken, MUST and SHOULD together, with `–` where none was decided:";
+something happened that could have broken it; what is left open was exercised and could not be decided. In what was \
+seen, `CASE` stands for the folder that a case has for itself. The last columns count the requirements of a group that were \
+kept and broken, MUST and SHOULD together, with `–` where none was decided:";
 
 /// A group of requirements with a column of its own.
 struct Group {
@@ -91,6 +93,10 @@ fn in_area(id: &str, areas: &[&str]) -> bool {
 /// Only those of the stream.
 pub fn write_subjects(mut reports: Vec<RunReport>, out: &mut dyn Write) -> io::Result<()> {
     reports.sort_by(|a, b| order(a).cmp(&order(b)));
+    let requirements = reports.iter_mut().flat_map(|report| &mut report.requirements);
+    for finding in requirements.flat_map(|requirement| &mut requirement.findings) {
+        finding.message = without_scratch(&finding.message);
+    }
     writeln!(out, "# Subjects\n\n{INTRODUCTION}\n")?;
     for Group { name, what, .. } in GROUPS {
         writeln!(out, "- **{name}**: {what}")?;
@@ -98,6 +104,18 @@ pub fn write_subjects(mut reports: Vec<RunReport>, out: &mut dyn Write) -> io::R
     table(&reports, out)?;
     reports.iter().try_for_each(|report| section(report, out))?;
     out.flush()
+}
+
+/// The message without the folder of the case, which is another one in each run.
+fn without_scratch(message: &str) -> String {
+    let (mut told, mut rest) = (String::new(), message);
+    while let Some(at) = rest.find(SCRATCH) {
+        let begin = rest[..at].rfind([' ', '"', '`', '=', ':', '(']).map_or(0, |before| before + 1);
+        let end = rest[at..].find(['/', ' ', '"', '`', ')']).map_or(rest.len(), |behind| at + behind);
+        told = told + &rest[..begin] + "CASE";
+        rest = &rest[end..];
+    }
+    told + rest
 }
 
 fn order(report: &RunReport) -> (Party, String, Reverse<&str>) {
@@ -244,5 +262,13 @@ mod tests {
         for group in GROUPS {
             assert!(Catalogue::v1().iter().any(|requirement| (group.holds)(&requirement.id)), "{}", group.name);
         }
+    }
+
+    #[test]
+    fn the_folder_of_a_case_is_left_out() {
+        let path = format!("/var/tmp/{SCRATCH}R8w9Z9");
+        let told = without_scratch(&format!("no file {path}/work/a b; started with \"{path}/home `id`\" in {path}"));
+        assert_eq!(told, "no file CASE/work/a b; started with \"CASE/home `id`\" in CASE");
+        assert_eq!(without_scratch("expected no file notes.txt"), "expected no file notes.txt");
     }
 }

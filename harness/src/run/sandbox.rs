@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::peer::folder::remove_folder;
 use crate::peer::relay::short_temp_dir;
+use crate::trace::SCRATCH;
 
 /// A temporary folder that a subject may write into; it goes with its owner, whatever has become of it.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Sandbox {
     ///
     /// Those of the file system.
     pub fn make() -> io::Result<Self> {
-        let scratch = Scratch::make("acp-case-")?;
+        let scratch = Scratch::make(SCRATCH)?;
         let root = scratch.0.clone();
         let (home, workspace) = (root.join("home"), root.join("work"));
         std::fs::create_dir(&home)?;

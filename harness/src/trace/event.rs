@@ -300,6 +300,9 @@ pub enum StepKind {
     End,
 }
 
+/// How the folders of a case are called, before the letters that make them its own.
+pub const SCRATCH: &str = "acp-case-";
+
 /// What the methods begin with that the tester invented; no subject can know them.
 pub const INVENTED: &str = "_acp-conformance/";
 
