@@ -191,7 +191,7 @@ fn outcome_after_cancel<const WHEN: bool>(moment: &Moment<'_>, answer: &Answer<'
 }
 
 /// What a user decides so soon around a cancel may have been decided before it. The client sends both, in its own order, so
-/// this leaves no room for a slow machine.
+/// a slow machine changes little.
 const CROSSING_US: u64 = 500_000;
 
 /// Whether request, cancel and answer came so close that the client may have decided before it was cancelled.

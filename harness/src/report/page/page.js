@@ -28,7 +28,7 @@ for (const report of reports) {
 /** What is told of a failure that somebody expects. */
 function expectation(id, finding) {
   const reason = finding.verdict === 'fail' && expectedOf.get(`${id}\n${finding.case}`);
-  return reason && el('p', { class: 'facts expected' }, `expected to fail: ${reason}`);
+  return reason && el('p', { class: 'facts' }, `expected to fail: ${reason}`);
 }
 
 const hasChart = new Set([...document.querySelectorAll('script[data-chart]')].map((script) => script.dataset.chart));
