@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
 
 pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
 
@@ -375,13 +375,13 @@ fn party(text: &str) -> Result<Party, String> {
 
 /// Arguments of `matrix`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = MATRIX_HELP)]
+#[command(after_help = MATRIX_HELP, group(ArgGroup::new("written").args(["html", "format"]).required(true).multiple(true)))]
 pub struct MatrixArgs {
     /// Reports as JSON, each with the folders of its traces behind it where they are elsewhere than the report says
     #[arg(required = true, value_name = "REPORT|TRACES")]
     pub files: Vec<PathBuf>,
     /// The page to write
-    #[arg(long, value_name = "FILE", required_unless_present = "format")]
+    #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Verdicts as a table, to standard output or a file; links of it lead into requirements/ beside it, as from docs/
     #[arg(long, value_name = "markdown[=FILE]", value_parser = super::outputs::parse_markdown)]

@@ -193,6 +193,12 @@ pub(super) fn load_cases(dir: Option<&Path>, side: Option<Party>) -> anyhow::Res
     if problems.iter().any(crate::diagnostic::Diagnostic::is_error) {
         bail!("the cases have mistakes; nothing was run");
     }
+    if let Some(dir) = dir.filter(|_| !cases.iter().any(|case| case.is_own)) {
+        bail!(
+            "--cases {}: there is no case in it; a case is a file such as v1/agent/AREA/NAME.yaml below it",
+            dir.display()
+        );
+    }
     Ok(cases)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::args::RunArgs;
 use super::exit::Exit;
@@ -32,6 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Result<Exit> {
     let baseline = plan.baseline.take();
     if let Some(dir) = &args.trace_dir {
+        if dir.is_file() {
+            bail!("--trace-dir {}: it is no folder", dir.display());
+        }
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
         // What is said to a model is all that was said; a redacted trace would be worth nothing beside it.
         plan.subject.exchanges = (!args.redact).then(|| dir.clone());
