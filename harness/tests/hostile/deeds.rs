@@ -248,15 +248,34 @@ fn prompts(talk: &mut Talk, number: usize) {
     }
 }
 
-/// Requests with the ids that the other party uses, which is fair, and two with one id, which is not.
+/// Requests with the ids that the other party uses, which is fair, and two with one id, which is not: the first of these is
+/// without an answer for as long as its command runs. The turn ends here, since what is heard may be its cancel; the prompt
+/// has the id 2.
 fn same_ids(talk: &mut Talk) {
     let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "call", "title": "A call" });
     let params = json!({ "sessionId": "s", "update": call });
     talk.say(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
-    for id in [0, 1, 2, 7, 7] {
-        let method = "session/request_permission";
-        talk.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": permission() }));
+    let ask = |talk: &mut Talk, id: u64, method: &str, params: Value| {
+        talk.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+    };
+    for id in [0, 1, 2] {
+        ask(talk, id, "session/request_permission", permission());
     }
+    let stay = json!({ "sessionId": "s", "command": this_program(), "args": [program::WORD, CHILD, "stay"] });
+    ask(talk, 3, "terminal/create", stay);
+    let (mut terminal, mut is_cancelled) = (Value::Null, false);
+    while terminal.is_null() || !is_cancelled {
+        let Some(message) = talk.hear() else { return };
+        is_cancelled |= message["method"] == "session/cancel";
+        if message["id"] == 3 && message.get("method").is_none() {
+            terminal = message["result"]["terminalId"].clone();
+        }
+    }
+    let its = json!({ "sessionId": "s", "terminalId": terminal });
+    for (id, method) in [(7, "terminal/wait_for_exit"), (7, "terminal/wait_for_exit"), (8, "terminal/release")] {
+        ask(talk, id, method, its.clone());
+    }
+    talk.answer(&json!(2), json!({ "stopReason": "cancelled" }));
 }
 
 /// Has the client start commands that flood.
