@@ -178,6 +178,7 @@ pub fn reap_marked(marker: &str) -> usize {
 mod proc {
     use std::collections::HashSet;
     use std::fs;
+    use std::time::{Duration, Instant};
 
     use rustix::process::{Signal, kill_process};
 
@@ -187,10 +188,21 @@ mod proc {
     /// only a fork bomb survives this many rounds.
     const ROUNDS: usize = 32;
 
+    /// How long a process is waited for that has no environment yet, and how often it is looked at.
+    const STARTS: Duration = Duration::from_secs(2);
+    const PAUSE: Duration = Duration::from_millis(1);
+
+    /// A thread of the kernel, in the flags of a process.
+    const OF_KERNEL: u32 = 0x0020_0000;
+
     /// The part of `/proc/<pid>/stat` that tells which group a process is in, and whether it has ended.
     pub(super) struct State {
         pub(super) group: u32,
         pub(super) runs: bool,
+        /// Whether it is no thread of the kernel.
+        is_program: bool,
+        /// Whether it is not just between one program and the next, which has no environment yet.
+        is_settled: bool,
     }
 
     pub(super) fn pids() -> impl Iterator<Item = u32> {
@@ -205,14 +217,16 @@ mod proc {
         let mut fields = str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
         let runs = !matches!(fields.next()?, "Z" | "X" | "x");
         let group = fields.nth(1)?.parse().ok()?;
-        Some(State { group, runs })
+        let flags: u32 = fields.nth(3)?.parse().ok()?;
+        let end_of_environment = fields.nth(41)?;
+        Some(State { group, runs, is_program: flags & OF_KERNEL == 0, is_settled: end_of_environment != "0" })
     }
 
     pub(super) fn reap(marker: &str) -> usize {
         let wanted = format!("{CASE_MARKER}={marker}");
         let mut killed = HashSet::new();
         for _ in 0..ROUNDS {
-            let found: Vec<u32> = pids().filter(|pid| carries(*pid, wanted.as_bytes())).collect();
+            let found = marked(wanted.as_bytes());
             if found.is_empty() {
                 break;
             }
@@ -227,9 +241,38 @@ mod proc {
         killed.len()
     }
 
-    fn carries(pid: u32, wanted: &[u8]) -> bool {
-        pid != std::process::id()
-            && fs::read(format!("/proc/{pid}/environ"))
-                .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == wanted))
+    /// The processes that carry the mark. On a busy machine a process can be for a while between two programs, as a daemon
+    /// that was just started is, and shows no mark then; such a one is waited for.
+    fn marked(wanted: &[u8]) -> Vec<u32> {
+        let deadline = Instant::now() + STARTS;
+        let mut found = Vec::new();
+        let mut open: Vec<u32> = pids().filter(|pid| *pid != std::process::id()).collect();
+        loop {
+            open.retain(|pid| {
+                let carries = carries(*pid, wanted);
+                found.extend(carries.filter(|yes| *yes).map(|_| *pid));
+                carries.is_none()
+            });
+            if open.is_empty() || !found.is_empty() || Instant::now() >= deadline {
+                return found;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Whether the process carries the mark; nothing as long as that cannot be told.
+    fn carries(pid: u32, wanted: &[u8]) -> Option<bool> {
+        let environ = || fs::read(format!("/proc/{pid}/environ"));
+        let is_marked = |environ: &[u8]| environ.split(|byte| *byte == 0).any(|entry| entry == wanted);
+        match environ() {
+            Ok(read) if read.is_empty() => match state(pid).filter(|state| state.runs && state.is_program) {
+                Some(state) if !state.is_settled => None,
+                // It may have settled since it was read.
+                Some(_) => Some(environ().is_ok_and(|read| is_marked(&read))),
+                None => Some(false),
+            },
+            Ok(read) => Some(is_marked(&read)),
+            Err(_) => Some(false),
+        }
     }
 }
