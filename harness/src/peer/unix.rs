@@ -242,21 +242,27 @@ mod proc {
     }
 
     /// The processes that carry the mark. On a busy machine a process can be for a while between two programs, as a daemon
-    /// that was just started is, and shows no mark then; such a one is waited for.
+    /// that was just started is, and shows no mark then; such a one is waited for. Whoever ended before it was looked at may
+    /// have left a child, so the list is asked for until it has nobody new.
     fn marked(wanted: &[u8]) -> Vec<u32> {
         let deadline = Instant::now() + STARTS;
-        let mut found = Vec::new();
-        let mut open: Vec<u32> = pids().filter(|pid| *pid != std::process::id()).collect();
+        let mut seen = HashSet::from([std::process::id()]);
+        let (mut found, mut open) = (Vec::new(), Vec::new());
         loop {
+            let known = seen.len();
+            open.extend(pids().filter(|pid| seen.insert(*pid)));
             open.retain(|pid| {
                 let carries = carries(*pid, wanted);
                 found.extend(carries.filter(|yes| *yes).map(|_| *pid));
                 carries.is_none()
             });
-            if open.is_empty() || !found.is_empty() || Instant::now() >= deadline {
+            let is_new = seen.len() > known;
+            if !found.is_empty() || !is_new && open.is_empty() || Instant::now() >= deadline {
                 return found;
             }
-            std::thread::sleep(PAUSE);
+            if !is_new {
+                std::thread::sleep(PAUSE);
+            }
         }
     }
 
