@@ -217,9 +217,10 @@ mod proc {
         let mut fields = str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
         let runs = !matches!(fields.next()?, "Z" | "X" | "x");
         let group = fields.nth(1)?.parse().ok()?;
-        let flags: u32 = fields.nth(3)?.parse().ok()?;
-        let end_of_environment = fields.nth(41)?;
-        Some(State { group, runs, is_program: flags & OF_KERNEL == 0, is_settled: end_of_environment != "0" })
+        // Whoever does not tell these, as some systems do that are only like Linux, is an ordinary process.
+        let flags: u32 = fields.nth(3).and_then(|flags| flags.parse().ok()).unwrap_or_default();
+        let is_settled = fields.nth(41).is_none_or(|end_of_environment| end_of_environment != "0");
+        Some(State { group, runs, is_program: flags & OF_KERNEL == 0, is_settled })
     }
 
     pub(super) fn reap(marker: &str) -> usize {
