@@ -35,6 +35,7 @@ pub use output::report_error;
 
 use std::time::Instant;
 
+use crate::peer::process::Orphans;
 use crate::protocol::Edition;
 use crate::requirement::Catalogue;
 
@@ -60,10 +61,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let begun = Instant::now();
     match args.command {
         args::Command::Accept(review) => snapshots::accept(&review),
-        args::Command::Agent(agent) => suite::run(plan::of_agent(&agent)?, &agent.run, begun),
-        args::Command::Client(client) => suite::run(plan::of_client(&client)?, &client.run, begun),
+        args::Command::Agent(agent) => driving(|| suite::run(plan::of_agent(&agent)?, &agent.run, begun)),
+        args::Command::Client(client) => driving(|| suite::run(plan::of_client(&client)?, &client.run, begun)),
         args::Command::Check(check) => check::run(&check),
-        args::Command::Certify(certify) => certify::run(&certify),
+        args::Command::Certify(certify) => driving(|| certify::run(&certify)),
         args::Command::Verify(verify) => verify::run(&verify),
         args::Command::Diff(diff) => diff::run(&diff),
         args::Command::Explain(explain) => explain::run(&explain),
@@ -76,4 +77,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         args::Command::Reject(review) => snapshots::reject(&review),
         args::Command::Monitor(_) | args::Command::List(_) => unreachable!("run above"),
     }
+}
+
+/// Runs a command that starts a subject, and ends whatever is left of it.
+fn driving(command: impl FnOnce() -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {
+    let _orphans = Orphans::adopt();
+    command()
 }

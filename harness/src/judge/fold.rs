@@ -111,6 +111,7 @@ impl Judge {
                     // As where the output ends: it may have been killed in the middle of the line.
                     self.talk.shut_down(event.n, event.us);
                 }
+                self.talk.course.heard += bytes.len() as u64;
                 if self.is_a_piece(*from, bytes, *end) {
                     self.talk.unreadable.insert(*from, event.n);
                     return;

@@ -2,8 +2,10 @@
 //!
 //! [`Launch`] says what to start; [`Process`] and [`MergedProcess`] are the parts of what runs.
 //! [`ProcessGroup`] is the guard: dropping it kills the group on every path, early returns and panics included.
+//! [`Orphans`] is the guard of a whole run, for what left its group.
 //! Signals and the search for escaped descendants are in the platform's sibling module.
 
+mod children;
 mod group;
 mod launch;
 mod stream;
@@ -11,9 +13,10 @@ mod stream;
 mod tests;
 
 pub(crate) use crate::peer::unix::read_available;
-pub use crate::peer::unix::{give_way, is_running, reap_marked};
+pub use crate::peer::unix::{give_way, is_running};
+pub(in crate::peer) use children::exclusively;
+pub use children::{Orphans, reap_marked};
 pub use group::{Exit, Leader, ProcessGroup};
-pub(in crate::peer) use launch::exclusively;
 pub use launch::{Environment, Launch, MergedProcess, Process, SpawnError, TerminalProcess};
 pub use stream::{Drained, drain, read_all};
 

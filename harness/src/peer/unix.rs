@@ -1,13 +1,16 @@
 //! What [`process`](crate::peer::process) needs from Unix: groups, signals, shared pipes. All that is there on one system
 //! alone is here, such as `/proc` of Linux.
 
+#[cfg(target_os = "linux")]
+mod proc;
+
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpid};
 use tokio::process::{ChildStdout, Command};
 
 use crate::peer::process::Exit;
@@ -159,13 +162,11 @@ pub fn is_running(id: u32) -> bool {
     return pid(id).is_some_and(|target| rustix::process::test_kill_process(target).is_ok());
 }
 
-/// Kills every process whose environment carries `ACP_CONFORMANCE_CASE=<marker>`, and returns how many there were.
-///
-/// This finds descendants that left their group, as a daemon does, unless they also cleared their environment.
-/// Works on Linux only; elsewhere it finds nothing.
-pub fn reap_marked(marker: &str) -> usize {
+/// Kills every process whose environment carries [`CASE_MARKER`](crate::peer::process::CASE_MARKER) with this value, and returns
+/// how many there were. Works on Linux only; elsewhere it finds nothing.
+pub(super) fn kill_marked(marker: &str) -> usize {
     #[cfg(target_os = "linux")]
-    return proc::reap(marker);
+    return proc::kill_marked(marker);
     #[cfg(not(target_os = "linux"))]
     return {
         let _ = marker;
@@ -173,113 +174,35 @@ pub fn reap_marked(marker: &str) -> usize {
     };
 }
 
-/// Looks into `/proc`.
-#[cfg(target_os = "linux")]
-mod proc {
-    use std::collections::HashSet;
-    use std::fs;
-    use std::time::{Duration, Instant};
+/// Has the system give this process whatever its descendants leave behind when they end, or no longer; false where it
+/// cannot, as anywhere but on Linux.
+pub(super) fn adopt_orphans(adopt: bool) -> bool {
+    #[cfg(target_os = "linux")]
+    return rustix::process::set_child_subreaper(adopt.then(rustix::process::getpid)).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    return !adopt;
+}
 
-    use rustix::process::{Signal, kill_process};
+/// Every process that comes from this one, whoever its parent is by now. Works on Linux only; elsewhere it finds nothing.
+pub(super) fn descendants() -> Vec<u32> {
+    #[cfg(target_os = "linux")]
+    return proc::descendants();
+    #[cfg(not(target_os = "linux"))]
+    return Vec::new();
+}
 
-    use crate::peer::process::CASE_MARKER;
+/// The children of this process that have ended and that nobody has waited for. Works on Linux only; elsewhere it finds
+/// nothing.
+pub(super) fn ended_children() -> Vec<u32> {
+    #[cfg(target_os = "linux")]
+    return proc::ended_children();
+    #[cfg(not(target_os = "linux"))]
+    return Vec::new();
+}
 
-    /// A victim can have forked between being found and being killed, so the search is repeated;
-    /// only a fork bomb survives this many rounds.
-    const ROUNDS: usize = 32;
-
-    /// How long a process is waited for that has no environment yet, and how often it is looked at.
-    const STARTS: Duration = Duration::from_secs(2);
-    const PAUSE: Duration = Duration::from_millis(1);
-
-    /// A thread of the kernel, in the flags of a process.
-    const OF_KERNEL: u32 = 0x0020_0000;
-
-    /// The part of `/proc/<pid>/stat` that tells which group a process is in, and whether it has ended.
-    pub(super) struct State {
-        pub(super) group: u32,
-        pub(super) runs: bool,
-        /// Whether it is no thread of the kernel.
-        is_program: bool,
-        /// Whether it is not just between one program and the next, which has no environment yet.
-        is_settled: bool,
-    }
-
-    pub(super) fn pids() -> impl Iterator<Item = u32> {
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-    }
-
-    pub(super) fn state(pid: u32) -> Option<State> {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the program's name in parentheses, which may itself hold blanks and parentheses.
-        let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
-        let mut fields = str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
-        let runs = !matches!(fields.next()?, "Z" | "X" | "x");
-        let group = fields.nth(1)?.parse().ok()?;
-        // Whoever does not tell these, as some systems do that are only like Linux, is an ordinary process.
-        let flags: u32 = fields.nth(3).and_then(|flags| flags.parse().ok()).unwrap_or_default();
-        let is_settled = fields.nth(41).is_none_or(|end_of_environment| end_of_environment != "0");
-        Some(State { group, runs, is_program: flags & OF_KERNEL == 0, is_settled })
-    }
-
-    pub(super) fn reap(marker: &str) -> usize {
-        let wanted = format!("{CASE_MARKER}={marker}");
-        let mut killed = HashSet::new();
-        for _ in 0..ROUNDS {
-            let found = marked(wanted.as_bytes());
-            if found.is_empty() {
-                break;
-            }
-            for pid in found {
-                if let Some(target) = super::pid(pid) {
-                    // It may have ended by itself meanwhile, which is as good.
-                    let _ = kill_process(target, Signal::KILL);
-                }
-                killed.insert(pid);
-            }
-        }
-        killed.len()
-    }
-
-    /// The processes that carry the mark. On a busy machine a process can be for a while between two programs, as a daemon
-    /// that was just started is, and shows no mark then; such a one is waited for. Whoever ended before it was looked at may
-    /// have left a child, so the list is asked for until it has nobody new.
-    fn marked(wanted: &[u8]) -> Vec<u32> {
-        let deadline = Instant::now() + STARTS;
-        let mut seen = HashSet::from([std::process::id()]);
-        let (mut found, mut open) = (Vec::new(), Vec::new());
-        loop {
-            let known = seen.len();
-            open.extend(pids().filter(|pid| seen.insert(*pid)));
-            open.retain(|pid| {
-                let carries = carries(*pid, wanted);
-                found.extend(carries.filter(|yes| *yes).map(|_| *pid));
-                carries.is_none()
-            });
-            let is_new = seen.len() > known;
-            if !found.is_empty() || !is_new && open.is_empty() || Instant::now() >= deadline {
-                return found;
-            }
-            if !is_new {
-                std::thread::sleep(PAUSE);
-            }
-        }
-    }
-
-    /// Whether the process carries the mark; nothing as long as that cannot be told.
-    fn carries(pid: u32, wanted: &[u8]) -> Option<bool> {
-        let environ = || fs::read(format!("/proc/{pid}/environ"));
-        let is_marked = |environ: &[u8]| environ.split(|byte| *byte == 0).any(|entry| entry == wanted);
-        match environ() {
-            Ok(read) if read.is_empty() => match state(pid).filter(|state| state.runs && state.is_program) {
-                Some(state) if !state.is_settled => None,
-                // It may have settled since it was read.
-                Some(_) => Some(environ().is_ok_and(|read| is_marked(&read))),
-                None => Some(false),
-            },
-            Ok(read) => Some(is_marked(&read)),
-            Err(_) => Some(false),
-        }
+/// Waits for a child of this process that has ended; for any other nothing happens.
+pub(super) fn wait_for_ended(id: u32) {
+    if let Some(child) = pid(id) {
+        let _ = waitpid(Some(child), WaitOptions::NOHANG);
     }
 }

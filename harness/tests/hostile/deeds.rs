@@ -300,13 +300,26 @@ fn start_child(kind: &str) {
     child(&[kind]).spawn().expect("it starts");
 }
 
+/// Starts what outlives the subject, and has nothing of it but a word by which this test finds it.
+#[expect(clippy::zombie_processes, reason = "nobody waits for it: that is the deed")]
+fn start_hidden() {
+    let mut hidden = child(&["stay"]);
+    hidden.arg(env::temp_dir()).env_clear().current_dir("/");
+    hidden.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    hidden.spawn().expect("it starts");
+}
+
 /// What a subject has started.
 pub fn play_child(words: &[&str]) -> ExitCode {
     match words {
-        ["stay"] => stay(),
+        ["stay", ..] => stay(),
         ["daemon"] => {
             setsid().expect("a session of its own");
             start_child("stay");
+        }
+        ["hidden-daemon"] => {
+            setsid().expect("a session of its own");
+            start_hidden();
         }
         ["flood"] => pour(&mut io::stdout(), &[b'x'; PIECE]),
         ["away", program, args @ ..] => {

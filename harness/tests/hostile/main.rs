@@ -12,6 +12,7 @@ mod own;
 mod page;
 mod program;
 mod table;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,7 +48,10 @@ fn this_program() -> PathBuf {
 
 fn test() -> ExitCode {
     let met: Arc<Mutex<BTreeMap<usize, Met>>> = Arc::default();
-    let mut trials = vec![Trial::test("the page lists them", page::lists_them)];
+    let mut trials = vec![
+        Trial::test("the page lists them", page::lists_them),
+        Trial::test("a run leaves nothing", whole::leaves_nothing),
+    ];
     trials.extend(table::all().into_iter().enumerate().map(|(place, row)| {
         let met = Arc::clone(&met);
         Trial::test(row.title(), move || {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use acp_conformance::case::{Case, Includes, Vocabulary, embedded_case, load_text};
 use acp_conformance::judge::{judge, judge_case};
+use acp_conformance::peer::process::Orphans;
 use acp_conformance::protocol::Edition;
 use acp_conformance::report::diagnose;
 use acp_conformance::requirement::{Catalogue, Party};
@@ -62,8 +63,11 @@ pub fn hold(row: Row) -> ExitCode {
     let _ = run_case(&case, &Subject::agent(vec!["true".to_owned()], "/".into()));
     let before = own::open_files();
     let started = Instant::now();
+    let orphans = Orphans::adopt();
     let trace = run_case(&case, &subject);
-    let left = own::left(&before);
+    let mut left = own::ended();
+    drop(orphans);
+    left.extend(own::left(&before));
     let judgement = judge(&trace, Edition::v1());
     let decided = judge_case(&trace, &judgement, Catalogue::v1());
     let took = started.elapsed();

@@ -4,7 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
+use acp_conformance::peer::process::reap_marked;
+
 use crate::left::soon_nothing;
+
+/// How a child is shown that has ended.
+const ENDED: &str = "in the state Z";
 
 /// The children of this process, also those that nobody waited for, and its open files beyond those before.
 pub fn left(before: &BTreeSet<PathBuf>) -> Vec<String> {
@@ -12,6 +17,14 @@ pub fn left(before: &BTreeSet<PathBuf>) -> Vec<String> {
         let files = open_files();
         let fresh = files.difference(before).map(|file| format!("{} is still open", file.display()));
         children().into_iter().chain(fresh).collect()
+    })
+}
+
+/// The children of this process that have ended, and that the search for the processes of a case has not waited for.
+pub fn ended() -> Vec<String> {
+    soon_nothing(|| {
+        reap_marked("no case");
+        children().into_iter().filter(|child| child.contains(ENDED)).collect()
     })
 }
 
@@ -37,7 +50,7 @@ fn children() -> Vec<String> {
         let (name, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.split_whitespace();
         let state = fields.next()?;
-        (fields.next()? == me).then(|| format!("a child in the state {state}: {name})"))
+        (fields.next()? == me).then(|| format!("a child in the state {state}, {name})"))
     };
     fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| of_mine(entry.path())).collect()
 }

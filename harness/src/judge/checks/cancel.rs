@@ -47,11 +47,16 @@ fn cancelled<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>
     Some((finish, at))
 }
 
+/// Microseconds from a cancel until then, as far as the agent has to answer for them.
+fn since(moment: &Moment<'_>, at: &AtCancel, until: u64) -> u64 {
+    moment.talk.course.in_between((at.us, at.heard), until)
+}
+
 /// Why the agent must have known of the cancel when it sent the answer; none when the two may have crossed.
 fn knew(moment: &Moment<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<&'static str> {
     let waits_still = |n: usize| moment.talk.open_of(Party::Agent).any(|open| open.n == n);
     let running = finish.turn.tools.iter().filter_map(|id| finish.session.tools.get(id));
-    if moment.us.saturating_sub(at.us) > CROSSING_US {
+    if since(moment, at, moment.us) > CROSSING_US {
         Some("the answer came well after the cancel")
     } else if at.waiting.iter().any(|(n, _)| !waits_still(*n)) {
         Some("the turn waited for an answer of the client, which it got behind the cancel")
@@ -153,7 +158,7 @@ fn not_replied(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// "It SHOULD stop all language model requests and all tool call invocations as soon as possible."
 fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer).filter(|(_, at)| at.waiting.is_empty()) else { return };
-    let taken = moment.us.saturating_sub(at.us);
+    let taken = since(moment, at, moment.us);
     // What ends as anything else so soon may have ended by itself.
     if taken <= SOON_US && finish.reason() != Some("cancelled") {
         return;
@@ -168,7 +173,7 @@ fn never_answered<const WAITING: bool>(moment: &Moment<'_>, ruling: &mut Ruling<
     for (session, course) in &talk.course.sessions {
         let running = course.turn.as_ref().filter(|turn| turn.ended.is_none() && turn.disturbed.is_none());
         let Some((turn, at)) = running.and_then(|turn| Some((turn, turn.at_cancel.as_ref()?))) else { continue };
-        let long = until.saturating_sub(at.us) > SOON_US && talk.timed_out.contains_key(&turn.n);
+        let long = since(moment, at, until) > SOON_US && talk.timed_out.contains_key(&turn.n);
         let mut waits = talk.open_of(Party::Agent).filter(|open| open.session() == Some(session.as_str()));
         let waiting = waits.find(|open| open.n < at.n && open.method != "session/request_permission");
         let served = talk.fence.is_some_and(|fence| fence > at.n);

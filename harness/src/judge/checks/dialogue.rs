@@ -68,7 +68,7 @@ fn is_instant(method: &str) -> bool {
 fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const LONG_US: u64 = 2_000_000;
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
-    let waited = |us: u64| us.saturating_sub(exchange.us);
+    let waited = |us: u64| moment.talk.course.in_between((exchange.us, exchange.heard), us);
     // An answer that comes later still was waited for by something else than the turn.
     let held_back = |us: u64| waited(us) > LONG_US && moment.us.saturating_sub(us) < AT_ONCE_US;
     let turns = || {

@@ -33,6 +33,7 @@ impl Conversation {
                 let exchange = Exchange {
                     n,
                     us,
+                    heard: self.course.heard,
                     from,
                     id: RpcId::new(id),
                     method: method.to_owned(),

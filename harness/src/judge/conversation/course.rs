@@ -15,6 +15,8 @@ use crate::wire::{Call, Content, Envelope, LineEnd, RpcId};
 pub struct Course {
     /// The last line of each party: its event and microseconds.
     pub last_line: HashMap<Party, (usize, u64)>,
+    /// The bytes of all lines so far, of both parties; see [`Course::in_between`].
+    pub heard: u64,
     /// By sender: the last line with a separator of Unicode in it that is no line feed, as a character of its own.
     pub separated: HashMap<Party, usize>,
     /// By sender: the last line that is no message at all.
@@ -172,6 +174,8 @@ pub struct AtCancel {
     pub n: usize,
     /// Microseconds since the start of the trace.
     pub us: u64,
+    /// The bytes of all lines by then.
+    pub heard: u64,
     /// The agent's requests in the session that waited for the client: event and method.
     pub waiting: Vec<(usize, String)>,
 }
@@ -213,6 +217,13 @@ impl Course {
     #[must_use]
     pub fn session(&self, id: &str) -> Option<&SessionCourse> {
         self.sessions.get(id)
+    }
+
+    /// Microseconds between two moments as far as a party has to answer for them, where so many bytes were heard by the
+    /// first: a busy machine takes up to a second to read a million bytes, and whoever writes them waits for that.
+    #[must_use]
+    pub const fn in_between(&self, (us, heard): (u64, u64), until: u64) -> u64 {
+        until.saturating_sub(us).saturating_sub(self.heard.saturating_sub(heard))
     }
 
     /// Takes in a line before what it holds.
@@ -300,7 +311,7 @@ impl Course {
         let waiting = waiting.map(|open| (open.n, open.method.clone())).collect();
         let turn = self.sessions.get_mut(session).and_then(|course| course.turn.as_mut());
         if let Some(turn) = turn.filter(|turn| turn.ended.is_none()) {
-            turn.at_cancel.get_or_insert(AtCancel { n, us, waiting });
+            turn.at_cancel.get_or_insert(AtCancel { n, us, heard: self.heard, waiting });
         }
     }
 

@@ -12,6 +12,8 @@ pub struct Exchange {
     pub n: usize,
     /// Microseconds since the start of the trace.
     pub us: u64,
+    /// The bytes of all lines by then.
+    pub heard: u64,
     /// Who sent it.
     pub from: Party,
     /// Its id.

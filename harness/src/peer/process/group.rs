@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, timeout_at};
 
+use crate::peer::process::children;
 use crate::peer::unix as platform;
 
 /// How a process ended.
@@ -61,6 +62,7 @@ impl Leader {
     /// Only if the system cannot tell the status of its child.
     pub async fn wait(&mut self) -> io::Result<Exit> {
         let status = self.child.wait().await?;
+        children::ended(self.id);
         // With the leader reaped, its id protects nobody from reuse once the group is empty.
         if !platform::group_exists(self.id) {
             self.gone.store(true, Ordering::Relaxed);

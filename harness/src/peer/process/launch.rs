@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
 
 use pty_process::Pty;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
+use crate::peer::process::children;
 use crate::peer::process::group::{self, Leader, ProcessGroup};
 use crate::peer::unix as platform;
 
@@ -153,8 +153,8 @@ impl Launch {
         let (terminal, screen) = pty_process::open().map_err(failed)?;
         terminal.resize(pty_process::Size::new(TERMINAL_SIZE.0, TERMINAL_SIZE.1)).map_err(failed)?;
         let command = pty_process::Command::from(self.command());
-        let child = exclusively(|| command.spawn(screen)).map_err(failed)?;
-        let (leader, group) = self.adopt(child)?;
+        let (child, id) = children::start(|| command.spawn(screen)).map_err(failed)?;
+        let (leader, group) = group::adopt(child, id);
         Ok(TerminalProcess { terminal, leader, group })
     }
 
@@ -168,16 +168,12 @@ impl Launch {
     fn start(&self, command: &mut Command) -> Result<(Leader, ProcessGroup), SpawnError> {
         self.check_cwd()?;
         platform::lead_group(command);
-        self.adopt(exclusively(|| command.spawn()).map_err(|error| self.error(error))?)
+        let (child, id) = children::start(|| command.spawn()).map_err(|error| self.error(error))?;
+        Ok(group::adopt(child, id))
     }
 
     fn check_cwd(&self) -> Result<(), SpawnError> {
         if self.cwd.is_dir() { Ok(()) } else { Err(SpawnError::CwdMissing { cwd: self.cwd.clone() }) }
-    }
-
-    fn adopt(&self, child: Child) -> Result<(Leader, ProcessGroup), SpawnError> {
-        let id = child.id().ok_or_else(|| self.error(io::Error::other("the child has no process id")))?;
-        Ok(group::adopt(child, id))
     }
 
     pub(in crate::peer) fn error(&self, source: io::Error) -> SpawnError {
@@ -198,13 +194,6 @@ impl Launch {
             _ => SpawnError::Other { program: program.to_owned(), source },
         }
     }
-}
-
-/// Runs `work` while no process is being started, for a moment in which every child inherits whatever is open.
-pub(in crate::peer) fn exclusively<T>(work: impl FnOnce() -> T) -> T {
-    static STARTING: Mutex<()> = Mutex::new(());
-    let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    work()
 }
 
 /// Why a program could not be started.

@@ -1,0 +1,132 @@
+//! Looks into `/proc`, which Linux has.
+
+use std::collections::HashSet;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
+use crate::peer::process::CASE_MARKER;
+
+/// A victim can have forked between being found and being killed, so the search is repeated;
+/// only a fork bomb survives this many rounds.
+const ROUNDS: usize = 32;
+
+/// How long a process is waited for that has no environment yet, and how often it is looked at.
+const STARTS: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A thread of the kernel, in the flags of a process.
+const OF_KERNEL: u32 = 0x0020_0000;
+
+/// The part of `/proc/<pid>/stat` that tells where a process belongs, and whether it has ended.
+pub(super) struct State {
+    pub(super) group: u32,
+    parent: u32,
+    pub(super) runs: bool,
+    /// Whether it is no thread of the kernel.
+    is_program: bool,
+    /// Whether it is not just between one program and the next, which has no environment yet.
+    is_settled: bool,
+}
+
+pub(super) fn pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+pub(super) fn state(pid: u32) -> Option<State> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the program's name in parentheses, which may itself hold blanks and parentheses.
+    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let mut fields = str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
+    let runs = !matches!(fields.next()?, "Z" | "X" | "x");
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    // Whoever does not tell these, as some systems do that are only like Linux, is an ordinary process.
+    let flags: u32 = fields.nth(3).and_then(|flags| flags.parse().ok()).unwrap_or_default();
+    let is_settled = fields.nth(41).is_none_or(|end_of_environment| end_of_environment != "0");
+    Some(State { group, parent, runs, is_program: flags & OF_KERNEL == 0, is_settled })
+}
+
+/// Every process that comes from this one, as far as its ancestors live.
+pub(super) fn descendants() -> Vec<u32> {
+    let mut rest: Vec<(u32, u32)> = pids().filter_map(|pid| Some((pid, state(pid)?.parent))).collect();
+    let mut found = vec![std::process::id()];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(rest.extract_if(.., |(_, of)| *of == parent).map(|(pid, _)| pid));
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// The children of this process that have ended. They are looked for only if there is one, which is a quick question.
+pub(super) fn ended_children() -> Vec<u32> {
+    let question = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    if !waitid(WaitId::All, question).is_ok_and(|found| found.is_some()) {
+        return Vec::new();
+    }
+    let is_one = |state: State| state.parent == std::process::id() && !state.runs;
+    pids().filter(|pid| state(*pid).is_some_and(is_one)).collect()
+}
+
+pub(super) fn kill_marked(marker: &str) -> usize {
+    let wanted = format!("{CASE_MARKER}={marker}");
+    let mut killed = HashSet::new();
+    for _ in 0..ROUNDS {
+        let found = marked(wanted.as_bytes());
+        if found.is_empty() {
+            break;
+        }
+        for pid in found {
+            if let Some(target) = super::pid(pid) {
+                // It may have ended by itself meanwhile, which is as good.
+                let _ = kill_process(target, Signal::KILL);
+            }
+            killed.insert(pid);
+        }
+    }
+    killed.len()
+}
+
+/// The processes that carry the mark. On a busy machine a process can be for a while between two programs, as a daemon
+/// that was just started is, and shows no mark then; such a one is waited for. Whoever ended before it was looked at may
+/// have left a child, so the list is asked for until it has nobody new.
+fn marked(wanted: &[u8]) -> Vec<u32> {
+    let deadline = Instant::now() + STARTS;
+    let mut seen = HashSet::from([std::process::id()]);
+    let (mut found, mut open) = (Vec::new(), Vec::new());
+    loop {
+        let known = seen.len();
+        open.extend(pids().filter(|pid| seen.insert(*pid)));
+        open.retain(|pid| {
+            let carries = carries(*pid, wanted);
+            found.extend(carries.filter(|yes| *yes).map(|_| *pid));
+            carries.is_none()
+        });
+        let is_new = seen.len() > known;
+        if !found.is_empty() || !is_new && open.is_empty() || Instant::now() >= deadline {
+            return found;
+        }
+        if !is_new {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Whether the process carries the mark; nothing as long as that cannot be told.
+fn carries(pid: u32, wanted: &[u8]) -> Option<bool> {
+    let environ = || fs::read(format!("/proc/{pid}/environ"));
+    let is_marked = |environ: &[u8]| environ.split(|byte| *byte == 0).any(|entry| entry == wanted);
+    match environ() {
+        Ok(read) if read.is_empty() => match state(pid).filter(|state| state.runs && state.is_program) {
+            Some(state) if !state.is_settled => None,
+            // It may have settled since it was read.
+            Some(_) => Some(environ().is_ok_and(|read| is_marked(&read))),
+            None => Some(false),
+        },
+        Ok(read) => Some(is_marked(&read)),
+        Err(_) => Some(false),
+    }
+}
