@@ -104,8 +104,12 @@ fn flood(talk: &mut Talk, what: &str) {
     match what {
         "junk" => while talk.write(&fill("{}\n")) {},
         "updates" => while talk.write(&fill(&format!("{}\n", update("x")))) {},
-        // What is printed beside the protocol ends nobody; so it goes on meanwhile.
-        "stderr" => drop(std::thread::spawn(move || pour(&mut io::stderr(), &fill("log\n")))),
+        // What is printed beside the protocol ends nobody; so it goes on when there is more than a trace has room for.
+        "stderr" => {
+            let piece = fill("log\n");
+            (0..LONG / PIECE).for_each(|_| io::stderr().write_all(&piece).expect("somebody reads it"));
+            std::thread::spawn(move || pour(&mut io::stderr(), &piece));
+        }
         "terminal" => {
             std::thread::spawn(move || pour(&mut io::stderr(), &fill("log\n")));
             pour(&mut io::stdout(), &fill("shown\n"));
