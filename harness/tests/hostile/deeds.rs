@@ -62,6 +62,8 @@ pub fn act(talk: &mut Talk) {
         "same-ids" => same_ids(talk),
         "terminals" => terminals(talk, number),
         "child" => start_child(object),
+        // It is waited for, since it is nobody's daemon before it has left.
+        "hide" => drop(child(&["hidden-daemon"]).status().expect("it starts")),
         "daemons" => (0..number).for_each(|_| start_child("daemon")),
         "fill" => fill(&talk.cwd),
         "nest" => nest(&talk.cwd, number),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -65,9 +65,10 @@ pub fn hold(row: Row) -> ExitCode {
     let started = Instant::now();
     let orphans = Orphans::adopt();
     let trace = run_case(&case, &subject);
-    let mut left = own::ended();
-    drop(orphans);
-    left.extend(own::left(&before));
+    // All but what hides has to be found with its case, and not only with the end of the run.
+    let kept = (!row.hides).then_some(orphans);
+    let left = own::left(&before);
+    drop(kept);
     let judgement = judge(&trace, Edition::v1());
     let decided = judge_case(&trace, &judgement, Catalogue::v1());
     let took = started.elapsed();
@@ -129,7 +130,15 @@ pub fn arrange(row: &Row) -> Result<Met, Failed> {
 fn in_a_process(row: &Row, temporary: &Path, outside: &Outside) -> Result<Met, String> {
     let mut command = Command::new(this_program());
     command.args([WORD, &row.party().to_string(), &row.that]);
-    command.env("TMPDIR", temporary).env(OUTSIDE, &outside.folder).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.env("TMPDIR", temporary).env(OUTSIDE, &outside.folder);
+    let output = output_of(command)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&said).map_err(|_| format!("the process of the meeting ended with {}: {said}", output.status))
+}
+
+/// Waits for a program to end, which it has to do in bounded time; its standard error is that of the test.
+pub fn output_of(mut command: Command) -> Result<Output, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
     let child = command.spawn().map_err(|error| error.to_string())?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
     let (ended, end) = mpsc::channel();
@@ -138,9 +147,7 @@ fn in_a_process(row: &Row, temporary: &Path, outside: &Outside) -> Result<Met, S
         let _ = kill_process(pid, Signal::KILL);
         return Err(format!("it took more than {LONGEST:?}"));
     };
-    let output = output.map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    serde_json::from_str(&said).map_err(|_| format!("the process of the meeting ended with {}: {said}", output.status))
+    output.map_err(|error| error.to_string())
 }
 
 /// What is said wrongly of a subject.

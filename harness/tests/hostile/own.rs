@@ -8,23 +8,14 @@ use acp_conformance::peer::process::reap_marked;
 
 use crate::left::soon_nothing;
 
-/// How a child is shown that has ended.
-const ENDED: &str = "in the state Z";
-
 /// The children of this process, also those that nobody waited for, and its open files beyond those before.
 pub fn left(before: &BTreeSet<PathBuf>) -> Vec<String> {
     soon_nothing(|| {
+        // The search waits for what has ended, and has nobody to kill here.
+        reap_marked("no case");
         let files = open_files();
         let fresh = files.difference(before).map(|file| format!("{} is still open", file.display()));
         children().into_iter().chain(fresh).collect()
-    })
-}
-
-/// The children of this process that have ended, and that the search for the processes of a case has not waited for.
-pub fn ended() -> Vec<String> {
-    soon_nothing(|| {
-        reap_marked("no case");
-        children().into_iter().filter(|child| child.contains(ENDED)).collect()
     })
 }
 

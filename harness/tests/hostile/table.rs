@@ -40,6 +40,9 @@ pub struct Row {
     /// The requirements that it is accused of, all of them.
     #[serde(default)]
     pub accused: BTreeSet<String>,
+    /// Whether what it leaves is found only when the whole run ends.
+    #[serde(default)]
+    pub hides: bool,
     /// The most memory that the harness may take for it, in MiB.
     #[serde(default = "usual_memory")]
     pub memory: u64,
