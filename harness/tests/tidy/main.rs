@@ -14,17 +14,21 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every file below a folder of the repository, by its path from the root, in order. What is built is left out.
+/// Every file below a folder of the repository, by its path from the root, in order. Leaves out `target` and `.git`, which is
+/// a file in a linked worktree.
 fn files(folder: &str) -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = vec![PathBuf::from(folder)];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(root().join(&folder)).expect("a folder of the repository").flatten() {
             let path = folder.join(entry.file_name());
-            if !entry.path().is_dir() {
-                files.push(path.to_string_lossy().trim_start_matches("./").replace('\\', "/"));
-            } else if !["target", ".git"].iter().any(|name| path.ends_with(name)) {
+            if ["target", ".git"].iter().any(|name| path.ends_with(name)) {
+                continue;
+            }
+            if entry.path().is_dir() {
                 folders.push(path);
+            } else {
+                files.push(path.to_string_lossy().trim_start_matches("./").replace('\\', "/"));
             }
         }
     }

@@ -62,6 +62,8 @@ fn name(method: &Value) -> &str {
 }
 
 /// Ids tell the methods apart in `authenticate`.
+///
+/// Correct but unusual: ids that differ in case or in blanks only. They are compared as they are written.
 fn unique_ids(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     let mut seen = BTreeSet::new();
@@ -83,6 +85,8 @@ fn known_type(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "An Agent may advertise a terminal method only when this capability is true."
+///
+/// Correct but unusual: an agent that leads to its terminal login in words, in the description of a method of another type.
 fn terminal_gate(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("initialize") else { return };
     if moment.talk.client_has(&["auth", "terminal"]) {
@@ -103,10 +107,13 @@ fn terminal_gate(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 }
 
 /// "The descriptor cannot provide a command."
+///
+/// Correct but unusual: an agent whose serializer writes `"command": null`. Null provides nothing.
 fn terminal_no_command(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result).filter(|method| is_terminal(method)) {
-        let own = ["command", "cwd"].into_iter().find(|member| method.get(member).is_some());
+        let given = |member: &&str| method.get(member).is_some_and(|value| !value.is_null());
+        let own = ["command", "cwd"].into_iter().find(given);
         ruling.decide(own.is_none(), || {
             format!("the terminal method `{}` has a `{}`", name(method), own.unwrap_or_default())
         });
@@ -114,6 +121,8 @@ fn terminal_no_command(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 }
 
 /// `args` is a list of strings, and `env` maps strings to strings. The open union of the schema lets others through.
+///
+/// Correct but unusual: null or empty members, and names in `env` that no shell would accept.
 fn terminal_args_env(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result).filter(|method| is_terminal(method)) {
@@ -136,6 +145,9 @@ fn authenticate<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Exch
 }
 
 /// "The Client calls authenticate with the advertised authentication method ID."
+///
+/// Correct but unusual: an agent that refuses a login because it is offline, or because the user closed its page. Only
+/// -32601 shows that the method is missing.
 fn authenticate_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = authenticate(moment, answer) else { return };
     match answer.outcome.error_code() {
@@ -156,10 +168,21 @@ fn authenticate_result(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
 }
 
 /// "After successful authentication, the Client can create new sessions without receiving an auth_required error."
+///
+/// Correct but unusual: an agent that accepts `authenticate` for anything because it advertises no method, and an agent
+/// whose login expires. So only a login by an advertised method counts, and only until a session could be created with it.
 fn authenticate_unlocks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "session/new") else { return };
-    let Some(done) = moment.talk.course.login.done.filter(|&done| done < exchange.n) else { return };
+    let login = &moment.talk.course.login;
+    let Some(done) = login.done.filter(|&done| done < exchange.n) else { return };
+    let mut own = advertised(moment.talk).filter(|method| is_agents_own(method));
+    if !own.any(|method| method.get("id").and_then(Value::as_str) == login.method.as_deref()) {
+        return;
+    }
     match answer.outcome.error_code() {
+        Some(-32000) if login.unlocked => {
+            ruling.inconclusive("session/new asks for a login again; the last login may have expired", &[exchange.n]);
+        }
         Some(-32000) => ruling.fail("session/new asks for a login after authenticate succeeded", &[done, exchange.n]),
         None => ruling.pass(),
         Some(_) => {}
@@ -188,6 +211,9 @@ fn unknown_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 }
 
 /// -32000 is "Authentication required"; an error that says so in words has to say so by its code.
+///
+/// Correct but unusual: an agent that is logged in, and passes on that an MCP server of the session refused it. Where the
+/// request names servers, the words may be about one of them.
 fn required_code(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const WORDS: &[&str] = &[
         "authentication required",
@@ -215,15 +241,20 @@ fn required_code(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     match answer.outcome.error_code() {
         Some(-32000) => ruling.pass(),
         _ if WORDS.iter().any(|words| text.contains(words)) => {
-            let message =
-                format!("session/new asks for a login by {}, and not by error -32000", answer.outcome.describe());
-            ruling.fail(message, &[exchange.n]);
+            let message = format!("session/new asks for a login by {}; expected -32000", answer.outcome.describe());
+            let servers = exchange.params.get("mcpServers").and_then(Value::as_array);
+            match servers.is_some_and(|servers| !servers.is_empty()) {
+                true => ruling.inconclusive(message, &[exchange.n]),
+                false => ruling.fail(message, &[exchange.n]),
+            }
         }
         _ => {}
     }
 }
 
 /// "Supplying {} means the Agent supports the method" `logout`; "On success, the Agent returns an empty result".
+///
+/// Correct but unusual: an agent that refuses to log out because nobody is logged in.
 fn logout_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "logout" && !exchange.deliberate) else {
         return;
@@ -248,17 +279,22 @@ fn logout_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
 
 /// "After a successful logout, new sessions that require authentication will require the user to complete one of the
 /// advertised authentication flows again."
+///
+/// Correct but unusual: an agent that requires a login for some projects only, for example because others use a local model.
+/// So a session has to be in the directory in which a login was required before.
 fn login_again(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "session/new") else { return };
     let login = &moment.talk.course.login;
-    let (Some(wanted), Some(undone)) = (login.wanted, login.undone.filter(|&undone| undone < exchange.n)) else {
-        return;
-    };
+    let undone = login.undone.filter(|&undone| undone < exchange.n);
+    let (Some((wanted, cwd)), Some(undone)) = (&login.wanted, undone) else { return };
     match answer.outcome.error_code() {
         Some(-32000) => ruling.pass(),
-        None if wanted < undone => {
-            ruling
-                .fail("session/new wanted a login before, and wants none after logout", &[wanted, undone, exchange.n]);
+        None if *wanted < undone && cwd.as_deref() != exchange.text("cwd") => {
+            ruling.inconclusive("session/new wants no login after logout, in another directory", &[*wanted, undone]);
+        }
+        None if *wanted < undone => {
+            let message = "session/new wanted a login before, and wants none after logout";
+            ruling.fail(message, &[*wanted, undone, exchange.n]);
         }
         _ => {}
     }
@@ -266,6 +302,9 @@ fn login_again(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 
 /// "The Client calls authenticate with the advertised authentication method ID." Where the agent advertised none, the call
 /// is an open question.
+///
+/// Correct but unusual: a client that logs in again with a method of an earlier connection. The agent may have changed its
+/// list, and the one in force is that of this connection.
 fn method_id_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
     if moment.talk.initialized.is_some() && advertised(moment.talk).next().is_some() {
@@ -275,6 +314,8 @@ fn method_id_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut R
 }
 
 /// "Clients MUST NOT pass a `terminal` method": it is run by the client itself.
+///
+/// Correct but unusual: a client that uses the agent's own method next to it, even one of the same name or id.
 fn no_terminal_authenticate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
     let (terminal, own): (Vec<_>, Vec<_>) = advertised(moment.talk).partition(|method| is_terminal(method));
@@ -289,6 +330,8 @@ fn no_terminal_authenticate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &m
 }
 
 /// Where `logout` is not advertised, "Clients MUST NOT call it".
+///
+/// Correct but unusual: a client that forgets its own credentials, or ends the agent, when its user logs out.
 fn logout_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let proof = moment.talk.initialized.as_ref().map(|(n, _)| *n);
     if call.method == "logout" && moment.talk.agent_lacks(&["auth", "logout"]) {

@@ -39,6 +39,8 @@ fn url_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// Fails the mode that the client lacks, and passes the choice of the other one.
+///
+/// Correct but unusual: an agent that uses a mode of its own, which begins with `_`, with a client that knows it.
 fn decide_gate(moment: &Moment<'_>, call: &CallSeen<'_>, mode: &str, ruling: &mut Ruling<'_>) {
     let (CREATE, Some(used), Some((n, _))) = (call.method, call.text("mode"), &moment.talk.initialize) else { return };
     if !moment.talk.client_lacks(&["elicitation", mode]) || moment.talk.deliberate.contains(n) {
@@ -52,6 +54,8 @@ fn decide_gate(moment: &Moment<'_>, call: &CallSeen<'_>, mode: &str, ruling: &mu
 }
 
 /// An elicitation belongs either to a session or to a request.
+///
+/// Correct but unusual: a serializer that writes the other member as null.
 fn scope(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let has = |name: &str| call.params.and_then(|params| params.get(name)).is_some_and(|value| !value.is_null());
     match (call.method, has("sessionId"), has("requestId")) {
@@ -63,11 +67,14 @@ fn scope(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// The session, and the tool call in it, are known to the client.
+///
+/// Correct but unusual: a session that the client forked by a draft or an extension, one that is just being made, and a
+/// tool call that the agent has not reported.
 fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let (CREATE, Some(id)) = (call.method, call.text("sessionId")) else { return };
     let being_made = moment.talk.open_of(moment.from.other()).any(|open| open.method == "session/new");
     match (moment.talk.session(id), call.text("toolCallId")) {
-        (None, _) if being_made || moment.talk.initialize.is_none() || moment.talk.invented_sessions.contains(id) => {}
+        (None, _) if being_made || moment.talk.may_know_session(id) => {}
         (None, _) => ruling.fail(format!("the client knows no session `{id}`"), &[]),
         (Some(session), Some(tool)) if !session.tools.contains_key(tool) && !session.was_reopened => {
             // It may be one that the agent has not reported, which v1 does not forbid here.
@@ -79,6 +86,8 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 }
 
 /// The request is one of the client's that waits for its answer.
+///
+/// Correct but unusual: an agent that asks on behalf of a request that the client has cancelled but that is not answered.
 fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let id = call.params.and_then(|params| params.get("requestId")).filter(|id| call.method == CREATE && !id.is_null());
     if let Some(id) = id {
@@ -88,6 +97,8 @@ fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 }
 
 /// A form has flat fields; the schema leaves room for types of later versions, and an object is none of them.
+///
+/// Correct but unusual: a form without fields, and fields of types that this edition does not know.
 fn form_flat(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let form = call.params.filter(|_| call.method == CREATE).and_then(|params| params.get("requestedSchema"));
     let fields = form.and_then(|form| form.get("properties")).and_then(Value::as_object);
@@ -111,19 +122,26 @@ fn authority(url: &str) -> Option<(&str, &str)> {
 }
 
 /// The url is a valid absolute one.
+///
+/// Correct but unusual: an agent that leads to an installed app by a scheme of its own, as in `com.example.app:/connect`
+/// (RFC 8252, section 7.1), which has a dot and no `//`.
 fn url_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(url) = url(call) else { return };
-    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    let (scheme, rest) = url.split_once(':').unwrap_or_default();
     let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
-    // `localhost:8080` would be a scheme too, and is a host without one.
-    let good = named && (url.contains("://") || !scheme.contains('.') && scheme != "localhost") && !url.contains(' ');
+    // `localhost:8080` and `example.com:8080` could be read as schemes; a port after the colon shows a host.
+    let is_host = rest.starts_with(|c: char| c.is_ascii_digit()) && (scheme.contains('.') || scheme == "localhost");
+    let good = named && !is_host && !url.contains(' ');
     if !good {
         ruling.fail(format!("the url `{url}` is not absolute"), &[]);
     }
 }
 
 /// The url holds no "credentials, personal data or pre-authenticated access": no password before the host, at least.
+///
+/// Correct but unusual: a user name without a password, an `@` in the path or the query, and a parameter that is called
+/// `token` and holds a random state.
 fn url_without_credentials(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, authority)) = url(call).and_then(authority) else { return };
     let secret = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password);
@@ -149,6 +167,8 @@ fn url_https(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// "The Agent MUST keep each elicitationId unique among outstanding URL elicitations." Whether a visit is still outstanding
 /// that the user agreed to, nobody has to say.
+///
+/// Correct but unusual: an agent that asks for the same visit again with the same id, after the first request was answered.
 fn url_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = url(call).and_then(|_| call.text("elicitationId")) else { return };
     let twin = moment.talk.open_of(moment.from).find(|open| {
@@ -206,11 +226,19 @@ fn shown<'v>(part: &'v Value, texts: &mut Vec<&'v str>) {
 }
 
 /// `elicitation/complete` names a visit that this client was asked for.
+///
+/// Correct but unusual: an agent that was restarted, and tells of a visit from before in a session that the client loaded or
+/// resumed: "the same Client that received the original request".
 fn complete_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text("elicitationId").filter(|_| call.method == COMPLETE) else { return };
     let visits = &moment.talk.visits;
+    let called = |method: &str| moment.talk.methods_used.contains(&(moment.from.other(), method.to_owned()));
+    let reopened = called("session/load") || called("session/resume");
     match visits.state(id) {
         Some(_) => ruling.pass(),
+        None if reopened => {
+            ruling.inconclusive(format!("the elicitation `{id}` may be of a session from before this connection"), &[]);
+        }
         None if moment.talk.initialize.is_some() && !visits.overflown => {
             ruling.fail(format!("no url elicitation of this connection has the elicitationId `{id}`"), &[]);
         }
@@ -219,6 +247,8 @@ fn complete_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
 }
 
 /// `elicitation/complete` is a notification.
+///
+/// Correct but unusual: an agent that sends it twice, or before the answer to its request.
 fn complete_notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == COMPLETE {
         let id = call.id.unwrap_or(&Value::Null);

@@ -26,6 +26,8 @@ fn asked<'m>(answer: &Answer<'m>) -> Option<(&'m Exchange, &'m str)> {
 }
 
 /// A mode that was advertised is served; errors other than -32601 may have their reason in the request.
+///
+/// Correct but unusual: a client that refuses a form of types that it does not know, or a url that it does not trust.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(request, _)| !request.deliberate) else { return };
     if !MODES.contains(&mode) || !moment.talk.client_has(&["elicitation", mode]) {
@@ -43,6 +45,9 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 
 /// "Requests using a mode the Client has not advertised produce JSON-RPC -32602." A client that advertises no mode may not
 /// know the method at all.
+///
+/// Correct but unusual: a client that answers all that is open with the action `cancel` when its user stops the turn, before
+/// it looks at the mode.
 fn unadvertised_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(_, mode)| MODES.contains(mode)) else { return };
     if !moment.talk.client_lacks(&["elicitation", mode]) {
@@ -51,17 +56,30 @@ fn unadvertised_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let other = MODES.iter().any(|mode| moment.talk.client_has(&["elicitation", mode]));
     let seen = format!("a {mode} was asked for, which is not advertised, and got {}", answer.outcome.describe());
     match (answer.outcome, answer.outcome.error_code()) {
+        (Outcome::Result(result), _) if !is_accepted(result) && is_given_up(moment, request) => {
+            ruling.inconclusive(seen, &[request.n]);
+        }
         (Outcome::Result(result), _) if other || is_accepted(result) => ruling.fail(seen, &[request.n]),
         (_, Some(BAD_PARAMS)) => ruling.pass(),
         (_, Some(NO_METHOD)) if !other => {
             ruling.pass();
             ruling.note("the client advertises no mode, and answers as if the method did not exist");
         }
-        _ if other && has_place(moment, request) && request.cancel_requested.is_none() => {
+        _ if other && has_place(moment, request) && !is_given_up(moment, request) => {
             ruling.fail(seen, &[request.n]);
         }
         _ => ruling.inconclusive(seen, &[request.n]),
     }
+}
+
+/// Whether the answer may come from a cancel: of the request, or of the turn of its session. A session that is not known
+/// may have had one.
+fn is_given_up(moment: &Moment<'_>, request: &Exchange) -> bool {
+    let stopped = |id: &str| match moment.talk.session(id) {
+        Some(session) => session.turn.as_ref().is_some_and(|turn| turn.cancelled.is_some()),
+        None => true,
+    };
+    request.cancel_requested.is_some() || request.session().is_some_and(stopped)
 }
 
 /// Whether the session or the request that the elicitation belongs to is there, so that no error can be about that.
@@ -73,6 +91,8 @@ fn has_place(moment: &Moment<'_>, request: &Exchange) -> bool {
 
 /// A mode that nobody knows is not shown as one of those that are known. Names that begin with `_` are free, and a client
 /// may well know one.
+///
+/// Correct but unusual: a client that shows the message alone, and takes the user's consent to that for an `accept`.
 fn unknown_mode(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(_, mode)| !MODES.contains(mode)) else { return };
     let Outcome::Result(result) = answer.outcome else { return ruling.pass() };

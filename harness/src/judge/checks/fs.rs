@@ -115,7 +115,7 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
             Some(open) => {
                 ruling.inconclusive(format!("the session `{id}` is unknown while {} waits", open.method), &[open.n])
             }
-            None if talk.initialize.is_none() || talk.invented_sessions.contains(id) => {}
+            None if talk.may_know_session(id) => {}
             None => ruling.fail(format!("the client knows no session `{id}`"), &[]),
         }
         return;

@@ -75,6 +75,9 @@ fn uses<const HOW: bool>(moment: &Moment<'_>, table: &[(&str, &[&str])], name: &
 }
 
 /// "Clients and Agents MUST treat all capabilities omitted in the initialize request as UNSUPPORTED"; null is as absent.
+///
+/// Correct but unusual: an agent that touches files and commands by itself; and a client that speaks another version, whose
+/// capabilities have other names.
 fn call<const HOW: bool>(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     uses::<HOW>(moment, CALLS, call.method, ruling);
 }
@@ -122,6 +125,8 @@ fn needs(talk: &Conversation, call: &CallSeen<'_>) -> Vec<(String, &'static [&'s
 }
 
 /// "All capabilities omitted … as UNSUPPORTED" holds for what the agent advertises as well: the schema's defaults are off.
+///
+/// Correct but unusual: empty lists of servers and directories, which need no capability, and kinds that no schema knows.
 fn client_call<const HOW: bool>(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let proof = moment.talk.initialized.as_ref().map(|(n, _)| *n);
     let how = if HOW == NULL { "was null" } else { "was not in the answer to initialize" };

@@ -71,6 +71,8 @@ fn once(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "The latest protocol version supported" is what a client initializes with.
+///
+/// Correct but unusual: a client that offers a later version than this edition, or 0.
 fn version_present(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(params) = initialize(call) {
         ruling.decide(params.get("protocolVersion").is_some(), || "initialize has no protocolVersion".to_owned());
@@ -129,6 +131,8 @@ fn unsupported(moment: &Moment<'_>) -> Option<(usize, u64)> {
 
 /// "If the Client does not support this version, the Client SHOULD close the connection and inform the user": at least it
 /// does not go on as if it did.
+///
+/// Correct but unusual: a client that speaks later versions than this program knows about, up to [`NEWEST_MAJOR`].
 fn unsupported_not_used(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some((n, version)) = unsupported(moment).filter(|_| needs_initialized(call)) {
         ruling.fail(format!("the client sent {} though the agent chose version {version}", call.method), &[n]);
@@ -144,6 +148,8 @@ fn unsupported_left(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// `session/request_permission` is the baseline method of clients, which no capability announces.
+///
+/// Correct but unusual: a client that answers with an error because the turn is over, or because it knows no such session.
 fn baseline_methods(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let permission = |method: &str| method == "session/request_permission";
     let asked = answer.exchange.filter(|exchange| !exchange.deliberate && permission(&exchange.method));

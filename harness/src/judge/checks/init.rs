@@ -55,6 +55,8 @@ fn traits(talk: &Conversation, params: &Value) -> Vec<u8> {
 
 /// "The Agent MUST respond with the chosen protocol version and the capabilities it supports", whatever of the optional
 /// members the request has: capabilities are optional, new ones are "not a breaking change", and null is an absence.
+///
+/// Correct but unusual: a result without `agentCapabilities`, and an agent that asks for a login already here (-32000).
 pub(super) fn accepted<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, version)) = first(moment, answer) else { return };
     let traits = traits(moment.talk, &exchange.params);
@@ -79,6 +81,8 @@ pub(super) fn accepted<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>
 }
 
 /// "Otherwise, the Agent MUST respond with the latest version it supports": a result, and no error.
+///
+/// Correct but unusual: an agent that speaks version 2 as well, and answers by the rules of that version.
 fn version_no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, Some(version))) = first(moment, answer) else { return };
     if version == u64::from(moment.talk.edition.major) {
@@ -109,6 +113,8 @@ fn supports_later(error: &Value, major: u16) -> bool {
 
 /// "If the Agent supports the requested version, it MUST respond with the same version." That it does support it is
 /// shown by a result in the shape of that version.
+///
+/// Correct but unusual: an agent that speaks version 2 alone, and answers 2 in the shape of version 2.
 fn version_same(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, Some(asked))) = first(moment, answer) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
@@ -127,6 +133,8 @@ fn version_same(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 }
 
 /// "Otherwise, the Agent MUST respond with the latest version it supports": never with one that does not exist.
+///
+/// Correct but unusual: an agent that answers with a later version that exists, or with 0 for a draft of its own.
 fn version_fallback(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, Some(asked))) = first(moment, answer) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
@@ -198,6 +206,8 @@ fn silent_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 }
 
 /// "As a baseline, all Agents MUST support session/new, session/prompt, session/cancel, and session/update."
+///
+/// Correct but unusual: an agent behind a login, and one whose model cannot be reached. Only -32601 shows a missing method.
 fn baseline_methods(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
     let baseline = matches!(exchange.method.as_str(), "session/new" | "session/prompt");

@@ -19,6 +19,8 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// "The same configured Agent program and base launch configuration": the program is that of the agent, or there would be no
 /// login to look at. Of the configuration only what the profile has put there is known to be one.
+///
+/// Correct but unusual: a client that adds variables and arguments of its terminal, or runs the program through a shell.
 fn same_program(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     let has = |names: &[String]| names.iter().any(|name| name == CONFIGURED);
     let kept = !has(&login.base.environment) || has(&login.start.environment);
@@ -26,6 +28,8 @@ fn same_program(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
 }
 
 /// "Appends the method's `args`". Further arguments between are no part of the rule.
+///
+/// Correct but unusual: a client whose base arguments end with the same words as the method's.
 fn args_appended(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     let (found, base, adds) = (&login.start.args, &login.base.args, &login.adds.args);
     let before = found.strip_suffix(adds.as_slice());
@@ -40,6 +44,8 @@ fn args_appended(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) 
 }
 
 /// "Applies its `env`, overriding any same-named variables in the base launch configuration".
+///
+/// Correct but unusual: an empty value, which has to be set like any other.
 fn env_override(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     for (name, wanted) in &login.adds.env {
         let there = login.start.environment.iter().any(|known| known == name);
@@ -55,6 +61,8 @@ fn env_override(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
 }
 
 /// "Launches a separate interactive process".
+///
+/// Correct but unusual: a terminal inside a multiplexer or an editor. It is one as long as the process sees one.
 fn interactive(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     if let Some(terminal) = login.start.terminal {
         ruling.decide(terminal, || "the standard input and output of the login are no terminal".to_owned());
@@ -62,6 +70,8 @@ fn interactive(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
 }
 
 /// "The terminal process is not the ACP connection".
+///
+/// Correct but unusual: a user who types JSON into the terminal. Only messages of the protocol count.
 fn separate_process(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match login.addressed {
         Some(n) => ruling.fail("the client sends the login a message of the protocol", &[n]),
@@ -71,6 +81,8 @@ fn separate_process(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_
 }
 
 /// "Exit status zero signals success; a non-zero status, termination without an exit status, or cancellation signals failure."
+///
+/// Correct but unusual: a client that reconnects after a failed login, to see for itself whether it may create a session.
 fn exit_status(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match (login.taken_for_done(), login.ended) {
         (Some(proof), _) if !was_sniffed(login) => {
@@ -99,6 +111,8 @@ fn was_sniffed(login: &LoginProcess) -> bool {
 }
 
 /// "Reconnects and reinitializes the ACP Agent."
+///
+/// Correct but unusual: a client that reconnects when its user next needs the agent, and not at once.
 fn reconnects(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     let Some((end, true)) = login.ended else { return };
     match (login.reconnected, login.kept_on) {

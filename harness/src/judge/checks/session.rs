@@ -118,16 +118,6 @@ fn update_after_new(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// Whether the client knows the session by a way that this edition does not describe, may have before the trace, or
-/// named it itself without having it from anybody.
-fn may_know(talk: &Conversation, id: &str) -> bool {
-    let stable = |method: &str| talk.edition.methods.knows(Party::Client, method);
-    let mut used = talk.methods_used.iter().filter(|(from, _)| *from == Party::Client);
-    talk.initialized.is_none()
-        || talk.invented_sessions.contains(id)
-        || used.any(|(_, method)| !stable(method) && method.starts_with("session/"))
-}
-
 fn is_being_made(talk: &Conversation) -> bool {
     talk.open_of(Party::Client).any(|open| open.method == "session/new")
 }
@@ -136,7 +126,7 @@ fn is_being_made(talk: &Conversation) -> bool {
 fn update_session_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.session(update.session).is_some() {
         ruling.pass();
-    } else if !may_know(moment.talk, update.session) && !is_being_made(moment.talk) {
+    } else if !moment.talk.may_know_session(update.session) && !is_being_made(moment.talk) {
         ruling.fail(format!("the client knows no session `{}`", update.session), &[]);
     }
 }
@@ -146,7 +136,7 @@ fn strangers_stayed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     if is_being_made(moment.talk) {
         return;
     }
-    let unknown = |id: &str| moment.talk.session(id).is_none() && !may_know(moment.talk, id);
+    let unknown = |id: &str| moment.talk.session(id).is_none() && !moment.talk.may_know_session(id);
     for (id, &n) in moment.talk.course.strangers.iter().filter(|(id, _)| unknown(id)) {
         ruling.fail(format!("the client knows no session `{id}`"), &[n]);
     }
@@ -165,7 +155,7 @@ fn permission_session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &m
     if call.method != "session/request_permission" || is_being_made(moment.talk) {
         return;
     }
-    if let Some(id) = call.text("sessionId").filter(|id| !may_know(moment.talk, id)) {
+    if let Some(id) = call.text("sessionId").filter(|id| !moment.talk.may_know_session(id)) {
         ruling.decide(moment.talk.session(id).is_some(), || format!("the client knows no session `{id}`"));
     }
 }

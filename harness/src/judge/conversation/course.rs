@@ -79,12 +79,16 @@ impl Garbled {
 /// What the conversation shows about the login; each is an event.
 #[derive(Debug, Clone, Default)]
 pub struct Login {
-    /// A `session/new` was refused with -32000.
-    pub wanted: Option<usize>,
+    /// A `session/new` was refused with -32000: its answer, and the `cwd` that it named.
+    pub wanted: Option<(usize, Option<String>)>,
     /// An `authenticate` succeeded, and no `logout` since.
     pub done: Option<usize>,
     /// A `logout` succeeded, and no `authenticate` since.
     pub undone: Option<usize>,
+    /// The method id of the last `authenticate` that succeeded.
+    pub method: Option<String>,
+    /// A `session/new` succeeded after that `authenticate`, so the login worked.
+    pub unlocked: bool,
 }
 
 /// A `$/cancel_request`.
@@ -373,8 +377,14 @@ impl Course {
     pub(in crate::judge) fn response(&mut self, now: (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
         let n = now.0;
         match (exchange.method.as_str(), outcome) {
-            ("session/new", outcome) if outcome.error_code() == Some(-32000) => self.login.wanted = Some(n),
-            ("authenticate", Outcome::Result(_)) => (self.login.done, self.login.undone) = (Some(n), None),
+            ("session/new", outcome) if outcome.error_code() == Some(-32000) => {
+                self.login.wanted = Some((n, exchange.text("cwd").map(str::to_owned)));
+            }
+            ("session/new", Outcome::Result(_)) => self.login.unlocked |= self.login.done.is_some(),
+            ("authenticate", Outcome::Result(_)) => {
+                let method = exchange.text("methodId").map(str::to_owned);
+                self.login = Login { done: Some(n), method, wanted: self.login.wanted.take(), ..Login::default() };
+            }
             ("logout", Outcome::Result(_)) => (self.login.done, self.login.undone) = (None, Some(n)),
             ("session/prompt", outcome) => {
                 if let Some(course) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {

@@ -32,6 +32,7 @@ pub use self::visits::{VisitState, Visits};
 use crate::judge::ruling::Introduction;
 use crate::protocol::Edition;
 use crate::requirement::Party;
+use crate::trace::INVENTED;
 use crate::wire::RpcId;
 
 /// What has been said before the event at hand.
@@ -111,11 +112,18 @@ pub struct Conversation {
 
 impl Conversation {
     /// Whether the client called a method that this edition does not know, and that may open sessions, as a draft's
-    /// `session/fork`.
+    /// `session/fork` or an extension. The tester's own extension methods open none.
     #[must_use]
     pub fn may_open_otherwise(&self) -> bool {
         let mut used = self.methods_used.iter().filter(|(from, _)| *from == Party::Client);
-        used.any(|(_, method)| !self.edition.methods.knows(Party::Client, method))
+        used.any(|(_, method)| !self.edition.methods.knows(Party::Client, method) && !method.starts_with(INVENTED))
+    }
+
+    /// Whether the client may know a session that no request of this edition opened: it learned of it before the trace
+    /// began or by another method, or named it first.
+    #[must_use]
+    pub fn may_know_session(&self, id: &str) -> bool {
+        self.initialized.is_none() || self.invented_sessions.contains(id) || self.may_open_otherwise()
     }
 
     /// A conversation in which nothing was said; `whole` as in the field.
