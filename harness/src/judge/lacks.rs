@@ -34,7 +34,15 @@ pub(super) fn needs(requirement: &str) -> Holes {
 }
 
 /// Decided by how long something took, or by how close two things came to each other.
-const TIMED: &[&str] = &["cancel.prompt", "modes.set-effective", "permission.other-session", "prompt.one-at-a-time"];
+const TIMED: &[&str] = &[
+    "cancel.prompt",
+    "cancelreq.scope.agent",
+    "cancelreq.scope.client",
+    "close.cancels-turn",
+    "modes.set-effective",
+    "permission.other-session",
+    "prompt.one-at-a-time",
+];
 
 /// Decided by whether somebody was told to end, or lost their input.
 const ENDED: &[&str] =

@@ -128,8 +128,10 @@ pub(super) fn unawaited(script: &Script<'_>, index: usize, hoped: &Incoming, fro
     script.driver.inbox[script.cursor.max(from)..].iter().filter_map(left_alone).collect()
 }
 
-/// Whether the conversation has passed a hoped-for line: an answer that stands behind it in the transcript has come. What stands
-/// before `from` was looked at before.
+/// Whether the conversation has passed an optional line: an answer that comes after it in the transcript has arrived. Messages
+/// before `from` were checked before.
+///
+/// An answer from before the tester's last request shows nothing: it belongs to an earlier turn.
 pub(super) fn passed(script: &Script<'_>, index: usize, from: usize) -> bool {
     script.case.steps[index + 1..].iter().any(|step| {
         let lines = match &step.action {
@@ -143,7 +145,8 @@ pub(super) fn passed(script: &Script<'_>, index: usize, from: usize) -> bool {
 
 fn has_answer(script: &Script<'_>, line: &Incoming, from: usize) -> bool {
     let Some(asked) = line.body.answers().and_then(|label| script.driver.asked.get(label)) else { return false };
-    script.driver.inbox[asked.from.max(from)..].iter().any(|seen| answers(&seen.value, &asked.id))
+    let last = script.driver.asked.values().map(|asked| asked.from).max().unwrap_or_default();
+    script.driver.inbox[last.max(from)..].iter().any(|seen| answers(&seen.value, &asked.id))
 }
 
 /// The events of all messages that match a line which must not come; the line needs no label to match a request. A request

@@ -169,6 +169,7 @@ pub(super) async fn perform<'c>(case: &'c Case, subject: &'c Subject, stage: Sta
         cursor: 0,
         met: vec![false; case.needs.len()],
         input_closed: false,
+        sent_at: None,
         missed: None,
         told: false,
     };

@@ -46,6 +46,7 @@ impl Script<'_> {
             return Report { seen, ..Report::new(StepKind::Send, Outcome::Missed) };
         }
         let events = self.driver.write(connection, written, LineEnd::Lf, split);
+        self.sent_at = Some(Instant::now());
         let answered: Vec<Value> = lines.iter().filter_map(|line| self.answered_id(line)).collect();
         answered.iter().for_each(|id| self.driver.closed(connection, id));
         for (index, label, id, method, params) in asked {

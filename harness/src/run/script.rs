@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tokio::time::Instant;
+
 use super::act::{self, Hook};
 use super::driver::{Driver, LoginStart};
 use super::expect;
@@ -50,6 +52,8 @@ pub(super) struct Script<'c> {
     /// Which needs of the case were found to be met.
     pub(super) met: Vec<bool>,
     pub(super) input_closed: bool,
+    /// When the transcript last sent something.
+    pub(super) sent_at: Option<Instant>,
     /// The first step that was hoped for in vain; what stands behind it has lost its ground, and accuses nobody.
     pub(super) missed: Option<usize>,
     /// Whether a person was told to do something in this case.

@@ -46,7 +46,8 @@ impl Script<'_> {
             None => self.limits.turn,
         });
         let limit = if self.is_up_to_a_person(line) { self.patient(limit) } else { limit };
-        asked.map_or_else(Instant::now, |asked| asked.at) + limit
+        // What the transcript sent since may be why the answer comes only now, as with a close or a cancel.
+        asked.map_or_else(Instant::now, |asked| self.sent_at.map_or(asked.at, |sent| sent.max(asked.at))) + limit
     }
 
     /// Whether a person has to do something before the line can come.

@@ -40,11 +40,21 @@ const SOON_US: u64 = 10_000_000;
 /// a machine that is busy with other things a program may take half a second to say what it had decided before.
 const CROSSING_US: u64 = 5_000_000;
 
+/// A turn that is cancelled so soon after its prompt may not have begun: JSON-RPC lets a receiver work on a request and a
+/// notification at the same time. The time is ours.
+const BEGINNING_US: u64 = 1_000_000;
+
 /// The answer to a turn that the client cancelled, and how things stood then.
 fn cancelled<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>, &'m AtCancel)> {
     let finish = Finish::of(moment, answer)?;
     let at = finish.course.at_cancel.as_ref()?;
     Some((finish, at))
+}
+
+/// Whether the agent had begun the turn when the client cancelled it.
+fn had_begun(finish: &Finish<'_>, at: &AtCancel) -> bool {
+    let showed = finish.turn.first_output.is_some_and(|n| n < at.n) || !at.waiting.is_empty();
+    showed || at.us.saturating_sub(finish.exchange.us) > BEGINNING_US
 }
 
 /// Microseconds from a cancel until then, as far as the agent has to answer for them.
@@ -53,6 +63,9 @@ fn since(moment: &Moment<'_>, at: &AtCancel, until: u64) -> u64 {
 }
 
 /// Why the agent must have known of the cancel when it sent the answer; none when the two may have crossed.
+///
+/// A tool call in progress shows that the turn had not come to its end. Only a case asks for one that lasts; in a recording
+/// the agent may leave calls unfinished that go on in the background.
 fn knew(moment: &Moment<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<&'static str> {
     let waits_still = |n: usize| moment.talk.open_of(Party::Agent).any(|open| open.n == n);
     let running = finish.turn.tools.iter().filter_map(|id| finish.session.tools.get(id));
@@ -60,7 +73,7 @@ fn knew(moment: &Moment<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<&'sta
         Some("the answer came well after the cancel")
     } else if at.waiting.iter().any(|(n, _)| !waits_still(*n)) {
         Some("the turn waited for an answer of the client, which it got behind the cancel")
-    } else if running.into_iter().any(|tool| tool.status == "in_progress") {
+    } else if moment.talk.whole && running.into_iter().any(|tool| tool.status == "in_progress") {
         Some("a tool call of the turn was still in progress")
     } else {
         None
@@ -68,11 +81,20 @@ fn knew(moment: &Moment<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<&'sta
 }
 
 /// "The Agent MUST respond to the original session/prompt request with the cancelled stop reason."
+///
+/// Correct but unusual: a turn that came to its own end while the cancel was on its way, also on a busy machine; one that
+/// had not begun when the cancel came; and one to which more happened than a cancel.
 fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer) else { return };
     let Some(reason) = finish.reason() else { return };
     match knew(moment, &finish, at) {
         _ if reason == "cancelled" => ruling.pass(),
+        _ if !had_begun(&finish, at) => {
+            ruling.inconclusive(
+                format!("the turn ended as {reason}, and was cancelled before it showed itself"),
+                &[at.n],
+            );
+        }
         _ if finish.course.disturbed.is_some() => {
             ruling.inconclusive(format!("the turn ended as {reason}, and more than a cancel happened to it"), &[at.n]);
         }
@@ -82,6 +104,8 @@ fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 }
 
 /// "Agents MUST catch these errors and return the semantically meaningful cancelled stop reason."
+///
+/// Correct but unusual: a model that failed on its own while the cancel was on its way, and a login that expired.
 fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer) else { return };
     let Outcome::Error(error) = finish.outcome else {
@@ -159,6 +183,9 @@ fn not_replied(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer).filter(|(_, at)| at.waiting.is_empty()) else { return };
     let taken = since(moment, at, moment.us);
+    if finish.reason() != Some("cancelled") && !had_begun(&finish, at) {
+        return;
+    }
     // What ends as anything else so soon may have ended by itself.
     if taken <= SOON_US && finish.reason() != Some("cancelled") {
         return;
@@ -219,6 +246,9 @@ pub(super) fn earlier_cancel(finish: &Finish<'_>) -> bool {
 }
 
 /// A cancel is for "an ongoing prompt turn", and not for the next.
+///
+/// Correct but unusual: a next turn that ends as cancelled for another reason, such as a second cancel, a refused
+/// permission or a closed session.
 fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| earlier_cancel(finish) && !finish.was_cancelled())
     else {
@@ -255,6 +285,8 @@ pub(super) fn cancelled_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> O
 }
 
 /// `session/cancel` names one session, and ends the turn of that one.
+///
+/// Correct but unusual: a client that cancels several sessions, or an agent whose turns fail together with an error.
 fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| !finish.was_cancelled()) else { return };
     let Some(elsewhere) = cancelled_elsewhere(moment, &finish) else { return };

@@ -160,6 +160,8 @@ fn retyped(id: &Value) -> RpcId {
 }
 
 /// `requestId` is "the ID of the request to cancel", which its sender sent.
+///
+/// Correct but unusual: a request that was answered long ago, and an id that comes back in another spelling of its number.
 fn own_requests(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = cancelled_id(call).filter(|id| !sent(moment, &retyped(id)) || sent(moment, &RpcId::new(id))) else {
         return;
@@ -184,7 +186,14 @@ fn params(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
+/// An answer that comes this long after a cancel of another request may have a reason of its own. The time is ours: a program
+/// that cancels the wrong request does so when it reads the notification.
+const BECAUSE_OF_CANCEL_US: u64 = 1_000_000;
+
 /// `$/cancel_request` cancels "the corresponding request", and no other.
+///
+/// Correct but unusual: a party that gives up another request for reasons of its own, such as a time limit: "When internal
+/// cancellation occurs, the executing party SHOULD send the same -32800".
 fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.cancel_requested.is_none()) else { return };
     let mut cancels = received(moment).filter(|cancel| cancel.open && cancel.n > exchange.n);
@@ -197,10 +206,11 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     };
     match answer.outcome {
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32800) && !ended => {
-            ruling.fail(
-                format!("{} is answered as cancelled, and only another request was", exchange.method),
-                &[exchange.n, cancel.n],
-            );
+            let message = format!("{} is answered as cancelled, and only another request was", exchange.method);
+            match moment.us.saturating_sub(cancel.us) <= BECAUSE_OF_CANCEL_US {
+                true => ruling.fail(message, &[exchange.n, cancel.n]),
+                false => ruling.inconclusive(message, &[exchange.n, cancel.n]),
+            }
         }
         Outcome::Error(_) => {}
         Outcome::Result(_) => ruling.pass(),

@@ -90,14 +90,23 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
 }
 
+/// How long the turn of a closed session may take to end: as long as after `session/cancel`, to which the specification
+/// likens it. That one says "as soon as possible"; the number is ours.
+const SOON_US: u64 = 10_000_000;
+
 /// The prompt of the closed session still gets its answer.
+///
+/// Correct but unusual: an agent that takes seconds to stop a command or a request to its model. The time limit of the
+/// prompt may be over by then, so the time from the close counts.
 fn turn_left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
+    let until = talk.course.closed_us.unwrap_or(moment.us);
     for (session, turn) in talk.turns() {
         let (Some(closed), Some(request)) = (session.closed, turn.closed) else { continue };
         let waited = talk.timed_out.get(&turn.n);
+        let long = session.closed_us.is_some_and(|us| until.saturating_sub(us) > SOON_US);
         match waited {
-            Some(&verdict) if talk.fence.is_some_and(|fence| fence > closed) => {
+            Some(&verdict) if long && talk.fence.is_some_and(|fence| fence > closed) => {
                 let message = "the session was closed, and its pending prompt has no answer";
                 ruling.fail(message, &[turn.n, request, closed, verdict]);
             }

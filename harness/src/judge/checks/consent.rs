@@ -228,6 +228,9 @@ fn swept_before_fence(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// Fails a turn that ended before the event `now`, and was not cancelled while a permission request of it was.
+///
+/// Correct but unusual: a user who stops everything, and whose client answers the open requests before it cancels each
+/// session; a turn may be over by then. A case knows what its user does, and a recording does not.
 fn accuse_sweep(talk: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'_>) {
     let session = talk.session(id).filter(|session| session.closed.is_none() && session.idle_cancel.is_none());
     let course = session.and_then(|_| talk.course.session(id));
@@ -235,9 +238,11 @@ fn accuse_sweep(talk: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'
     let spared = turn.at_cancel.is_none() && turn.disturbed.is_none() && !turn.cancel_requested;
     let over = turn.ended.is_some_and(|(ended, _)| ended < now);
     if let Some((cancel, answer)) = turn.swept.filter(|_| spared && over) {
-        ruling.fail(
-            format!("another session was cancelled, and a permission request of `{id}` answered as cancelled with it"),
-            &[answer, cancel],
-        );
+        let message =
+            format!("another session was cancelled, and a permission request of `{id}` answered as cancelled with it");
+        match talk.whole {
+            true => ruling.fail(message, &[answer, cancel]),
+            false => ruling.inconclusive(message, &[answer, cancel]),
+        }
     }
 }

@@ -28,6 +28,8 @@ const REJECTED: bool = false;
 const CANCELLED: bool = true;
 
 /// The answer names an option by its id.
+///
+/// Correct but unusual: several options of one kind, or with one name.
 fn option_ids_unique(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let options =
         call.params.filter(|_| call.method == "session/request_permission").and_then(|p| p.get("options")?.as_array());
@@ -90,6 +92,9 @@ fn asking<'m>(moment: &Moment<'m>, session: &str) -> Vec<(&'m str, usize)> {
 }
 
 /// "Before proceeding with execution, the Agent MAY request permission": what it asked for waits for the answer.
+///
+/// Correct but unusual: an agent that goes on with other tool calls meanwhile. Only a write or a command that can belong to
+/// no other call of the turn counts.
 fn act_while_asking(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(act) = Act::of(moment, call) else { return };
     let asking = asking(moment, call.text("sessionId").unwrap_or_default());
@@ -99,6 +104,9 @@ fn act_while_asking(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
 }
 
 /// As above: asking for what was done already is too late.
+///
+/// Correct but unusual: an agent that writes a file without asking, and asks for the next step of the same tool call. A case
+/// asks for one step alone; a recording shows nothing of what the permission is for.
 fn asked_afterwards(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let asks = call.params.filter(|_| call.method == "session/request_permission");
     let Some(id) = asks.and_then(|params| params.pointer("/toolCall/toolCallId")?.as_str()) else { return };
@@ -110,10 +118,11 @@ fn asked_afterwards(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     let deeds = turn.deeds.iter().filter(|deed| deed.n > tool.n && tool.permissions.is_empty());
     let mut early = deeds.filter(|deed| fits(session, course, id, deed.path.as_deref()));
     if let Some(deed) = early.next() {
-        ruling.fail(
-            format!("{} for `{id}` before its permission is asked for", name(deed.path.as_deref())),
-            &[deed.n, tool.n],
-        );
+        let message = format!("{} for `{id}` before its permission is asked for", name(deed.path.as_deref()));
+        match moment.talk.whole {
+            true => ruling.fail(message, &[deed.n, tool.n]),
+            false => ruling.inconclusive(message, &[deed.n, tool.n]),
+        }
     }
 }
 
@@ -141,6 +150,8 @@ fn refused<const HOW: bool>(tool: &ToolCall) -> Option<usize> {
 }
 
 /// What the user rejected is not done; and `cancelled` is no approval either.
+///
+/// Correct but unusual: an agent that does it after it asked again and was allowed, or does the same for another tool call.
 fn act_in_spite_of<const HOW: bool>(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(act) = Act::of(moment, call) else { return };
     let refused = act.session.tools.iter().filter_map(|(id, tool)| Some((id, refused::<HOW>(tool)?)));

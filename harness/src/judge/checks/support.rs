@@ -147,13 +147,23 @@ impl<'m> Finish<'m> {
 }
 
 /// The turn that was over when this content of a turn came; none while a turn runs or a history is replayed.
+///
+/// Also none where the content may belong to something else: to a tool call of an earlier turn that goes on in the
+/// background, or to another request about the session since, such as a change of its mode.
 pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Option<&'m TurnCourse> {
     let content = moment.talk.edition.adapter.is_turn_content(update.variant);
     let session = moment.talk.session(update.session).filter(|_| content)?;
     if session.turn.is_some() || session.loading.is_some() || session.resuming.is_some() {
         return None;
     }
-    moment.talk.course.session(update.session)?.turn.as_ref().filter(|turn| turn.ended.is_some())
+    let tool = update.body.get("toolCallId").and_then(Value::as_str).and_then(|id| session.tools.get(id));
+    if update.variant == "tool_call_update" && tool.is_none_or(|tool| tool.turn != session.prompts) {
+        return None;
+    }
+    let course = moment.talk.course.session(update.session)?;
+    let turn = course.turn.as_ref()?;
+    let (ended, _) = turn.ended?;
+    course.asked.is_none_or(|asked| asked < ended).then_some(turn)
 }
 
 /// Whether the answer to a request may have to wait for others: for a model, a user, or a command that runs.

@@ -63,23 +63,29 @@ fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
 }
 
 /// "A unique identifier for this tool call within the session", also across turns.
+///
+/// Correct but unusual: an agent that reports a finished call once more in full, as a `tool_call` with its title and a
+/// final status, in the same turn.
 fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, id, tool)) = known(moment, update).filter(|_| update.variant == "tool_call") else { return };
     match tool.filter(|tool| tool.announced) {
         _ if session.loading.is_some() => {}
-        Some(tool) if tool.is_final() || tool.turn != session.prompts => {
+        Some(tool) if tool.turn != session.prompts || tool.is_final() && !is_restated(tool, update) => {
             ruling.fail(format!("a second tool_call has the id `{id}`"), &[tool.n]);
         }
         Some(tool) => {
-            ruling.inconclusive(
-                format!("the running tool call `{id}` was created again, maybe as the same one"),
-                &[tool.n],
-            );
+            ruling.inconclusive(format!("the tool call `{id}` was created again, maybe as the same one"), &[tool.n]);
         }
         // The first tool call of a session has no other one to be confused with.
         None if session.tools.is_empty() => {}
         None => ruling.pass(),
     }
+}
+
+/// Whether the report of a finished tool call says again that it is finished, under the same title.
+fn is_restated(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
+    let text = |name: &str| update.body.get(name).and_then(Value::as_str);
+    matches!(text("status"), Some("completed" | "failed")) && text("title") == Some(tool.title.as_str())
 }
 
 /// "title: A human-readable title"; an empty one is worth a note.

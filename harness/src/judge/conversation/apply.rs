@@ -158,7 +158,7 @@ impl Conversation {
             Opening::Load => known.loading = Some(exchange.n),
             _ => known.resuming = Some(exchange.n),
         }
-        known.closed = None;
+        (known.closed, known.closed_us) = (None, None);
         if opening == Opening::Load {
             // The replay tells the whole history again, so what it mentions is judged afresh.
             known.tools.clear();
@@ -210,7 +210,7 @@ impl Conversation {
         id: &RpcId,
         outcome: Outcome<'_>,
     ) {
-        let (n, _) = now;
+        let (n, us) = now;
         let key = (from.other(), id.clone());
         let Some(exchange) = self.open.remove(&key) else { return };
         self.answered.insert(key, n);
@@ -244,7 +244,7 @@ impl Conversation {
             ("session/prompt", outcome) => self.apply_turn_end(n, &exchange, outcome),
             ("session/close", Outcome::Result(_)) => {
                 if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
-                    session.closed = Some(n);
+                    (session.closed, session.closed_us) = (Some(n), Some(us));
                 }
                 self.note_closing(n, exchange.session().unwrap_or_default());
             }
@@ -448,6 +448,7 @@ impl ToolCall {
         Self {
             n,
             announced: false,
+            title: String::new(),
             status: "pending".to_owned(),
             kind: "other".to_owned(),
             turn,
@@ -457,6 +458,9 @@ impl ToolCall {
     }
 
     fn learn(&mut self, report: &Value) {
+        if let Some(title) = report.get("title").and_then(Value::as_str) {
+            title.clone_into(&mut self.title);
+        }
         if let Some(status) = report.get("status").and_then(Value::as_str) {
             status.clone_into(&mut self.status);
         }

@@ -100,6 +100,8 @@ pub struct CancelRequest {
     pub from: Party,
     /// The id that it names.
     pub id: RpcId,
+    /// When it came, in microseconds since the start of the trace.
+    pub us: u64,
     /// Whether a request with that id was open.
     pub open: bool,
 }
@@ -117,6 +119,8 @@ pub struct SessionCourse {
     pub reported: BTreeSet<String>,
     /// The kinds of tool calls, where they were given.
     pub kinds: BTreeMap<String, String>,
+    /// The client's last request about the session that is not a prompt.
+    pub asked: Option<usize>,
     /// The last prompt that was refused although no turn came before it.
     pub refused: Option<Refused>,
 }
@@ -252,6 +256,12 @@ impl Course {
         if let Some(twin) = call.id.and_then(|id| talk.open.get(&(from.other(), RpcId::new(id)))) {
             self.twins.insert(n, twin.n);
         }
+        let course = session.and_then(|id| self.sessions.get_mut(id));
+        if let Some(course) =
+            course.filter(|_| from == Party::Client && call.method != "session/prompt" && call.id.is_some())
+        {
+            course.asked = Some(n);
+        }
         match (from, call.method) {
             (Party::Client, "session/prompt") => self.prompt(talk, n, session.unwrap_or_default()),
             (Party::Client, "session/load" | "session/resume") => {
@@ -260,7 +270,7 @@ impl Course {
             }
             (Party::Client, "session/delete" | "logout") => self.disturb(n, session),
             (Party::Client, "session/cancel") => self.cancel(talk, (n, us), session.unwrap_or_default()),
-            (_, "$/cancel_request") => self.cancel_request(talk, n, from, params),
+            (_, "$/cancel_request") => self.cancel_request(talk, (n, us), from, params),
             (Party::Agent, "fs/write_text_file" | "terminal/create") => {
                 let turn = session.and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
                 if let Some(turn) = turn.filter(|turn| turn.ended.is_none() && turn.deeds.len() < MOST_NOTED) {
@@ -319,7 +329,7 @@ impl Course {
         }
     }
 
-    fn cancel_request(&mut self, talk: &Conversation, n: usize, from: Party, params: &Value) {
+    fn cancel_request(&mut self, talk: &Conversation, (n, us): (usize, u64), from: Party, params: &Value) {
         let Some(id) = params.get("requestId").map(RpcId::new) else { return };
         let exchange = talk.open.get(&(from, id.clone()));
         if let Some(exchange) = exchange.filter(|exchange| exchange.method == "session/prompt") {
@@ -329,7 +339,7 @@ impl Course {
             }
         }
         if self.cancel_requests.len() < MOST_NOTED {
-            self.cancel_requests.push(CancelRequest { n, from, id, open: exchange.is_some() });
+            self.cancel_requests.push(CancelRequest { n, us, from, id, open: exchange.is_some() });
         }
     }
 

@@ -68,6 +68,8 @@ pub struct Session {
     pub plan: Vec<Value>,
     /// The event of a `session/close` that succeeded.
     pub closed: Option<usize>,
+    /// When that succeeded, in microseconds since the start of the trace.
+    pub closed_us: Option<u64>,
     /// The event of the last `session/cancel` while no turn ran.
     pub idle_cancel: Option<usize>,
     /// The text that the agent wrote in the turns so far, in order, with the prompts' own texts: (variant, text).
@@ -131,6 +133,7 @@ impl Session {
             finished_messages: BTreeSet::new(),
             plan: Vec::new(),
             closed: None,
+            closed_us: None,
             idle_cancel: None,
             spoken: Vec::new(),
             uneven: false,
@@ -245,6 +248,8 @@ pub struct ToolCall {
     pub n: usize,
     /// Whether a `tool_call` created it; otherwise only a permission request named it.
     pub announced: bool,
+    /// Its title; empty as long as none was given.
+    pub title: String,
     /// Its status; `pending` as long as none was given.
     pub status: String,
     /// Its kind; `other` as long as none was given.
