@@ -101,7 +101,10 @@ fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
     }
 }
 
-/// Either all chunks of a message name it or none does.
+/// "All chunks belonging to the same message share the same messageId": so either all of them have one or none does.
+///
+/// Correct but unusual: an agent that adds a notice of its own without an id. Any other update between the two, and any
+/// answer about the session, may end a message, as the end of a replay does.
 fn consistent(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let run = moment.talk.course.session(update.session).and_then(|course| course.chunk_run.as_ref());
     let Some((_, before)) = run.filter(|(variant, _)| variant == update.variant) else { return };

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::support::{Finish, late_for, says_abort};
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{After, Decision, Opening, Session, ToolCall};
+use crate::judge::conversation::{After, Decision, Session, ToolCall};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
 use crate::requirement::Party;
@@ -31,6 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.updates-before-response", On::Update(update_came_late)),
     Check::agent("prompt.output-reported", On::Response(output_reported)),
     Check::agent("prompt.update-session-match", On::Update(update_session_match)),
+    Check::agent("prompt.update-session-match", On::Response(updates_went_elsewhere)),
     Check::agent("prompt.cancelled-only-on-cancel", On::Response(cancelled_only_on_cancel)),
     Check::client("prompt.one-at-a-time", On::Call(one_at_a_time)),
 ];
@@ -267,24 +268,25 @@ fn output_reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     }
 }
 
-/// The updates of a turn name its session, and not another that was never prompted.
+/// The updates of a turn name its session.
 fn update_session_match(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let Some(session) = talk.session(update.session).filter(|_| talk.edition.adapter.is_turn_content(update.variant))
-    else {
-        return;
-    };
-    let fresh = session.prompts == 0 && session.opening == Opening::New;
-    let others: Vec<usize> = talk.turns().map(|(_, turn)| turn.n).collect();
-    if session.turn.is_some() {
+    let content = moment.talk.edition.adapter.is_turn_content(update.variant);
+    if content && moment.talk.session(update.session).is_some_and(|session| session.turn.is_some()) {
         ruling.pass();
-    } else if fresh && session.loading.is_none() && session.resuming.is_none() && !others.is_empty() {
-        let message = format!(
-            "the update {} names the session `{}`, which has no turn, while another has one",
-            update.variant, update.session
-        );
-        // Only where the tester wrote the prompts is known that nobody has anything else to say in that session.
-        if talk.whole { ruling.fail(message, &others) } else { ruling.inconclusive(message, &others) }
+    }
+}
+
+/// As above: they do not name another one that was never prompted.
+///
+/// Correct but unusual: an agent that greets its user in each new session. So the turn must have ended with nothing said in
+/// its own session, and in a case, since only there it is known that the prompt asked for something.
+fn updates_went_elsewhere(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+    let Some(strayed) = finish.turn.strayed.filter(|_| finish.turn.first_output.is_none()) else { return };
+    let message = "the turn ended with no update in its session, and an update named one that was never prompted";
+    match moment.talk.whole {
+        true => ruling.fail(message, &[strayed, finish.exchange.n]),
+        false => ruling.inconclusive(message, &[strayed, finish.exchange.n]),
     }
 }
 

@@ -139,6 +139,7 @@ impl Conversation {
             writes: Vec::new(),
             meta_answer: None,
             other_closed: None,
+            strayed: None,
         });
         session.mode_set = None;
         let blocks = exchange.params.get("prompt").and_then(Value::as_array);
@@ -324,8 +325,15 @@ impl Conversation {
 
     fn apply_update(&mut self, n: usize, update: &Update<'_>) {
         self.embed_terminals(n, update.body);
-        let Some(session) = self.sessions.get_mut(update.session) else { return };
         let content = self.edition.adapter.is_turn_content(update.variant);
+        let Some(session) = self.sessions.get(update.session) else { return };
+        let fresh = session.prompts == 0 && session.opening == Opening::New;
+        if content && fresh && session.loading.is_none() && session.resuming.is_none() {
+            for turn in self.sessions.values_mut().filter_map(|session| session.turn.as_mut()) {
+                turn.strayed = turn.strayed.or(Some(n));
+            }
+        }
+        let Some(session) = self.sessions.get_mut(update.session) else { return };
         if let Some(turn) = session.turn.as_mut().filter(|_| content && update.variant != "user_message_chunk") {
             turn.first_output = turn.first_output.or(Some(n));
             turn.wrote_message |= update.variant == "agent_message_chunk";

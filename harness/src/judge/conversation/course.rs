@@ -363,8 +363,7 @@ impl Course {
                 let with_id = update.body.get("messageId").is_some_and(Value::is_string);
                 course.chunk_run = Some((update.variant.to_owned(), with_id));
             }
-            _ if content => course.chunk_run = None,
-            _ => {}
+            _ => course.chunk_run = None,
         }
         match update.variant {
             "tool_call" | "tool_call_update" => {
@@ -386,6 +385,9 @@ impl Course {
     /// Takes in an answer; `exchange` is the request that it answers.
     pub(in crate::judge) fn response(&mut self, now: (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
         let n = now.0;
+        if let Some(course) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
+            course.chunk_run = None;
+        }
         match (exchange.method.as_str(), outcome) {
             ("session/new", outcome) if outcome.error_code() == Some(-32000) => {
                 self.login.wanted = Some((n, exchange.text("cwd").map(str::to_owned)));

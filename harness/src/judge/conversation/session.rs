@@ -216,6 +216,8 @@ pub struct Turn {
     pub meta_answer: Option<usize>,
     /// The event at which another session was closed.
     pub other_closed: Option<usize>,
+    /// The event of the first update with content of a turn that named a session without any prompt meanwhile.
+    pub strayed: Option<usize>,
 }
 
 impl Turn {
