@@ -80,11 +80,17 @@ impl std::fmt::Display for RpcId {
 
 /// `1`, `1.0` and `1e0` are one number.
 fn canonical(number: &Number) -> String {
+    let float = number.as_f64().filter(|_| number.is_f64());
+    float.and_then(integer).map_or_else(|| number.to_string(), |whole| whole.to_string())
+}
+
+/// The integer that a number without a fractional part denotes, however it is spelled (JSON Schema 2020-12, section 6.1.1).
+/// From 2^53 on a double no longer tells neighbours apart, and is left as it is.
+fn integer(value: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    match number.as_f64() {
-        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => format!("{float:.0}"),
-        _ => number.to_string(),
-    }
+    #[expect(clippy::cast_possible_truncation, reason = "it has no fraction, and is small enough")]
+    let whole = value as i64;
+    (value.fract() == 0.0 && value.abs() < EXACT).then_some(whole)
 }
 
 /// The form that a message takes, judged by its members alone.
@@ -230,7 +236,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
+        Ok(integer(value).map_or_else(|| value.into(), Value::from))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -290,6 +296,15 @@ mod tests {
         assert_eq!(read_line(zeros(MOST_VALUES).as_bytes()), Content::TooComplex);
         assert!(matches!(read_line(zeros(MOST_VALUES - 1).as_bytes()), Content::One { .. }));
         assert_eq!(read_line("{} ".repeat(MOST_VALUES).as_bytes()), Content::TooComplex);
+    }
+
+    #[test]
+    fn integers_do_not_depend_on_their_spelling() {
+        for text in ["-2", "-2.0", "-2e0", "-20E-1", "-0.2e+1"] {
+            assert!(matches!(read_line(text.as_bytes()), Content::One { value, .. } if value == json!(-2)), "{text}");
+        }
+        assert!(matches!(read_line(b"2.5"), Content::One { value, .. } if value == json!(2.5)));
+        assert!(matches!(read_line(b"1e300"), Content::One { value, .. } if value.is_f64()));
     }
 
     #[test]

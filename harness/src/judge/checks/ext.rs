@@ -292,6 +292,14 @@ fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_
     let Some(&(n, us)) = last.filter(|_| failed && moment.talk.shutting_down.is_none()) else { return };
     let refused = moment.talk.errors.get(&n).filter(|(method, code)| is_own_and_missing(moment, method, *code));
     if let Some((method, _)) = refused.filter(|_| moment.us.saturating_sub(us) < AT_ONCE_US) {
+        // Another error that it got may be the reason as well.
+        let own = |method: &str| moment.talk.methods_used.contains(&(moment.from, method.to_owned()));
+        let mut earlier = moment.talk.errors.range(..n);
+        if let Some((other, (method, code))) = earlier.find(|(_, (method, _))| !method.starts_with('_') && own(method))
+        {
+            let message = format!("the {} failed after several errors, such as {code} for {method}", moment.from);
+            return ruling.inconclusive(message, &[n, *other]);
+        }
         ruling.fail(format!("the {} failed when {method} was answered with -32601", moment.from), &[n]);
     }
 }

@@ -211,7 +211,8 @@ fn response_once(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 
 /// "id … MUST be the same as the value of the id member in the Request Object", in value and type.
 fn response_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(id) = answer.id else { return };
+    // Null is the id of an answer to what could not be read, and no form of another id.
+    let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
     if let Some(exchange) = answer.exchange {
         // Small integers come back right from nearly everything; only ids that tempt to convert show something.
         if !matches!(&exchange.id, RpcId::Number(number) if number.len() < 4) {
