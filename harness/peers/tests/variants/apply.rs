@@ -1,0 +1,83 @@
+//! Applies a transformation to a recorded trace.
+
+use acp_conformance::requirement::Party;
+use acp_conformance::trace::Trace;
+
+use crate::choices::Choices;
+use crate::kinds::ids::Renamed;
+use crate::kinds::{Around, How, Kind};
+use crate::talk::{Entry, Talk};
+
+/// Whose lines are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of the party under test.
+    Subjects,
+    /// Those of both.
+    Both,
+}
+
+/// The variant of a trace; `other` is another trace of the same party.
+pub fn variant(kind: &Kind, trace: &Trace, other: &Trace, whose: Whose, choices: &mut Choices) -> Trace {
+    let mut talk = Talk::of(trace);
+    let subject = talk.subject;
+    let changed = |party: Party| party == subject || whose == Whose::Both;
+    match kind.how {
+        How::Spelling(spell) => {
+            for entry in &mut talk.entries {
+                let message = entry.message.as_ref().filter(|message| changed(message.from) && !message.deliberate);
+                entry.spelled =
+                    message.and_then(|message| choices.site().map(|mut rng| spell(&message.value, &mut rng)));
+            }
+        }
+        How::Edit(edit) => {
+            let messages = talk.entries.iter_mut().filter_map(|entry| entry.message.as_mut());
+            messages
+                .filter(|message| changed(message.from) && !message.deliberate)
+                .for_each(|message| edit(message, choices));
+        }
+        How::Around(make) => talk.entries = around(talk.entries, subject, make, choices),
+        How::Rename(renaming) => {
+            if choices.site().is_some() {
+                let mut renamed = Renamed::new(renaming, subject);
+                talk.entries
+                    .iter()
+                    .filter_map(|entry| entry.message.as_ref())
+                    .for_each(|message| renamed.note(message));
+                talk.entries
+                    .iter_mut()
+                    .filter_map(|entry| entry.message.as_mut())
+                    .for_each(|message| renamed.forward(message));
+            }
+        }
+        How::Whole(change) => change(&mut talk, &Talk::of(other), choices),
+    }
+    talk.into_trace()
+}
+
+fn around(entries: Vec<Entry>, subject: Party, make: fn() -> Box<dyn Around>, choices: &mut Choices) -> Vec<Entry> {
+    let mut connections: std::collections::BTreeMap<usize, Box<dyn Around>> = std::collections::BTreeMap::new();
+    let mut changed = Vec::new();
+    let mut ended = false;
+    for entry in entries {
+        ended |= entry.ends();
+        let Some(message) = entry.message.as_ref().filter(|_| !ended) else {
+            changed.push(entry);
+            continue;
+        };
+        let layer = connections.entry(entry.event.connection).or_insert_with(make);
+        let mut stands_for = Some(entry.stands_for.clone());
+        for said in layer.pass(message, subject, choices) {
+            let mut new = Entry::said(&entry.event, said.from, said.value);
+            if said.original {
+                new.event.what = entry.event.what.clone();
+                new.stands_for = stands_for.take().unwrap_or_default();
+                if let Some(new) = &mut new.message {
+                    (new.method, new.deliberate) = (message.method.clone(), message.deliberate);
+                }
+            }
+            changed.push(new);
+        }
+    }
+    changed
+}

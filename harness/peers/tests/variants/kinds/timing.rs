@@ -1,0 +1,48 @@
+//! The same lines at other times.
+
+use super::{How, Kind};
+use crate::choices::Choices;
+use crate::talk::Talk;
+
+const RULE: &str = "transports and JSON-RPC 2.0 set no time limits";
+
+pub const KINDS: &[Kind] = &[
+    Kind { name: "slow", rule: RULE, how: How::Whole(|talk, _, choices| slow(talk, choices)) },
+    Kind { name: "slower", rule: RULE, how: How::Whole(|talk, _, choices| stretch(talk, choices, 20, 1)) },
+    Kind { name: "fast", rule: RULE, how: How::Whole(|talk, _, choices| stretch(talk, choices, 1, 1000)) },
+    Kind { name: "burst", rule: RULE, how: How::Whole(|talk, _, choices| burst(talk, choices)) },
+];
+
+/// Lets some lines of the subject come up to a second later, and everything after them as well.
+fn slow(talk: &mut Talk, choices: &mut Choices) {
+    let subject = talk.subject;
+    let mut later = 0;
+    for entry in &mut talk.entries {
+        if entry.message_of(subject).is_some() {
+            later += choices.site().map_or(0, |mut rng| rng.u64(1_000..1_000_000));
+        }
+        entry.event.us += later;
+    }
+}
+
+/// Multiplies and divides all times.
+fn stretch(talk: &mut Talk, choices: &mut Choices, by: u64, through: u64) {
+    if choices.site().is_some() {
+        talk.entries.iter_mut().for_each(|entry| entry.event.us = entry.event.us * by / through);
+    }
+}
+
+/// Has lines of the subject that follow each other arrive in one read, with the last of them.
+fn burst(talk: &mut Talk, choices: &mut Choices) {
+    let subject = talk.subject;
+    let mut next = None;
+    for entry in talk.entries.iter_mut().rev() {
+        if entry.message_of(subject).is_none() {
+            next = None;
+        } else if let Some(us) = next.filter(|_| choices.site().is_some()) {
+            entry.event.us = us;
+        } else {
+            next = Some(entry.event.us);
+        }
+    }
+}

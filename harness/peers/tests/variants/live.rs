@@ -1,0 +1,133 @@
+//! Varied runs: the reference program behind a layer that changes what it says, or when, in a sample of the cases.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, thread};
+
+use acp_conformance::judge::judge;
+use acp_conformance::protocol::Edition;
+use acp_conformance::requirement::Party;
+use acp_conformance::run::{Subject, run_case};
+use fastrand::Rng;
+
+use crate::choices::{mix, seed_of};
+use crate::kinds::{How, Kind};
+use crate::offline::{count, describe, new_failures};
+use crate::reference;
+use crate::rewrite::REWRITE;
+use crate::survey::Survey;
+
+/// How many cases of a party are run for each transformation.
+const SAMPLE: usize = 20;
+
+/// How many cases run at the same time. They wait more than they compute.
+const AT_ONCE: usize = 8;
+
+/// How the lines of the subject are delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// As they come.
+    AtOnce,
+    /// Each up to 150 ms later.
+    Slow,
+    /// In single bytes.
+    Bytes,
+    /// Several in one write.
+    Bursts,
+    /// With a lot on standard error.
+    Noisy,
+    /// The program stays after the end of its input, until it is killed.
+    LateExit,
+}
+
+impl Delivery {
+    /// All but the usual one, by name.
+    pub const NAMED: [(&'static str, Self); 5] = [
+        ("slow-lines", Self::Slow),
+        ("single-bytes", Self::Bytes),
+        ("bursts", Self::Bursts),
+        ("noisy", Self::Noisy),
+        ("stays", Self::LateExit),
+    ];
+
+    /// The delivery of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.into_iter().find(|(known, _)| *known == name).map(|(_, delivery)| delivery)
+    }
+}
+
+/// Whether a transformation can be done to the lines of a running program.
+pub const fn is_possible(kind: &Kind) -> bool {
+    !matches!(kind.how, How::Whole(_))
+}
+
+/// Whether the run is made each time; the others only with `--ignored`.
+pub fn is_usual(name: &str) -> bool {
+    const USUAL: [&str; 6] =
+        ["all-spellings", "own-ids-of-the-tester", "extension-notifications", "chunks-split", "meta", "bursts"];
+    USUAL.contains(&name)
+}
+
+/// Runs a sample of the cases of a party with a transformation; the text tells each false failure.
+pub fn check(name: &str, party: Party, survey: &Survey, seed: u64) -> Result<(), String> {
+    let mut cases = survey.cases(party);
+    Rng::with_seed(mix(seed, seed_of(name))).shuffle(&mut cases);
+    cases.truncate(SAMPLE);
+    let (next, story) = (AtomicUsize::new(0), Mutex::new(String::new()));
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(&at) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(told) = run(name, party, survey, at, seed) {
+                        story.lock().expect("the story").push_str(&told);
+                    }
+                }
+            });
+        }
+    });
+    let mut counts = survey.counts.lock().expect("the counts");
+    counts.variants[1] += cases.len();
+    *counts.by_kind.entry(format!("live: {name}")).or_default() += cases.len();
+    drop(counts);
+    let story = story.into_inner().expect("the story");
+    if story.is_empty() { Ok(()) } else { Err(story) }
+}
+
+fn run(name: &str, party: Party, survey: &Survey, at: usize, seed: u64) -> Result<(), String> {
+    let (case, recording) = (survey.case(at), survey.recording(at));
+    let seed = mix(mix(seed, seed_of(name)), seed_of(&case.id));
+    let one_in = if seed.is_multiple_of(2) { 1 } else { 3 };
+    let trace = run_case(case, &subject(name, party, seed, one_in));
+    let judgement = judge(&trace, Edition::v1());
+    count(survey, recording, &judgement, &case.id);
+    let failures = new_failures(&judgement, &recording.failures);
+    if failures.is_empty() {
+        return Ok(());
+    }
+    let told = failures.iter().map(|failure| describe(failure, &case.id, &trace));
+    Err(told.collect())
+}
+
+/// The reference program behind the layer.
+fn subject(name: &str, party: Party, seed: u64, one_in: u32) -> Subject {
+    let own = env::current_exe().expect("the path of this program").display().to_string();
+    let words = [
+        own,
+        REWRITE.to_owned(),
+        name.to_owned(),
+        seed.to_string(),
+        one_in.to_string(),
+        party.to_string(),
+        "--".to_owned(),
+    ];
+    let mut subject = reference::subject(party, &[]);
+    let at = match party {
+        Party::Agent => 0,
+        // Behind `--` the command line is that of the agent.
+        Party::Client => {
+            1 + subject.command.iter().position(|word| word == "--").expect("the agent stands behind `--`")
+        }
+    };
+    subject.command.splice(at..at, words);
+    subject
+}

@@ -1,0 +1,116 @@
+//! Legal variants of what the reference programs say: none may fail a requirement.
+//!
+//! A transformation changes a conforming conversation into another one that the specification allows just as well
+//! ([`kinds`]). Each is applied to the recorded trace of every case ([`offline`]), and most also to what a reference program
+//! says while a sample of the cases runs ([`live`]); `--ignored` adds further samples.
+//!
+//! ```text
+//! ACP_SEED=7 cargo test -p acp-conformance-peers --test variants -- agent/chunks-split   # one transformation
+//! ACP_CASE=v1/agent/cancel …                                                             # only cases with that in their id
+//! ACP_ROUNDS=10 …                                                                        # ten times as many variants
+//! ACP_VARIANTS_TABLE=variants.md …                                                       # variants per requirement, as Markdown
+//! ```
+
+mod apply;
+mod choices;
+mod kinds;
+mod live;
+mod offline;
+#[path = "../reference/mod.rs"]
+mod reference;
+mod rewrite;
+mod survey;
+mod table;
+mod talk;
+
+use std::ops::Range;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::{env, fs};
+
+use acp_conformance::peer::relay;
+use acp_conformance::requirement::Party;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use self::kinds::ILLEGAL;
+use self::live::Delivery;
+use self::survey::Survey;
+
+/// The variable with the seed.
+const SEED_VARIABLE: &str = "ACP_SEED";
+
+/// The variable with the number of variants for each transformation and case.
+const ROUNDS_VARIABLE: &str = "ACP_ROUNDS";
+
+/// The variable with the path of the table.
+const TABLE_VARIABLE: &str = "ACP_VARIANTS_TABLE";
+
+fn main() -> ExitCode {
+    // The reference client starts this program in place of its agent.
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    if let Some(code) = rewrite::run_if_asked() {
+        return code;
+    }
+    let arguments = Arguments::from_args();
+    let number = |name| env::var(name).map_or(1, |number| number.parse().expect("the variable is a whole number"));
+    let seeds = Range { start: number(SEED_VARIABLE), end: number(SEED_VARIABLE) + number(ROUNDS_VARIABLE) };
+    let survey = Arc::new(Survey::new());
+    let mut trials = Vec::new();
+    for party in Party::ALL {
+        for kind in kinds::all() {
+            let tried = move |survey: &Survey, seeds| offline::check(kind, party, survey, seeds).map(drop);
+            trials.push(trial(format!("{party}/{}", kind.name), &survey, &seeds, tried));
+        }
+        let deliveries = Delivery::NAMED.into_iter().map(|(name, _)| name);
+        for name in
+            kinds::all().into_iter().filter(|kind| live::is_possible(kind)).map(|kind| kind.name).chain(deliveries)
+        {
+            let tried = move |survey: &Survey, seeds: Range<u64>| live::check(name, party, survey, seeds.start);
+            let trial = trial(format!("live/{party}/{name}"), &survey, &seeds, tried);
+            trials.push(trial.with_ignored_flag(!live::is_usual(name)));
+        }
+    }
+    let planted = Arc::clone(&survey);
+    trials.push(Trial::test("reports-an-illegal-transformation", {
+        let seeds = seeds.clone();
+        move || reports_illegal(&planted, seeds)
+    }));
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if let (Ok(path), false) = (env::var(TABLE_VARIABLE), arguments.list) {
+        let table = survey.counts.lock().expect("the counts").markdown(&seeds);
+        fs::write(&path, table).unwrap_or_else(|error| panic!("cannot write {path}: {error}"));
+    }
+    conclusion.exit_code()
+}
+
+fn trial(
+    name: String,
+    survey: &Arc<Survey>,
+    seeds: &Range<u64>,
+    tried: impl FnOnce(&Survey, Range<u64>) -> Result<(), String> + Send + 'static,
+) -> Trial {
+    let (survey, seeds) = (Arc::clone(survey), seeds.clone());
+    Trial::test(name.clone(), move || {
+        let (seed, rounds) = (seeds.start, seeds.end - seeds.start);
+        let variables = format!("{SEED_VARIABLE}={seed} {ROUNDS_VARIABLE}={rounds}");
+        let rerun = format!("{variables} cargo test -p acp-conformance-peers --test variants -- --exact {name}");
+        tried(&survey, seeds).map_err(|story| Failed::from(format!("{story}\n\nrerun: {rerun}")))
+    })
+}
+
+/// A transformation that the protocol forbids is reported, shrunk to one site.
+fn reports_illegal(survey: &Survey, seeds: Range<u64>) -> Result<(), Failed> {
+    let story = match offline::check(ILLEGAL, Party::Agent, survey, seeds) {
+        Ok(tried) => return Err(format!("none of {tried} illegal variants fails").into()),
+        Err(story) => story,
+    };
+    let sites = story.split_once("at the sites [").and_then(|(_, rest)| rest.split_once(']')).map(|(sites, _)| sites);
+    let single = sites.is_some_and(|sites| sites.parse::<usize>().is_ok());
+    if single && story.contains("ext.no-custom-root-fields.agent") && story.contains("\"vendor\":true") {
+        Ok(())
+    } else {
+        Err(format!("told otherwise: {story}").into())
+    }
+}

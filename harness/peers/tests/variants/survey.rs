@@ -1,0 +1,86 @@
+//! What the reference programs said in every case, recorded once each.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::sync::{Mutex, OnceLock};
+
+use acp_conformance::case::{self, Case, Vocabulary};
+use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::judge::judge;
+use acp_conformance::protocol::Edition;
+use acp_conformance::requirement::Party;
+use acp_conformance::run::{Subject, run_case};
+use acp_conformance::trace::Trace;
+use acp_conformance::verdict::Verdict;
+
+use crate::reference;
+
+/// The variable that restricts everything to the cases whose id contains its value.
+pub const CASE_VARIABLE: &str = "ACP_CASE";
+
+/// A run of a case against the clean reference program.
+pub struct Recording {
+    /// The trace.
+    pub trace: Trace,
+    /// The requirements that it satisfies.
+    pub passes: BTreeSet<String>,
+    /// The requirements that fail all the same; of a clean program none.
+    pub failures: BTreeSet<String>,
+}
+
+/// All cases, and the recordings that were needed so far.
+pub struct Survey {
+    cases: Vec<(Case, OnceLock<Recording>)>,
+    subjects: [Subject; 2],
+    wanted: Option<String>,
+    /// The variants that exercised each requirement, by party.
+    pub counts: Mutex<crate::table::Counts>,
+}
+
+impl Survey {
+    /// Reads all cases.
+    pub fn new() -> Self {
+        let (cases, problems) = case::load_dir(&reference::root().join("cases"), &Vocabulary::v1());
+        assert!(problems.is_empty(), "{}", render_all(&problems, Look::Plain));
+        Self {
+            cases: cases.into_iter().map(|case| (case, OnceLock::new())).collect(),
+            subjects: [Party::Agent, Party::Client].map(|party| reference::subject(party, &[])),
+            wanted: env::var(CASE_VARIABLE).ok(),
+            counts: Mutex::default(),
+        }
+    }
+
+    /// The cases of a party that are wanted, by their place.
+    pub fn cases(&self, party: Party) -> Vec<usize> {
+        let wanted = |id: &str| self.wanted.as_ref().is_none_or(|part| id.contains(part));
+        let chosen = |(_, (case, _)): &(usize, &(Case, _))| case.subject == party && wanted(&case.id);
+        self.cases.iter().enumerate().filter(chosen).map(|(at, _)| at).collect()
+    }
+
+    /// A case.
+    pub fn case(&self, at: usize) -> &Case {
+        &self.cases[at].0
+    }
+
+    /// The recording of a case, which is made when it is first asked for.
+    pub fn recording(&self, at: usize) -> &Recording {
+        let (case, recording) = &self.cases[at];
+        recording.get_or_init(|| {
+            let trace = run_case(case, &self.subjects[usize::from(case.subject == Party::Client)]);
+            let judgement = judge(&trace, Edition::v1());
+            let of = |wanted: Verdict| {
+                let tallies = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == wanted);
+                tallies.map(|(id, _)| id.clone()).collect()
+            };
+            Recording { passes: of(Verdict::Pass), failures: of(Verdict::Fail), trace }
+        })
+    }
+
+    /// A recording of the same party for another case, whatever cases are wanted.
+    pub fn partner(&self, at: usize, skip: usize) -> &Recording {
+        let party = self.cases[at].0.subject;
+        let own: Vec<usize> = (0..self.cases.len()).filter(|&at| self.cases[at].0.subject == party).collect();
+        let place = own.iter().position(|&own| own == at).unwrap_or_default();
+        self.recording(own[(place + 1 + skip % (own.len() - 1)) % own.len()])
+    }
+}

@@ -1,0 +1,92 @@
+//! How many variants exercised each requirement.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use acp_conformance::requirement::{Catalogue, Party};
+
+/// What became of the variants.
+#[derive(Default)]
+pub struct Counts {
+    /// By requirement.
+    by_requirement: BTreeMap<String, Count>,
+    /// All variants of traces and of runs.
+    pub variants: [usize; 2],
+    /// The variants of each transformation.
+    pub by_kind: BTreeMap<String, usize>,
+}
+
+/// What became of the variants of conversations that satisfy a requirement.
+#[derive(Default, Clone)]
+struct Count {
+    /// Conversations that satisfy it as they were recorded.
+    recordings: BTreeSet<String>,
+    /// Variants that satisfy it, too.
+    passed: usize,
+    /// Variants in which nothing decides it any more.
+    undecided: usize,
+    /// Variants that violate it.
+    failed: usize,
+}
+
+/// What a variant says about a requirement.
+#[derive(Clone, Copy)]
+pub enum Seen {
+    /// It is satisfied.
+    Passed,
+    /// Nothing decides it.
+    Undecided,
+    /// It is violated.
+    Failed,
+}
+
+impl Counts {
+    /// Counts a variant of a case that satisfied the requirement as recorded.
+    pub fn add(&mut self, requirement: &str, case: &str, seen: Seen) {
+        let count = self.by_requirement.entry(requirement.to_owned()).or_default();
+        count.recordings.insert(case.to_owned());
+        match seen {
+            Seen::Passed => count.passed += 1,
+            Seen::Undecided => count.undecided += 1,
+            Seen::Failed => count.failed += 1,
+        }
+    }
+
+    /// The table in Markdown, with a row for each requirement that was exercised.
+    pub fn markdown(&self, seeds: &Range<u64>) -> String {
+        let mut text = String::from("# Legal variants per requirement\n\n");
+        let [traces, runs] = self.variants;
+        let failed: usize = self.by_requirement.values().map(|count| count.failed).sum();
+        let _ = writeln!(
+            text,
+            "{traces} variants of recorded traces and {runs} varied runs with the seeds {} to {}; {failed} false failures.\n",
+            seeds.start,
+            seeds.end - 1
+        );
+        for party in Party::ALL {
+            let _ = writeln!(text, "## Requirements of the {party}\n");
+            text.push_str("| requirement | level | conversations | variants that satisfy it | undecided | fail |\n");
+            text.push_str("|---|---|--:|--:|--:|--:|\n");
+            for requirement in Catalogue::v1().iter().filter(|requirement| requirement.party == party) {
+                let Some(count) = self.by_requirement.get(&requirement.id) else { continue };
+                let _ = writeln!(
+                    text,
+                    "| `{}` | {} | {} | {} | {} | {} |",
+                    requirement.id,
+                    requirement.level.name(),
+                    count.recordings.len(),
+                    count.passed,
+                    count.undecided,
+                    count.failed
+                );
+            }
+            text.push('\n');
+        }
+        text.push_str("## Transformations\n\n| transformation | variants |\n|---|--:|\n");
+        for (name, variants) in &self.by_kind {
+            let _ = writeln!(text, "| {name} | {variants} |");
+        }
+        text
+    }
+}

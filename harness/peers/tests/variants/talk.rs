@@ -1,0 +1,194 @@
+//! A recorded trace whose lines can be changed, removed, moved and joined by others.
+
+use std::collections::BTreeMap;
+
+use acp_conformance::protocol::{Edition, Kind, Method};
+use acp_conformance::requirement::Party;
+use acp_conformance::trace::{Event, Header, ProcessEvent, Trace, What};
+use acp_conformance::wire::{Content, Envelope, LineEnd, RpcId, read_line};
+use serde_json::Value;
+
+/// A trace on its way to a variant.
+#[derive(Clone)]
+pub struct Talk {
+    /// The party under test.
+    pub subject: Party,
+    /// The events in their order.
+    pub entries: Vec<Entry>,
+    header: Header,
+}
+
+/// One event of a [`Talk`].
+#[derive(Clone)]
+pub struct Entry {
+    /// The event; its number is that in the recorded trace, its bytes are outdated when `value` was changed.
+    pub event: Event,
+    /// The numbers, in the recorded trace, of the events that it stands for; none if it was added.
+    pub stands_for: Vec<usize>,
+    /// The message, if the line is one JSON object.
+    pub message: Option<Message>,
+    /// The message as it was recorded, if it was.
+    recorded: Option<Value>,
+    /// The line, when it has to be spelled in another way than the usual one.
+    pub spelled: Option<(Vec<u8>, LineEnd)>,
+}
+
+/// A message, with what the conversation before it says about it.
+#[derive(Clone)]
+pub struct Message {
+    /// Its sender.
+    pub from: Party,
+    /// Whether the tester broke the protocol with it on purpose.
+    pub deliberate: bool,
+    /// The message itself.
+    pub value: Value,
+    /// The method: its own, or that of the request that it answers.
+    pub method: Option<String>,
+    /// Whether it answers a request.
+    pub is_response: bool,
+}
+
+impl Message {
+    /// What the schema says about the method.
+    pub fn definition(&self) -> Option<&'static Method> {
+        let caller = if self.is_response { self.from.other() } else { self.from };
+        let kind = if self.is_response || self.value.get("id").is_some() { Kind::Request } else { Kind::Notification };
+        Edition::v1().methods.find(caller, kind, self.method.as_deref()?)
+    }
+
+    /// The payload that the schema describes: its member, and the name of its definition.
+    pub fn payload(&self) -> Option<(&'static str, &'static str)> {
+        let method = self.definition()?;
+        if !self.is_response {
+            return Some(("params", &method.params));
+        }
+        self.value.get("result").and(method.result.as_deref()).map(|result| ("result", result))
+    }
+
+    /// Whether this is a call of that method.
+    pub fn calls(&self, method: &str) -> bool {
+        !self.is_response && self.method.as_deref() == Some(method)
+    }
+
+    /// Whether this answers a request of that method.
+    pub fn answers(&self, method: &str) -> bool {
+        self.is_response && self.method.as_deref() == Some(method)
+    }
+}
+
+/// Finds out which request each response answers.
+#[derive(Default)]
+pub struct Pending(BTreeMap<(usize, Party, RpcId), String>);
+
+impl Pending {
+    /// Reads the next message of a connection; none if it is neither a call nor a response.
+    pub fn read(&mut self, connection: usize, from: Party, deliberate: bool, value: Value) -> Option<Message> {
+        let (method, is_response) = match Envelope::of(&value) {
+            Envelope::Call(call) => {
+                if let Some(id) = call.id {
+                    self.0.insert((connection, from, RpcId::new(id)), call.method.to_owned());
+                }
+                (Some(call.method.to_owned()), false)
+            }
+            Envelope::Response { id, .. } => {
+                (id.and_then(|id| self.0.remove(&(connection, from.other(), RpcId::new(id)))), true)
+            }
+            Envelope::Unclear => return None,
+        };
+        Some(Message { from, deliberate, value, method, is_response })
+    }
+}
+
+impl Entry {
+    /// An event that the subject or the tester adds, at the time of another one.
+    pub fn added(like: &Event, what: What) -> Self {
+        Self {
+            event: Event { what, ..like.clone() },
+            stands_for: Vec::new(),
+            message: None,
+            recorded: None,
+            spelled: None,
+        }
+    }
+
+    /// A message that is added, at the time of another event.
+    pub fn said(like: &Event, from: Party, value: Value) -> Self {
+        let what = What::Line { from, bytes: Vec::new(), end: LineEnd::Lf, deliberate: false };
+        let message = Pending::default().read(0, from, false, value);
+        Self { message, ..Self::added(like, what) }
+    }
+
+    /// Whether this is a message of that party that keeps to the protocol.
+    pub fn message_of(&self, party: Party) -> Option<&Message> {
+        self.message.as_ref().filter(|message| message.from == party && !message.deliberate)
+    }
+
+    /// Whether the tester ends the conversation here.
+    pub const fn ends(&self) -> bool {
+        matches!(self.event.what, What::Process(ProcessEvent::StdinClosed | ProcessEvent::StdoutEnded))
+    }
+
+    /// The line, as it would stand on the wire.
+    pub fn line(&self) -> Option<Vec<u8>> {
+        match (&self.spelled, &self.message, &self.event.what) {
+            (Some((bytes, _)), _, _) => Some(bytes.clone()),
+            (None, Some(message), _) if self.recorded.as_ref() != Some(&message.value) => {
+                Some(message.value.to_string().into_bytes())
+            }
+            (None, _, What::Line { bytes, .. }) => Some(bytes.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl Talk {
+    /// Takes a trace apart.
+    pub fn of(trace: &Trace) -> Self {
+        let mut pending = Pending::default();
+        let entries = trace.events.iter().map(|event| {
+            let message = match &event.what {
+                What::Line { from, bytes, deliberate, .. } => match read_line(bytes) {
+                    // A key that stands twice would be lost.
+                    Content::One { value, doubled } if value.is_object() && doubled.is_empty() => {
+                        pending.read(event.connection, *from, *deliberate, value)
+                    }
+                    _ => None,
+                },
+                _ => None,
+            };
+            let recorded = message.as_ref().map(|message| message.value.clone());
+            Entry { event: event.clone(), stands_for: vec![event.n], message, recorded, spelled: None }
+        });
+        Self {
+            subject: trace.header.subject.unwrap_or(Party::Agent),
+            entries: entries.collect(),
+            header: trace.header.clone(),
+        }
+    }
+
+    /// Puts the trace together again: numbers the events, and has the steps point to the new numbers.
+    pub fn into_trace(self) -> Trace {
+        let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+        for (at, entry) in self.entries.iter().enumerate() {
+            places.extend(entry.stands_for.iter().map(|&old| (old, at)));
+        }
+        let mut now = 0;
+        let events = self.entries.into_iter().enumerate().map(|(n, entry)| {
+            now = now.max(entry.event.us);
+            let line = entry.line();
+            let Entry { mut event, spelled, message, .. } = entry;
+            match &mut event.what {
+                What::Line { bytes, end, .. } if message.is_some() || spelled.is_some() => {
+                    *bytes = line.unwrap_or_default();
+                    *end = spelled.map_or(*end, |(_, end)| end);
+                }
+                What::Step(step) => {
+                    step.events.iter_mut().for_each(|event| *event = places.get(event).copied().unwrap_or(*event));
+                }
+                _ => {}
+            }
+            Event { n, us: now, ..event }
+        });
+        Trace { events: events.collect(), header: self.header }
+    }
+}
