@@ -28,7 +28,7 @@ const AT_ONCE: usize = 8;
 pub enum Delivery {
     /// As they come.
     AtOnce,
-    /// Each up to 150 ms later.
+    /// Each up to 100 ms later, and some up to a second.
     Slow,
     /// In single bytes.
     Bytes,
@@ -56,9 +56,13 @@ impl Delivery {
     }
 }
 
-/// Whether a transformation can be done to the lines of a running program.
-pub const fn is_possible(kind: &Kind) -> bool {
-    !matches!(kind.how, How::Whole(_))
+/// Whether a transformation can be done to the lines of a running program of that party.
+pub fn is_possible(kind: &Kind, party: Party) -> bool {
+    match kind.how {
+        How::Whole(_) => false,
+        How::Rename(renaming) => renaming.is_by(party),
+        How::Spelling(_) | How::Edit(_) | How::Around(_) => true,
+    }
 }
 
 /// Whether the run is made each time; the others only with `--ignored`.

@@ -64,8 +64,11 @@ fn main() -> ExitCode {
             trials.push(trial(format!("{party}/{}", kind.name), &survey, &seeds, tried));
         }
         let deliveries = Delivery::NAMED.into_iter().map(|(name, _)| name);
-        for name in
-            kinds::all().into_iter().filter(|kind| live::is_possible(kind)).map(|kind| kind.name).chain(deliveries)
+        for name in kinds::all()
+            .into_iter()
+            .filter(|kind| live::is_possible(kind, party))
+            .map(|kind| kind.name)
+            .chain(deliveries)
         {
             let tried = move |survey: &Survey, seeds: Range<u64>| live::check(name, party, survey, seeds.start);
             let trial = trial(format!("live/{party}/{name}"), &survey, &seeds, tried);

@@ -89,7 +89,11 @@ pub fn check(kind: &'static Kind, party: Party, survey: &Survey, seeds: Range<u6
     let mut story = String::new();
     let mut known = BTreeSet::new();
     let is_planted = kind.name == ILLEGAL.name;
-    for at in survey.cases(party) {
+    let mut cases = survey.cases(party);
+    // Transformations that run at the same time record different cases first.
+    let first = seed_of(kind.name) % (cases.len() as u64).max(1);
+    cases.rotate_left(usize::try_from(first).unwrap_or_default());
+    for at in cases {
         let (case, recording) = (survey.case(at), survey.recording(at));
         for seed in seeds.clone() {
             let seed = mix(mix(seed_of(kind.name), seed), seed_of(&case.id));

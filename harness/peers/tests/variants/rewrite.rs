@@ -143,7 +143,8 @@ impl Writer {
                 write_to(&line, outer, inner);
             }
             Delivery::Slow => {
-                thread::sleep(Duration::from_millis(self.rng.u64(..150)));
+                let longest = if self.rng.u8(..10) == 0 { 1_000 } else { 100 };
+                thread::sleep(Duration::from_millis(self.rng.u64(..longest)));
                 write_to(&line, outer, inner);
             }
             Delivery::Bytes => line.chunks(1).for_each(|byte| write_to(byte, outer, inner)),

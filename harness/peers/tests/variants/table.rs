@@ -58,11 +58,22 @@ impl Counts {
         let mut text = String::from("# Legal variants per requirement\n\n");
         let [traces, runs] = self.variants;
         let failed: usize = self.by_requirement.values().map(|count| count.failed).sum();
+        let (first, last) = (seeds.start, seeds.end - 1);
+        text.push_str(
+            "A variant is a conforming conversation of a reference program, changed in a way that the specification allows. \
+            No requirement may fail in it.\n\
+            *Undecided* counts variants in which a requirement is no longer exercised, for example because the lines arrive \
+            at other times.\n\n",
+        );
         let _ = writeln!(
             text,
-            "{traces} variants of recorded traces and {runs} varied runs with the seeds {} to {}; {failed} false failures.\n",
-            seeds.start,
-            seeds.end - 1
+            "{traces} variants of recorded conversations and {runs} varied runs with the seeds {first} to {last}: {failed} false \
+            failures.\n"
+        );
+        let rounds = seeds.end - seeds.start;
+        let _ = writeln!(
+            text,
+            "```sh\nACP_SEED={first} ACP_ROUNDS={rounds} ACP_VARIANTS_TABLE=variants.md cargo test -p acp-conformance-peers --test variants\n```\n"
         );
         for party in Party::ALL {
             let _ = writeln!(text, "## Requirements of the {party}\n");

@@ -14,7 +14,7 @@ pub const ADDED: &str = "variant-";
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "extension-notifications",
-        rule: "extensibility: \"Custom notifications follow the same pattern but without an id\"; \"The protocol reserves any \
+        rule: "extensibility: \"Custom notifications are regular JSON-RPC notifications that start with an underscore (_)\"; \"The protocol reserves any \
             method name starting with an underscore (_) for custom extensions\"",
         how: How::Around(|| Box::new(Extensions::new(notification))),
     },

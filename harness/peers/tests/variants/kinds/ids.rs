@@ -62,6 +62,17 @@ pub struct Renaming {
     shape: Shape,
 }
 
+impl Renaming {
+    /// Whether the ids are invented by the party under test, so that it can name them as it likes.
+    pub fn is_by(self, subject: Party) -> bool {
+        match self.what {
+            What::OwnRequests => true,
+            What::OtherRequests => false,
+            What::Member(member) => (member == "terminalId") == (subject == Party::Client),
+        }
+    }
+}
+
 /// What is named by the ids.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum What {

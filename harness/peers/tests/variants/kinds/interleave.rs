@@ -13,7 +13,7 @@ use crate::talk::{Entry, Message, Talk};
 
 pub const KINDS: &[Kind] = &[Kind {
     name: "second-session",
-    rule: "session-setup: \"Each connection can support several concurrent sessions\"; overview: requests of JSON-RPC may be \
+    rule: "architecture: \"Each connection can support several concurrent sessions\"; overview: requests of JSON-RPC may be \
         answered in any order",
     how: How::Whole(interleave),
 }];

@@ -5,6 +5,7 @@ pub mod extension;
 pub mod ids;
 mod illegal;
 mod interleave;
+mod lists;
 mod optional;
 mod order;
 mod spelling;
@@ -92,6 +93,7 @@ pub fn all() -> Vec<&'static Kind> {
         extension::KINDS,
         updates::KINDS,
         errors::KINDS,
+        lists::KINDS,
         interleave::KINDS,
         order::KINDS,
         timing::KINDS,

@@ -9,7 +9,7 @@ use super::{How, Kind};
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "member-order",
-        rule: "RFC 8259, 4: \"An object is an unordered collection of zero or more name/value pairs\"",
+        rule: "RFC 8259, 1: \"An object is an unordered collection of zero or more name/value pairs\"",
         how: How::Spelling(|value, rng| plain(value, Style { shuffled: true, ..Style::new(rng) })),
     },
     Kind {

@@ -11,7 +11,7 @@ use crate::choices::Choices;
 use crate::talk::{Message, Talk};
 
 const TURN: &str =
-    "prompt-turn, 3: \"The Agent MAY report\" its output in session/update notifications before the response";
+    "prompt-turn, 3: \"The Agent reports the model's output to the Client via session/update notifications\"";
 
 pub const KINDS: &[Kind] = &[
     Kind {
@@ -26,7 +26,11 @@ pub const KINDS: &[Kind] = &[
     },
     more("thoughts-added", TURN, Extra::Thought),
     more("empty-chunks-added", "schema.json, TextContent: `text` is a string without `minLength`", Extra::Empty),
-    more("plans-added", "agent-plan: \"The Agent MAY … send\" the complete plan with each update", Extra::Plan),
+    more(
+        "plans-added",
+        "agent-plan: the agent \"SHOULD report updates by sending more session/update notifications with the same structure\"",
+        Extra::Plan,
+    ),
     more(
         "tool-updates-added",
         "tool-calls: \"All fields except toolCallId are optional in updates\"",
