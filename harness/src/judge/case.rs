@@ -53,7 +53,9 @@ fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>) 
     });
     // A broken SHOULD is a contradiction that decided its requirement, and leaves the case itself whole.
     let decided = |step: &StepEvent| step.outcome == Outcome::Contradicted && !step.decides.is_empty();
-    let step = steps.find(|step| step.outcome != Outcome::Done && !decided(step));
+    // What a weak fence should have shown is undecided by itself; the rest of the case does not depend on it.
+    let weak = |step: &StepEvent| step.outcome == Outcome::Quiet && step.decides.is_empty();
+    let step = steps.find(|step| step.outcome != Outcome::Done && !decided(step) && !weak(step));
     not_spawned.or_else(|| step.map(describe))
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::check::{On, Sight};
 use super::conversation::{Conversation, Memory};
 use super::earlier::Earlier;
+use super::fences::Fences;
 use super::login::Logins;
 use super::looks::{Look, Looks};
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
@@ -46,6 +47,7 @@ pub struct Judge {
     book: Book,
     logins: Logins,
     earlier: Earlier,
+    fences: Fences,
     /// Whose last line goes on with the next one, and on which connection.
     cut_up: BTreeSet<(usize, Party)>,
     parties: Vec<Party>,
@@ -75,6 +77,7 @@ impl Judge {
             book: Book::new(&header.lacks),
             logins: Logins::default(),
             earlier: Earlier::default(),
+            fences: Fences::default(),
             cut_up: BTreeSet::new(),
             looks: Looks::new(&parties, &header.lacks),
             parties,
@@ -134,6 +137,7 @@ impl Judge {
                 }
             }),
             What::Stdout(_) | What::Model(_) => {}
+            What::Fence(_) => self.fences.announce(event.connection),
             What::Process(process) => self.process(process),
             What::Mcp(mcp) => self.each_party(Sight::Mcp, |on, moment, ruling| {
                 if let On::Mcp(check) = on {
@@ -251,6 +255,9 @@ impl Judge {
             return;
         }
         let envelope = Envelope::of(value);
+        if self.fences.claim(self.connection, self.now, from, envelope, &mut self.talk) {
+            return;
+        }
         self.notice_beginning(from, envelope);
         let failures = self.book.n_failures();
         self.each(from, Sight::Message, |on, moment, ruling| {

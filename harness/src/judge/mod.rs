@@ -8,6 +8,7 @@ mod check;
 mod checks;
 mod conversation;
 mod earlier;
+mod fences;
 mod fold;
 mod lacks;
 mod login;

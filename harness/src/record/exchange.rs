@@ -94,7 +94,8 @@ impl Exchange {
         if connections > 1 {
             return Err(RecordError::Connections(connections));
         }
-        let mut reader = Reader { subject, turns: Vec::new(), open: HashMap::new(), fences: Vec::new() };
+        let mut reader =
+            Reader { subject, turns: Vec::new(), open: HashMap::new(), fences: Vec::new(), is_fence_next: false };
         for event in &trace.events {
             reader.read(event)?;
         }
@@ -169,6 +170,8 @@ struct Reader {
     /// The open requests, by who asked and the id.
     open: HashMap<(Party, RpcId), usize>,
     fences: Vec<RpcId>,
+    /// The tester's next request is a fence.
+    is_fence_next: bool,
 }
 
 impl Reader {
@@ -179,6 +182,10 @@ impl Reader {
                 if let Some(said) = self.line(event.n, *from, bytes)? {
                     self.turns.push(Turn { n: event.n, from: *from, deliberate: *deliberate, said });
                 }
+                Ok(())
+            }
+            What::Fence(_) => {
+                self.is_fence_next = true;
                 Ok(())
             }
             What::Unattributed(_) => Err(RecordError::NoSender(event.n)),
@@ -200,8 +207,14 @@ impl Reader {
         }
         let here = self.turns.len();
         Ok(Some(match Envelope::of(&value) {
-            Envelope::Call(call) if call.method == FENCE => {
+            Envelope::Call(call)
+                if call.method == FENCE || from != self.subject && std::mem::take(&mut self.is_fence_next) =>
+            {
                 self.fences.extend(call.id.map(RpcId::new));
+                // Several requests in a row are one fence.
+                if self.turns.last().is_some_and(|turn| turn.said == Said::Fence) {
+                    return Ok(None);
+                }
                 Said::Fence
             }
             Envelope::Call(call) => {
@@ -216,7 +229,7 @@ impl Reader {
             }
             Envelope::Response { id, result, error } => {
                 let id = id.map(RpcId::new);
-                if id.as_ref().is_some_and(|id| self.fences.contains(id)) {
+                if from == self.subject && id.as_ref().is_some_and(|id| self.fences.contains(id)) {
                     return Ok(None);
                 }
                 let asked = id.and_then(|id| self.open.remove(&(from.other(), id)));

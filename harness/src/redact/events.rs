@@ -75,7 +75,9 @@ impl Reader {
             What::Mcp(McpEvent { what: McpWhat::FromAgent(text) | McpWhat::ToAgent(text), .. }) => {
                 return self.message(text.as_bytes(), false, OF_MCP);
             }
-            What::Process(_) | What::Step(_) | What::Mcp(_) | What::Visit(_) | What::Model(_) => return,
+            What::Process(_) | What::Step(_) | What::Mcp(_) | What::Visit(_) | What::Model(_) | What::Fence(_) => {
+                return;
+            }
         };
         let message = message(bytes);
         if let Some(Envelope::Call(call)) = message.as_ref().map(Envelope::of)
@@ -150,6 +152,7 @@ impl Writer {
                 *bytes = self.line(n, bytes, setting);
             }
             What::Stderr(bytes) | What::Stdout(bytes) => *bytes = self.print(bytes),
+            What::Fence(_) => {}
             What::Process(process) => self.process(process),
             What::Mcp(mcp) => self.mcp(n, &mut mcp.what),
             What::Visit(visit) => {

@@ -29,6 +29,7 @@ pub struct Collector {
     model: BTreeMap<String, usize>,
     by_requirement: BTreeMap<String, Vec<SeenIn>>,
     reused: Reused,
+    fences: BTreeMap<String, usize>,
     /// The processes that served several cases.
     shared: BTreeSet<u32>,
 }
@@ -68,6 +69,7 @@ impl Collector {
             model: BTreeMap::new(),
             by_requirement: BTreeMap::new(),
             reused: Reused::default(),
+            fences: BTreeMap::new(),
             shared: BTreeSet::new(),
         }
     }
@@ -160,6 +162,9 @@ impl Collector {
         if let Some(said) = heard.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
             (self.name, self.version) = (said.name.clone(), said.version.clone());
         }
+        for (means, times) in &heard.fences {
+            *self.fences.entry(means.clone()).or_default() += times;
+        }
         if let Some(process) = heard.reused() {
             self.reused.cases += 1;
             self.shared.insert(process);
@@ -206,7 +211,8 @@ impl Collector {
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let reused = Reused { processes: self.shared.len(), ..self.reused };
         let reused = Some(reused).filter(|reused| *reused != Reused::default());
-        let summary = Summary { reused, ..summary(&requirements, &self.cases, duration_ms) };
+        let fences = std::mem::take(&mut self.fences);
+        let summary = Summary { reused, fences, ..summary(&requirements, &self.cases, duration_ms) };
         RunReport {
             format: FORMAT.to_owned(),
             suite: self.suite(),
@@ -293,6 +299,7 @@ pub(super) fn summary(requirements: &[RequirementReport], cases: &[CaseReport], 
         cases: count(cases.iter().map(|case| case.verdict)),
         duration_ms,
         reused: None,
+        fences: BTreeMap::new(),
     }
 }
 
@@ -351,6 +358,7 @@ fn describe(what: &What, focus: &str) -> String {
         What::Unattributed(bytes) => format!("either party  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Stderr(bytes) => format!("standard error  {}", cut(&String::from_utf8_lossy(bytes), focus)),
         What::Stdout(bytes) => format!("standard output  {}", cut(&String::from_utf8_lossy(bytes), focus)),
+        What::Fence(method) => format!("fence  {method}"),
         What::Process(process) => format!("process  {}", serde_json::to_string(process).unwrap_or_default()),
         What::Mcp(McpEvent { server, what, .. }) => match what {
             McpWhat::FromAgent(text) => format!("agent → MCP server {server}  {}", cut(text, focus)),

@@ -1,11 +1,11 @@
 //! A trace on its way through the judge, event by event: only what the report needs of it is kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::judge::{CaseVerdict, Judge, Judgement, Tally, judge_case};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party};
-use crate::trace::{Event, Header, Lack, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::trace::{Event, FENCE, Header, Lack, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 
 /// Takes in a trace event by event.
 pub struct Hearing {
@@ -13,6 +13,9 @@ pub struct Hearing {
     outline: Trace,
     last_us: u64,
     unattributed: usize,
+    /// The methods of the fences that are requests of the protocol, by the events of these requests.
+    marked: BTreeMap<usize, String>,
+    fences: BTreeMap<String, usize>,
 }
 
 /// What a trace said, without the trace.
@@ -26,7 +29,12 @@ pub struct Heard {
     outline: Trace,
     /// How many lines have no known sender.
     unattributed: usize,
+    /// What served as a fence, and how often.
+    pub(super) fences: BTreeMap<String, usize>,
 }
+
+/// How a weak fence is called in the report.
+pub(super) const TIME_LIMIT: &str = "time limit";
 
 /// How many events that are no lines are kept; a case has far fewer.
 const MOST_OUTLINED: usize = 10_000;
@@ -36,7 +44,8 @@ impl Hearing {
     #[must_use]
     pub fn new(header: &Header) -> Self {
         let outline = Trace { header: header.clone(), events: Vec::new() };
-        Self { judge: Judge::new(header, Edition::v1()), outline, last_us: 0, unattributed: 0 }
+        let judge = Judge::new(header, Edition::v1());
+        Self { judge, outline, last_us: 0, unattributed: 0, marked: BTreeMap::new(), fences: BTreeMap::new() }
     }
 
     /// Takes in the next event.
@@ -44,8 +53,28 @@ impl Hearing {
         self.judge.event(event);
         self.last_us = event.us;
         self.unattributed += usize::from(matches!(event.what, What::Unattributed(_)));
+        self.note_fence(event);
         if matches!(event.what, What::Step(_) | What::Process(_)) && self.outline.events.len() < MOST_OUTLINED {
             self.outline.events.push(event.clone());
+        }
+    }
+
+    fn note_fence(&mut self, event: &Event) {
+        match &event.what {
+            // The mark stands directly before its request.
+            What::Fence(method) if self.marked.len() < MOST_OUTLINED => {
+                self.marked.insert(event.n + 1, method.clone());
+            }
+            What::Step(step) if step.kind == StepKind::Fence => {
+                let marked = step.events.first().and_then(|request| self.marked.remove(request));
+                let means = match step.outcome {
+                    Outcome::Done => marked.unwrap_or_else(|| FENCE.to_owned()),
+                    Outcome::Quiet => TIME_LIMIT.to_owned(),
+                    _ => return,
+                };
+                *self.fences.entry(means).or_default() += 1;
+            }
+            _ => {}
         }
     }
 
@@ -57,8 +86,8 @@ impl Hearing {
     /// Ends the trace.
     #[must_use]
     pub fn close(self) -> Heard {
-        let Self { judge, outline, last_us, unattributed } = self;
-        Heard { judgement: judge.finish(), outline, last_us, unattributed }
+        let Self { judge, outline, last_us, unattributed, fences, .. } = self;
+        Heard { judgement: judge.finish(), outline, last_us, unattributed, fences }
     }
 }
 
@@ -127,7 +156,11 @@ impl Heard {
                 "it is too long to remember all of it: from #{n} on, what depends on what was long ago is not judged"
             )
         });
-        lacks.chain(forgot).chain(Some(unattributed).filter(|_| self.unattributed > 0)).collect()
+        let weak = self.fences.get(TIME_LIMIT).map(|_| {
+            "a fence was only a wait, since no request could serve as one: it does not show that something did not come"
+                .to_owned()
+        });
+        lacks.chain(forgot).chain(weak).chain(Some(unattributed).filter(|_| self.unattributed > 0)).collect()
     }
 
     /// The verdict on the trace as a case, as far as one party is concerned.
@@ -145,7 +178,6 @@ const fn step_of(event: &Event) -> Option<&StepEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Outcome;
 
     fn step(n: usize, kind: StepKind, line: usize, events: &[usize]) -> Event {
         let step = StepEvent {

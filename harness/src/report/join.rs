@@ -104,6 +104,7 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         strict: one.strict,
         summary: Summary {
             reused: reused(one.summary.reused, other.summary.reused),
+            fences: sums(one.summary.fences, other.summary.fences),
             ..summary(&requirements, &cases, duration_ms)
         },
         probes: probes(one.probes, other.probes),

@@ -275,6 +275,10 @@ pub struct Summary {
     /// The cases that went on with a process of earlier ones, if any did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<Reused>,
+    /// What proved that nothing more would come, and how often: the method of the request that the subject answered, or
+    /// `time limit` where it answered none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fences: BTreeMap<String, usize>,
 }
 
 /// The cases that had no process of their own.

@@ -6,11 +6,13 @@ use anstyle::{AnsiColor, Style};
 
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
+use super::hearing::TIME_LIMIT;
 use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, Reused, RunReport, ShardInfo};
 use super::timings_text;
 use super::visible::{in_one_line, visible};
 use super::words::{count, counts, is_judged, level, reproduce, subject};
 use crate::requirement::{Catalogue, Level, Requirement};
+use crate::trace::FENCE;
 use crate::verdict::Verdict;
 
 const BOLD: Style = Style::new().bold();
@@ -205,9 +207,31 @@ impl<W: Write> TextReport<W> {
                 )?;
             }
         }
+        self.fences(report)?;
         #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
         let seconds = report.summary.duration_ms as f64 / 1000.0;
         writeln!(self.out, "  time          {seconds:.1} s")
+    }
+
+    /// Says what proved absence, unless it was the usual unknown request alone.
+    fn fences(&mut self, report: &RunReport) -> io::Result<()> {
+        let (kind, fences) = (report.subject.kind, &report.summary.fences);
+        let others = fences.iter().filter(|(means, _)| *means != FENCE && *means != TIME_LIMIT);
+        let others: Vec<String> = others.map(|(means, times)| format!("{} ({times} times)", visible(means))).collect();
+        if !others.is_empty() {
+            let means = others.join(", ");
+            writeln!(
+                self.out,
+                "  fences        the {kind} did not answer unknown requests; absence was shown by {means}"
+            )?;
+        }
+        match fences.get(TIME_LIMIT) {
+            Some(times) => {
+                let times = count(*times, "wait", "waits");
+                writeln!(self.out, "                {times} had no request to prove absence, and decided nothing")
+            }
+            None => Ok(()),
+        }
     }
 }
 

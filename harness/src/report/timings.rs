@@ -50,7 +50,8 @@ impl Spent {
                 | What::Process(_)
                 | What::Mcp(_)
                 | What::Visit(_)
-                | What::Model(_) => unnamed += gap,
+                | What::Model(_)
+                | What::Fence(_) => unnamed += gap,
                 What::Step(step) => {
                     let waited = std::mem::take(&mut unnamed) + if is_awaited(step) { gap } else { 0 };
                     match step.kind {

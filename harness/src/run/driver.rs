@@ -161,6 +161,8 @@ pub struct Driver {
     pub visits: Vec<usize>,
     /// The cases that the process has served before.
     earlier: Option<Reuse>,
+    /// The ids of the fences that open a session.
+    pub session_fences: Vec<RpcId>,
 }
 
 impl Driver {
@@ -215,6 +217,7 @@ impl Driver {
             model: None,
             visits: Vec::new(),
             earlier: None,
+            session_fences: Vec::new(),
         }
     }
 
@@ -222,6 +225,19 @@ impl Driver {
     pub fn plant(&mut self, fault: &Planted) {
         self.fault = Some(fault.clone());
         self.connections.iter_mut().for_each(|connection| connection.injector = Some(fault.injector()));
+    }
+
+    /// Whether the message is about a session that came of a fence, so that no line of a transcript is about it.
+    pub fn is_of_fence(&self, value: &Value) -> bool {
+        let session = |value: &Value, at: &str| Some(value.pointer(at)?.as_str()?.to_owned());
+        let Some(named) = session(value, "/params/sessionId").filter(|_| !self.session_fences.is_empty()) else {
+            return false;
+        };
+        let is_answer = |seen: &&Seen| self.session_fences.iter().any(|id| super::expect::answers(&seen.value, id));
+        self.inbox
+            .iter()
+            .filter(is_answer)
+            .any(|seen| session(&seen.value, "/result/sessionId").as_ref() == Some(&named))
     }
 
     /// How many connections there were so far.

@@ -42,7 +42,8 @@ pub(super) fn look_for(script: &mut Script<'_>, line: &Incoming, from: usize) ->
 fn look_for_call(script: &mut Script<'_>, line: &Incoming, from: usize) -> Found {
     for index in script.cursor.max(from)..script.driver.inbox.len() {
         let seen = &script.driver.inbox[index];
-        if seen.taken.is_some() || !call_matches(&seen.value, line, &mut script.bindings) {
+        let is_foreign = seen.taken.is_some() || script.driver.is_of_fence(&seen.value);
+        if is_foreign || !call_matches(&seen.value, line, &mut script.bindings) {
             continue;
         }
         if let (IncomingBody::Call { label: Some(label), .. }, Some(id)) = (&line.body, seen.value.get("id")) {
@@ -169,7 +170,8 @@ pub(super) fn came(script: &Script<'_>, index: usize, line: &Incoming) -> Vec<us
         }
     };
     let awaited = |seen: &Seen| seen.value.get("id").is_some() && seen.taken.is_some_and(|taken| taken < index);
-    script.driver.inbox.iter().filter(|seen| !awaited(seen) && matches(&seen.value)).map(|seen| seen.n).collect()
+    let meant = |seen: &&Seen| !awaited(seen) && matches(&seen.value) && !script.driver.is_of_fence(&seen.value);
+    script.driver.inbox.iter().filter(meant).map(|seen| seen.n).collect()
 }
 
 /// The event of the request whose answer the line is.

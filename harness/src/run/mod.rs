@@ -4,6 +4,7 @@ mod act;
 mod desk;
 mod driver;
 mod expect;
+mod fence;
 mod floor;
 mod installed;
 mod intent;
@@ -30,6 +31,7 @@ mod wait;
 mod writing;
 
 pub use desk::{Desk, DeskError};
+pub use fence::KnownFences;
 pub use floor::bare_starts;
 pub use installed::installed_version;
 pub use intent::MARKER;

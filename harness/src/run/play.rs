@@ -172,6 +172,8 @@ pub(super) async fn perform<'c>(case: &'c Case, subject: &'c Subject, stage: Sta
         sent_at: None,
         missed: None,
         told: false,
+        answers_unknown: false,
+        is_weak: false,
     };
     if let Some(person) = &subject.person {
         person.begin().await;

@@ -161,7 +161,7 @@ pub(super) fn left_as_found(events: &[Event], earlier: &BTreeSet<String>) -> Opt
                 }
             }
             What::Step(step) if is_stuck(step.outcome) => return None,
-            What::Stderr(_) | What::Step(_) | What::Model(_) => {}
+            What::Stderr(_) | What::Step(_) | What::Model(_) | What::Fence(_) => {}
             What::Process(ProcessEvent::Spawned { .. } | ProcessEvent::Reused(_) | ProcessEvent::Parted) => {}
             What::Process(_) | What::Unattributed(_) | What::Stdout(_) | What::Mcp(_) | What::Visit(_) => return None,
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::desk::Desk;
+use super::fence::KnownFences;
 use super::limits::Limits;
 use super::person::Person;
 use super::sandbox::{Cache, Sandbox};
@@ -53,6 +54,8 @@ pub struct Subject {
     pub person: Option<Person>,
     /// Where that person's client meets the harness, if the person starts it.
     pub desk: Option<Arc<Desk>>,
+    /// Which requests it answers as a fence, as far as the run has seen.
+    pub fences: KnownFences,
 }
 
 /// What stands in the place of each name, such as `agent` for `{agent}`, in one case.
@@ -86,6 +89,7 @@ impl Subject {
             fault: None,
             person: None,
             desk: None,
+            fences: KnownFences::default(),
         }
     }
 

@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::time::Instant;
 
-use super::driver::{Driver, Written};
+use super::driver::Driver;
 use super::expect::{self, Found};
 use super::script::{Report, Script};
 use crate::case::model::{Action, Incoming, Step};
 use crate::peer::process::Exit;
 use crate::requirement::Party;
-use crate::trace::{FENCE, Outcome, StepEvent, StepKind, UNASKED, What};
-use crate::wire::{LineEnd, RpcId};
+use crate::trace::{Outcome, StepEvent, StepKind, UNASKED, What};
 
 /// How long a subject has for the fence that follows a time limit, to tell a dropped request from a wedged subject.
 const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -23,16 +21,36 @@ const ASKS_ITS_USER: [&str; 2] = ["session/request_permission", "elicitation/cre
 impl Script<'_> {
     pub(super) async fn must(&mut self, line: &Incoming, within: Option<Duration>) -> Report {
         let deadline = self.deadline(line, within);
+        let mut doubt = Some(Instant::now() + self.patience_with_unknown());
         let mut looked = 0;
         loop {
             match expect::look_for(self, line, looked) {
                 Found::Matched(report) | Found::Contradicted(report) => return report,
                 Found::NotYet => looked = self.driver.inbox.len(),
             }
-            if self.nothing_more(line) || !self.driver.step(deadline).await {
+            let until = doubt.map_or(deadline, |doubt| doubt.min(deadline));
+            if self.nothing_more(line) {
                 return self.never_came(line, StepKind::Must).await;
             }
+            if self.driver.step(until).await {
+                continue;
+            }
+            if doubt.take().is_none() || until == deadline {
+                return self.never_came(line, StepKind::Must).await;
+            }
+            if self.ignores_unknown(line).await {
+                return self.left_unanswered(line);
+            }
         }
+    }
+
+    /// An unknown request without an answer, where the subject answers no such request: nothing is said of what the line is
+    /// about, and the silence itself is judged in a case of its own.
+    fn left_unanswered(&self, line: &Incoming) -> Report {
+        let events = expect::request_event(self, line).into_iter().collect();
+        let (expected, subject) = (expect::describe(self, line), self.case.subject);
+        let seen = format!("the {subject} left this unknown request without an answer, and the fence by one as well");
+        Report { events, expected, seen, ..Report::new(StepKind::Must, Outcome::Missed) }
     }
 
     fn deadline(&self, line: &Incoming, within: Option<Duration>) -> Instant {
@@ -99,18 +117,13 @@ impl Script<'_> {
 
     async fn fence_after_timeout(&mut self) {
         let fence = self.fence(FENCE_AFTER_TIMEOUT).await;
+        self.record_own_fence(fence, "a fence after the time limit");
+    }
+
+    /// Records a fence that does not stand in the case, if it was answered.
+    pub(super) fn record_own_fence(&mut self, fence: Report, text: &str) {
         if fence.outcome == Outcome::Done {
-            let event = StepEvent {
-                kind: StepKind::Fence,
-                line: 0,
-                include: None,
-                text: "a fence after the time limit".to_owned(),
-                outcome: Outcome::Done,
-                decides: Vec::new(),
-                events: fence.events,
-                expected: String::new(),
-                seen: String::new(),
-            };
+            let event = StepEvent { text: text.to_owned(), expected: String::new(), ..fence.event() };
             self.driver.recorder.record(What::Step(event));
         }
     }
@@ -180,30 +193,8 @@ impl Script<'_> {
         if second.outcome == Outcome::Ended { Report { events: first.events, ..second } } else { first }
     }
 
-    pub(super) async fn fence(&mut self, limit: Duration) -> Report {
-        let id = self.driver.writing.fresh_id();
-        let message = json!({ "jsonrpc": "2.0", "id": id, "method": FENCE, "params": {} });
-        let from = self.driver.inbox.len();
-        let written = Written { bytes: message.to_string().into_bytes(), deliberate: false };
-        let connection = self.connection;
-        let events = self.driver.write(connection, vec![written], LineEnd::Lf, None);
-        let (id, mut looked) = (RpcId::new(&id), from);
-        let answered = |driver: &Driver| {
-            let mut fresh = driver.inbox[std::mem::replace(&mut looked, driver.inbox.len())..].iter();
-            driver.ended(connection) || fresh.any(|seen| expect::answers(&seen.value, &id))
-        };
-        let came = self.driver.until(Instant::now() + limit, answered).await;
-        let (outcome, seen) = match (came, self.driver.ended(connection)) {
-            (true, false) => (Outcome::Done, String::new()),
-            (_, true) => (Outcome::Ended, self.how_it_ended().await),
-            (false, false) => (Outcome::TimedOut, "a request that everybody owes an answer to had none".to_owned()),
-        };
-        let expected = format!("an answer, as proof that the {} has read everything before", self.case.subject);
-        Report { events, expected, seen, ..Report::new(StepKind::Fence, outcome) }
-    }
-
     /// The words for the end of the subject's output; whether it was asked to end makes the difference.
-    async fn how_it_ended(&mut self) -> String {
+    pub(super) async fn how_it_ended(&mut self) -> String {
         let exited = |driver: &Driver| driver.life.exit.is_some();
         self.driver.until(Instant::now() + self.limits.exit, exited).await;
         let subject = self.case.subject;

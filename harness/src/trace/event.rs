@@ -50,6 +50,9 @@ pub enum What {
     Visit(Visit),
     /// A request to the scripted model of the case.
     Model(ModelEvent),
+    /// The tester's next line on the connection is a fence by a request of the protocol, such as `session/list`: it was sent
+    /// only for its answer to come, and the two are evidence of nothing else. A fence by [`FENCE`] needs no such mark.
+    Fence(String),
     /// How a step of the case went.
     Step(StepEvent),
 }
@@ -306,7 +309,8 @@ pub const SCRATCH: &str = "acp-case-";
 /// What the methods begin with that the tester invented; no subject can know them.
 pub const INVENTED: &str = "_acp-conformance/";
 
-/// The method of the request that a fence is; nobody knows it, and everybody owes an answer to it.
+/// The method of the request that is tried first as a fence. No program knows it, and JSON-RPC wants an answer to every
+/// request. Where it gets none, requests of the protocol follow; see [`What::Fence`].
 pub const FENCE: &str = "_acp-conformance/fence";
 
 /// How a step that met the end of the subject says that nothing in the case gives a reason for it: the last words of what
@@ -323,6 +327,9 @@ pub enum Outcome {
     Contradicted,
     /// Nothing came before the time limit.
     TimedOut,
+    /// A weak fence: the tester had no request that the subject answers, and only waited. What did not come by then may still
+    /// come.
+    Quiet,
     /// The subject's stream ended first.
     Ended,
     /// Hoped for, and given up when the conversation had passed it.

@@ -139,6 +139,9 @@ struct EventLine {
     /// What a client printed; empty beside `base64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stdout: Option<String>,
+    /// The method of the request of the protocol that follows as a fence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fence: Option<String>,
     /// What happened to the subject's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process: Option<ProcessEvent>,
@@ -311,7 +314,20 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
         return Err(format!("`n` is {}, and the event stands at position {position}", line.n));
     }
     let EventLine {
-        line: text, base64, from, end, deliberate, stderr, stdout, process, mcp, visit, model, step, ..
+        line: text,
+        base64,
+        from,
+        end,
+        deliberate,
+        stderr,
+        stdout,
+        fence,
+        process,
+        mcp,
+        visit,
+        model,
+        step,
+        ..
     } = line;
     let has_text = text.is_some() || base64.is_some();
     if from.is_some() && !has_text {
@@ -326,6 +342,7 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
         from.map(|from| What::Line { from, bytes: take(&mut bytes), end: end.unwrap_or_default(), deliberate }),
         is_stderr.then(|| What::Stderr(take(&mut bytes))),
         is_stdout.then(|| What::Stdout(take(&mut bytes))),
+        fence.map(What::Fence),
         process.map(What::Process),
         mcp.map(What::Mcp),
         visit.map(What::Visit),
@@ -338,7 +355,7 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
         (None, _) if has_text => What::Unattributed(bytes),
         _ => {
             return Err(
-                "exactly one of `from`, `stderr`, `stdout`, `process`, `mcp`, `visit`, `model` and `step` is wanted"
+                "exactly one of `from`, `stderr`, `stdout`, `fence`, `process`, `mcp`, `visit`, `model` and `step` is wanted"
                     .to_owned(),
             );
         }
@@ -375,6 +392,7 @@ impl From<&Event> for EventLine {
                 line.stdout = Some(text.unwrap_or_default());
                 line.base64 = code;
             }
+            What::Fence(method) => line.fence = Some(method.clone()),
             What::Process(process) => line.process = Some(process.clone()),
             What::Mcp(mcp) => line.mcp = Some(mcp.clone()),
             What::Visit(visit) => line.visit = Some(visit.clone()),
@@ -432,6 +450,7 @@ mod tests {
             What::Stderr("warning é".as_bytes().to_vec()),
             What::Stdout(b"printed".to_vec()),
             What::Unattributed(b"{}".to_vec()),
+            What::Fence("session/list".to_owned()),
             What::Process(ProcessEvent::NotSpawned("no".to_owned())),
             What::Process(ProcessEvent::Reused(Reuse { cases: 1, sessions: ["s".to_owned()].into(), requests: 3 })),
             What::Process(ProcessEvent::Exited { code: None, signal: Some("SIGKILL".to_owned()) }),

@@ -218,6 +218,7 @@ impl Waits {
     /// The answer to the request of a fence on this connection.
     fn fence(&self, side: Side, events: &[Event], step: &StepEvent) -> Option<usize> {
         let &request = step.events.first().filter(|_| step.kind == StepKind::Fence)?;
+        // Of several requests the step names the one that was answered.
         let request = events.get(request).filter(|event| event.connection == side.connection)?;
         self.answers.get(&id(&request.what)?.1).copied()
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::ext::is_withdrawn;
-use super::support::{Finish, waits_for_others};
+use super::support::{Finish, is_usually_answered, waits_for_others};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, TurnCourse};
 use crate::judge::moment::{Answer, Moment, Outcome};
@@ -44,7 +44,7 @@ fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 fn twin_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let quick = |open: &&Exchange| !open.deliberate && !waits_for_others(&open.method);
-    // Whoever answers no request of this kind at all does not mistake the id.
+    // A party that answers no request of this kind at all does not mistake the id.
     let usual = |open: &&Exchange| talk.has_replied(moment.from, &open.method);
     for open in talk.open_of(moment.from.other()).filter(quick).filter(usual) {
         let Some(&twin) = talk.course.twins.get(&open.n) else { continue };
@@ -237,7 +237,8 @@ fn only_lf_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let last = talk.course.separated.get(&moment.from.other());
     let separated = |open: &&Exchange| last == Some(&open.n) && !open.deliberate && !waits_for_others(&open.method);
-    for open in talk.open_of(moment.from.other()).filter(separated) {
+    let usual = |open: &&Exchange| is_usually_answered(talk, moment.from, &open.method);
+    for open in talk.open_of(moment.from.other()).filter(separated).filter(usual) {
         if talk.timed_out.contains_key(&open.n) && talk.fence.is_some_and(|fence| fence > open.n) {
             ruling.fail(format!("{} with a line separator in a string was not answered", open.method), &[open.n]);
         }

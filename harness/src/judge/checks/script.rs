@@ -1,7 +1,7 @@
 //! What the steps of a case decide: a step accuses only the requirements that it names.
 
 use super::common::HOLDS;
-use super::support::{asks_first, waits_for_others};
+use super::support::{asks_first, is_usually_answered, waits_for_others};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::ruling::Book;
 use crate::requirement::{Party, is_probe};
@@ -37,22 +37,32 @@ pub(in crate::judge) fn judge_step(
             Outcome::Ended if talk.initialized.is_some() && step.seen.ends_with(UNASKED) => {
                 ruling.fail(sentence(step), &step.events);
             }
-            Outcome::TimedOut if was_passed_over(talk, step) => {
+            Outcome::TimedOut if was_passed_over(talk, step, requirement) => {
                 ruling.fail(format!("{}, though a later request was answered", sentence(step)), &step.events);
             }
-            Outcome::TimedOut | Outcome::Ended | Outcome::Missed | Outcome::LoginNeeded | Outcome::HarnessError => {
+            Outcome::TimedOut
+            | Outcome::Quiet
+            | Outcome::Ended
+            | Outcome::Missed
+            | Outcome::LoginNeeded
+            | Outcome::HarnessError => {
                 ruling.inconclusive(sentence(step), &step.events);
             }
         }
     }
 }
 
+/// The requirements that any request decides which a party does not answer.
+const OF_ANY_REQUEST: [&str; 2] = ["ext.custom-request-answered.", "jsonrpc.response-always."];
+
 /// Whether the step waited for the answer to a request that takes no user and no model, and a later one was answered.
-fn was_passed_over(talk: &Conversation, step: &StepEvent) -> bool {
+fn was_passed_over(talk: &Conversation, step: &StepEvent, requirement: &str) -> bool {
+    let of_any = OF_ANY_REQUEST.iter().any(|id| requirement.starts_with(id));
     let waited_for = |open: &Exchange| step.events.contains(&open.n) && !open.deliberate;
     // A client that did the same before, without a word of its user, does not wait for one now.
     let alone = |method: &str| !waits_for_others(method) && (!asks_first(method) || talk.served.contains(method));
-    let passed = |open: &Exchange| alone(&open.method) && talk.fence.is_some_and(|n| n > open.n);
+    let usual = |open: &Exchange| of_any || is_usually_answered(talk, open.from.other(), &open.method);
+    let passed = |open: &Exchange| alone(&open.method) && usual(open) && talk.fence.is_some_and(|n| n > open.n);
     // Only the tester's requests are waited for, whichever side it plays.
     talk.open.values().any(|open| waited_for(open) && passed(open))
 }

@@ -4,8 +4,9 @@ use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
-use crate::judge::conversation::{Exchange, Session, Turn, TurnCourse};
+use crate::judge::conversation::{Conversation, Exchange, Session, Turn, TurnCourse};
 use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
+use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 
 /// Who does something so soon behind a message does it because of the message.
@@ -176,6 +177,12 @@ pub(super) fn waits_for_others(method: &str) -> bool {
             | "elicitation/create"
             | "terminal/wait_for_exit"
     )
+}
+
+/// Whether silence to a request of this method can have a cause of its own: a party that never answers an unknown request does
+/// not answer one that is split, long or has a special id either.
+pub(super) fn is_usually_answered(talk: &Conversation, party: Party, method: &str) -> bool {
+    !method.starts_with('_') || talk.has_replied(party, method)
 }
 
 /// Whether a client may want its user's consent before it does what the request is about.

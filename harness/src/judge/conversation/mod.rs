@@ -3,6 +3,7 @@
 mod apply;
 mod course;
 mod exchange;
+mod fence;
 mod forget;
 mod listing;
 mod options;

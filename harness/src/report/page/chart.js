@@ -81,6 +81,7 @@ function messageRow(event, asked) {
 }
 
 function mcpText({ server, what }) {
+  if (event.fence) return ['fence', `the next ${event.fence} is sent only for its answer to come`];
   const [[kind, value]] = typeof what === 'string' ? [[what, '']] : Object.entries(what);
   const told = { 'from-agent': `agent → MCP server ${server}`, 'to-agent': `MCP server ${server} → agent` }[kind];
   return [told || `MCP server ${server}: ${kind}`, typeof value === 'string' ? value : JSON.stringify(value)];
@@ -107,7 +108,7 @@ function noteRow(event) {
 }
 
 const OUTCOMES = {
-  done: 'done', contradicted: 'contradicted', 'timed-out': 'did not come in time', ended: 'the stream ended first',
+  done: 'done', contradicted: 'contradicted', 'timed-out': 'did not come in time', quiet: 'nothing came, and nothing proves that nothing will', ended: 'the stream ended first',
   missed: 'did not come', 'not-applicable': 'not applicable', 'login-needed': 'a login is needed', 'harness-error': 'harness error',
 };
 

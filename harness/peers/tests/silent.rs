@@ -1,0 +1,74 @@
+//! Reference programs that never answer an unknown request: the whole suite finds that, and accuses them of nothing else.
+
+#[allow(dead_code, reason = "each test target wants another part of it")]
+mod reference;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use acp_conformance::case::{Case, Vocabulary, embedded};
+use acp_conformance::peer::relay;
+use acp_conformance::report::Collector;
+use acp_conformance::report::model::RunReport;
+use acp_conformance::requirement::Party;
+use acp_conformance::run::{Progress, Subject, run_all};
+use acp_conformance::trace::FENCE;
+use acp_conformance::verdict::Verdict;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() -> ExitCode {
+    // Clients start this program in place of their agent.
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    let trials = vec![
+        Trial::test("an-agent-fails-only-the-requirements-on-unknown-requests", || fails_only_its_own(Party::Agent)),
+        Trial::test("a-client-fails-only-the-requirements-on-unknown-requests", || fails_only_its_own(Party::Client)),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// What an unknown request without an answer violates.
+const OWN: [&str; 2] = ["ext.custom-request-answered.", "jsonrpc.response-always."];
+
+/// The areas of the cases that are about unknown requests, or send some to see something else.
+const UNDECIDED: [&str; 3] = ["/jsonrpc/", "/transport/", "/ext/"];
+
+fn fails_only_its_own(party: Party) -> Result<(), Failed> {
+    let (cases, _) = embedded(&Vocabulary::v1());
+    let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == party).collect();
+    let usual = run(&cases, &reference::subject(party, &[]));
+    let silent = run(&cases, &reference::subject(party, &["--fault".to_owned(), "drop-unknown-requests".to_owned()]));
+    let failed = silent.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail);
+    let failed: Vec<&str> = failed.map(|requirement| requirement.id.as_str()).collect();
+    let is_own = |id: &str| OWN.iter().any(|own| id.starts_with(own));
+    ensure(failed.len() == OWN.len() && failed.iter().all(|id| is_own(id)), || format!("these fail: {failed:?}"))?;
+    let pairs = usual.cases.iter().zip(&silent.cases).filter(|(usual, _)| usual.verdict == Verdict::Pass);
+    let lost = pairs.filter(|(_, silent)| !matches!(silent.verdict, Verdict::Pass | Verdict::Fail));
+    let lost: Vec<&str> = lost.map(|(_, silent)| silent.id.as_str()).collect();
+    let elsewhere: Vec<_> = lost.iter().filter(|id| !UNDECIDED.iter().any(|area| id.contains(area))).collect();
+    // Few cases have nothing else to prove absence with.
+    ensure(elsewhere.len() <= MOST_LOST, || format!("these are decided no more: {elsewhere:?}"))?;
+    let fences = &silent.summary.fences;
+    ensure(!fences.contains_key(FENCE) && fences.len() > 1, || format!("these served as fences: {fences:?}"))?;
+    let fences = &usual.summary.fences;
+    ensure(fences.keys().all(|means| means == FENCE), || format!("these served as fences: {fences:?}"))
+}
+
+/// How many cases outside of these areas may be left undecided.
+const MOST_LOST: usize = 8;
+
+fn run(cases: &[Case], subject: &Subject) -> RunReport {
+    let (mut collector, started) = (Collector::new(subject.party, subject.command.clone()), Instant::now());
+    run_all(cases, subject, 4, None, |event| {
+        if let Progress::Ended { trace, .. } = event {
+            collector.add(&trace, Duration::ZERO, None);
+        }
+        true
+    });
+    collector.finish(started.elapsed(), false)
+}
+
+fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), Failed> {
+    if holds { Ok(()) } else { Err(why().into()) }
+}

@@ -1,0 +1,54 @@
+//! The fences of the tester that are requests of the protocol. Neither they nor their answers are evidence of anything else.
+//!
+//! A fence by the unknown request [`FENCE`](crate::trace::FENCE) is judged as every other message; what a subject says to an
+//! unknown request is a requirement of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::conversation::Conversation;
+use crate::requirement::Party;
+use crate::wire::{Envelope, RpcId};
+
+/// The fences of all connections of one trace.
+#[derive(Debug, Default)]
+pub(super) struct Fences {
+    /// The connections on which the next request is a fence.
+    announced: BTreeSet<usize>,
+    /// Their events, by connection, sender and id. They stay, since a subject may answer twice.
+    sent: BTreeMap<(usize, Party, RpcId), usize>,
+}
+
+impl Fences {
+    /// Takes in that the next request on the connection is a fence.
+    pub(super) fn announce(&mut self, connection: usize) {
+        self.announced.insert(connection);
+    }
+
+    /// Whether the message is a fence or the answer to one. The conversation learns from them only that a request was answered,
+    /// and which session came of it: an agent may send updates for that session.
+    pub(super) fn claim(
+        &mut self,
+        connection: usize,
+        now: (usize, u64),
+        from: Party,
+        envelope: Envelope<'_>,
+        talk: &mut Conversation,
+    ) -> bool {
+        match envelope {
+            Envelope::Call(call) => {
+                let Some(id) = call.id.filter(|_| self.announced.remove(&connection)) else { return false };
+                self.sent.insert((connection, from, RpcId::new(id)), now.0);
+                talk.open_fence(now, from, id, &call);
+                true
+            }
+            Envelope::Response { id: Some(id), result, .. } => {
+                let sender = from.other();
+                let id = RpcId::new(id);
+                let Some(&request) = self.sent.get(&(connection, sender, id.clone())) else { return false };
+                talk.close_fence(now.0, request, (sender, id), result);
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Which requests of the protocol may serve as a fence at this moment of a case.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::case::model::{Action, Body, Case, Incoming, IncomingBody, UserPermission};
+use crate::protocol::Edition;
+use crate::requirement::Party;
+use crate::trace::{Event, What};
+use crate::wire::{Call, Content, Envelope, RpcId, read_line};
+
+/// A request that serves as a fence.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Request {
+    pub(super) method: &'static str,
+    pub(super) params: Value,
+}
+
+/// The name of a file that no case has: the client has to answer that it is not there.
+const NO_FILE: &str = ".acp-conformance-fence";
+
+/// What the choice depends on.
+pub(super) struct Scene<'c> {
+    case: &'c Case,
+    by_person: bool,
+    talk: Talk,
+}
+
+/// What was said on one connection, as far as the choice depends on it.
+#[derive(Debug, Default)]
+struct Talk {
+    capabilities: Option<Value>,
+    is_initialized: bool,
+    /// The open sessions, in the order of their opening.
+    sessions: Vec<String>,
+    /// The sessions with a running turn.
+    in_turn: Vec<String>,
+    /// The requests without an answer: who asked, the id, the method and the params.
+    open: Vec<(Party, RpcId, String, Value)>,
+}
+
+impl<'c> Scene<'c> {
+    pub(super) fn of(case: &'c Case, events: &[Event], connection: usize, by_person: bool) -> Self {
+        Self { case, by_person, talk: Talk::of(case.subject, events, connection) }
+    }
+
+    /// The requests that may follow an unknown one, the best first. Each leaves the subject as it was, and none is of a method
+    /// that the case itself is about.
+    pub(super) fn requests(&self, cwd: &Path) -> Vec<Request> {
+        if !self.talk.is_initialized {
+            return Vec::new();
+        }
+        let about = methods_of(self.case);
+        let all = match self.case.subject {
+            Party::Client => [self.read(cwd), self.permission()],
+            Party::Agent => [self.list(), self.session(cwd, &about)],
+        };
+        all.into_iter().flatten().filter(|request| !about.contains(request.method) || request.method == NEW).collect()
+    }
+
+    /// A file that is not there, so that no client has to show anything to its user.
+    fn read(&self, cwd: &Path) -> Option<Request> {
+        let session = self.talk.sessions.last().filter(|_| self.advertises(&["fs", "readTextFile"]))?;
+        let path = cwd.join(NO_FILE).display().to_string();
+        Some(Request { method: "fs/read_text_file", params: json!({ "sessionId": session, "path": path }) })
+    }
+
+    /// Every client answers it, as long as its user does; outside of a turn some have no place to ask.
+    fn permission(&self) -> Option<Request> {
+        let is_answered = self.case.user.permission != UserPermission::Hold && !self.by_person;
+        let session = self.talk.in_turn.last().filter(|_| is_answered && !self.is_about("permission."))?;
+        let options = json!([
+            { "optionId": "allow", "name": "Allow", "kind": "allow_once" },
+            { "optionId": "reject", "name": "Reject", "kind": "reject_once" },
+        ]);
+        let call =
+            json!({ "toolCallId": "acp-conformance-fence", "title": "Nothing", "kind": "other", "status": "pending" });
+        let params = json!({ "sessionId": session, "toolCall": call, "options": options });
+        Some(Request { method: "session/request_permission", params })
+    }
+
+    fn list(&self) -> Option<Request> {
+        let listed = self.advertises(&["sessionCapabilities", "list"]) && !self.is_about("list.");
+        listed.then(|| Request { method: "session/list", params: json!({}) })
+    }
+
+    /// Every agent answers it, if only with the error that it wants a login. It adds a session, so it is not for cases on what
+    /// sessions there are and who may open them.
+    fn session(&self, cwd: &Path, about: &BTreeSet<&str>) -> Option<Request> {
+        let is_apart = ["session/list", "authenticate", "logout"].iter().any(|method| about.contains(method))
+            || ["auth.", "list.", "session."].iter().any(|area| self.is_about(area));
+        let params = json!({ "cwd": cwd.display().to_string(), "mcpServers": [] });
+        (!is_apart).then_some(Request { method: NEW, params })
+    }
+
+    fn advertises(&self, path: &[&str]) -> bool {
+        Edition::v1().adapter.advertises(self.talk.capabilities.as_ref(), path)
+    }
+
+    fn is_about(&self, area: &str) -> bool {
+        self.case.requirements.iter().any(|id| id.starts_with(area))
+    }
+}
+
+/// Nearly every case opens a session, and another one does not disturb it.
+pub(super) const NEW: &str = "session/new";
+
+/// The methods that a case sends, awaits, forbids or answers.
+fn methods_of(case: &Case) -> BTreeSet<&str> {
+    let mut methods: BTreeSet<&str> = case.tester.answers.keys().map(String::as_str).collect();
+    for step in &case.steps {
+        match &step.action {
+            Action::Send(lines) => methods.extend(lines.iter().filter_map(|line| match &line.body {
+                Body::Request { method, .. } | Body::Notification { method, .. } => Some(method.as_str()),
+                Body::Result { .. } | Body::Error { .. } => None,
+            })),
+            Action::Expect { line, .. } | Action::Never(line) => methods.extend(called(line)),
+            Action::AnyOrder(lines) => methods.extend(lines.iter().filter_map(called)),
+            _ => {}
+        }
+    }
+    methods
+}
+
+fn called(line: &Incoming) -> Option<&str> {
+    match &line.body {
+        IncomingBody::Call { method, .. } => Some(method),
+        _ => None,
+    }
+}
+
+impl Talk {
+    fn of(subject: Party, events: &[Event], connection: usize) -> Self {
+        let mut talk = Self::default();
+        for event in events.iter().filter(|event| event.connection == connection) {
+            let What::Line { from, bytes, .. } = &event.what else { continue };
+            let Content::One { value, .. } = read_line(bytes) else { continue };
+            match Envelope::of(&value) {
+                Envelope::Call(call) => talk.call(*from, &call),
+                Envelope::Response { id: Some(id), result, .. } => {
+                    talk.answer(subject, from.other(), &RpcId::new(id), result);
+                }
+                _ => {}
+            }
+        }
+        talk
+    }
+
+    fn call(&mut self, from: Party, call: &Call<'_>) {
+        let params = call.params.cloned().unwrap_or_default();
+        let Some(id) = call.id else { return };
+        if call.method == "session/prompt" {
+            self.in_turn.extend(session_of(&params));
+        }
+        self.open.push((from, RpcId::new(id), call.method.to_owned(), params));
+    }
+
+    fn answer(&mut self, subject: Party, asker: Party, id: &RpcId, result: Option<&Value>) {
+        let Some(at) = self.open.iter().position(|(from, open, ..)| *from == asker && open == id) else { return };
+        let (_, _, method, params) = self.open.remove(at);
+        let session = session_of(&params);
+        match (method.as_str(), result) {
+            ("initialize", Some(result)) => {
+                self.is_initialized = true;
+                let adapter = Edition::v1().adapter;
+                self.capabilities = match subject {
+                    Party::Client => adapter.client_capabilities(&params).cloned(),
+                    Party::Agent => adapter.agent_capabilities(result).cloned(),
+                };
+            }
+            ("session/new", Some(result)) => self.sessions.extend(session_of(result)),
+            ("session/load" | "session/resume", Some(_)) => self.sessions.extend(session),
+            ("session/close" | "session/delete", _) => self.sessions.retain(|open| Some(open) != session.as_ref()),
+            ("session/prompt", _) => self.in_turn.retain(|open| Some(open) != session.as_ref()),
+            _ => {}
+        }
+    }
+}
+
+fn session_of(value: &Value) -> Option<String> {
+    Some(value.get("sessionId")?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests;
