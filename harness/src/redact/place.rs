@@ -114,7 +114,7 @@ pub(super) fn looks_like_an_id(text: &str) -> bool {
 
 fn is_timestamp(name: &str, text: &str) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    name.ends_with("At") && digits >= 4 && text.bytes().all(|b| b.is_ascii_digit() || b"-:.,+TtZz ".contains(&b))
+    name.ends_with("At") && digits >= 4 && text.bytes().all(|b| b.is_ascii_digit() || b"-:.,+TtWZz ".contains(&b))
 }
 
 fn is_hex(text: &str) -> bool {

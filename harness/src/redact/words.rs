@@ -61,10 +61,11 @@ pub(super) const TRACE_CONTEXT: [&str; 3] = ["traceparent", "tracestate", "bagga
 pub(super) const OF_A_QUERY: [&str; 5] = ["token", "access_token", "password", "email", "api_key"];
 
 /// What checks look for in the words of an error, wherever it stands; so it stays.
-const OF_AN_ERROR: [&str; 43] = [
+const OF_AN_ERROR: [&str; 46] = [
     "abort",
     "account",
     "additional_directories",
+    "agent",
     "auth",
     "authentication is required",
     "authentication required",
@@ -84,6 +85,7 @@ const OF_AN_ERROR: [&str; 43] = [
     "login first",
     "login required",
     "mcp_servers",
+    "model",
     "must log in",
     "no model selected",
     "no model was chosen",
@@ -102,6 +104,7 @@ const OF_AN_ERROR: [&str; 43] = [
     "sign",
     "subscri",
     "token",
+    "turn",
     "unauthenticated",
     "while a turn",
     "_meta",

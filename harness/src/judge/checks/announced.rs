@@ -34,6 +34,9 @@ const EMBEDDED: usize = 2;
 
 /// "If `sessionCapabilities.close` is not present, the Agent does not support closing sessions and Clients MUST NOT
 /// attempt to call `session/close`", and so for the others.
+///
+/// Correct but unusual: the client calls the method before the agent answered `initialize`, or the recording begins after
+/// that. Nothing is known then, and nothing fails.
 fn method<const METHOD: usize>(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let path = moment.talk.edition.adapter.capability_of(call.method);
     if let Some(path) = path.filter(|_| call.method == METHODS[METHOD]) {

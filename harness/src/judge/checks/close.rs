@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::cancel::{cancelled_elsewhere, earlier_cancel};
 use super::common::{LOGIN, NO_METHOD, decide_applicable, note_null, proper};
-use super::support::{Finish, says_abort};
+use super::support::{AT_ONCE_US, Finish, says_abort};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Decision, Exchange, Opening};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
@@ -28,6 +29,8 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 const CLOSE: &str = "session/close";
+/// The error of a request that `$/cancel_request` ended.
+const CANCELLED: i64 = -32800;
 const CAPABILITY: [&str; 2] = ["sessionCapabilities", "close"];
 
 fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
@@ -36,11 +39,19 @@ fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "Agents MAY return an error if the session does not exist or is not currently active": not for one that was made on
 /// this connection and not closed.
+///
+/// Correct but unusual: two requests to close the session cross, or one to delete it does; an agent keeps one session alone
+/// active, or gives up sessions that are idle for long. So an error fails only in a case, where no other session was opened
+/// and nothing else ends the session.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, CLOSE).filter(|_| moment.talk.agent_has(&CAPABILITY)) else { return };
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
-    let deleted = exchange.session().is_some_and(|id| moment.talk.deleted.contains_key(id));
-    let active = session.opening == Opening::New && session.closed.is_none() && !deleted;
+    let ends = |open: &Exchange| matches!(open.method.as_str(), CLOSE | "session/delete") && open.n != exchange.n;
+    let mut open = moment.talk.open_of(moment.from.other());
+    let crossed = open.any(|open| ends(open) && open.session() == exchange.session());
+    let active =
+        session.opening == Opening::New && !session.was_ended && !crossed && exchange.cancel_requested.is_none();
+    let newest = moment.talk.sessions.values().all(|other| other.known <= session.known);
     let seen = || format!("closing an active session was answered with {}", answer.outcome.describe());
     match answer.outcome.error_code() {
         None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
@@ -48,17 +59,24 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             ruling.fail("session/close was answered with error -32601 although it is advertised", &[exchange.n])
         }
         Some(LOGIN) => ruling.inconclusive(seen(), &[exchange.n]),
-        _ if active && exchange.cancel_requested.is_none() => ruling.fail(seen(), &[exchange.n]),
+        _ if active && newest && moment.talk.whole => ruling.fail(seen(), &[exchange.n]),
+        _ if active => ruling.inconclusive(seen(), &[exchange.n]),
         _ => {}
     }
 }
 
 /// "On success, the Agent responds with an empty result object."
+///
+/// Correct but unusual: null, the older form, or an object with `_meta` alone.
 fn empty_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     note_null(answer, CLOSE, ruling);
 }
 
 /// "The Agent MUST cancel any ongoing work for that session as if `session/cancel` had been called."
+///
+/// Correct but unusual: the turn ends by itself in the moment of the close, and the two answers come in either order; or
+/// `$/cancel_request` came as well, and the prompt is answered with -32800. After the close another stop reason fails only
+/// if the turn went on: it said something more, a tool call was still in progress, or five seconds passed.
 fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
@@ -70,15 +88,17 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
         Outcome::Result(result) => result.get("stopReason").and_then(Value::as_str),
         Outcome::Error(_) => None,
     };
+    let tools = turn.tools.iter().filter_map(|id| session.tools.get(id));
+    let slow = turn.close_answered.is_some_and(|us| moment.us.saturating_sub(us) > AT_ONCE_US);
+    let went_on = turn.output_after_close || slow || tools.into_iter().any(|tool| tool.status == "in_progress");
     match (reason, session.closed) {
         (Some("cancelled"), _) => ruling.pass(),
-        (Some(reason), Some(closed)) => {
+        (Some(reason), Some(closed)) if went_on => {
             let message = format!("the turn of a session that was closed meanwhile ended with `{reason}`");
             ruling.fail(message, &[exchange.n, request, closed]);
         }
-        (Some(_), None) => {
-            ruling.inconclusive("the turn may have ended by itself before the close was read", &[request])
-        }
+        (Some(_), _) => ruling.inconclusive("the turn may have ended by itself before the close was read", &[request]),
+        (None, _) if exchange.cancel_requested.is_some() && answer.outcome.error_code() == Some(CANCELLED) => {}
         // Stopping work often throws; the rules on cancelling say that this is to be caught.
         (None, _) if matches!(answer.outcome, Outcome::Error(error) if says_abort(error)) => {
             let message = format!("the turn of a session that was closed ended with {}", answer.outcome.describe());
@@ -90,7 +110,7 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// How long the turn of a closed session may take to end: as long as after `session/cancel`, to which the specification
+/// How long the turn of a closed session may take to end, and its terminals to be released: as long as after `session/cancel`, to which the specification
 /// likens it. That one says "as soon as possible"; the number is ours.
 const SOON_US: u64 = 10_000_000;
 
@@ -122,26 +142,45 @@ fn turn_left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "then free the resources associated with the session": as far as they are terminals of the client.
+///
+/// Correct but unusual: the agent releases its terminals some time after it answered, or one whose creation crossed the
+/// close. A terminal fails only ten seconds after the close, and if it was there before.
 fn frees_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for (id, terminal) in &talk.terminals {
-        let Some(closed) = talk.session(&terminal.session).and_then(|session| session.closed) else { continue };
+        let session = talk.session(&terminal.session);
+        let Some((session, closed)) = session.and_then(|session| Some((session, session.closed?))) else { continue };
+        let until = talk.course.closed_us.unwrap_or(moment.us);
+        let long = session.closed_us.is_some_and(|us| until.saturating_sub(us) > SOON_US);
+        let waited = long && terminal.created < closed;
         match terminal.released {
             Some(_) => ruling.pass(),
-            None if talk.fence.is_some_and(|fence| fence > closed) => {
+            None if waited && talk.fence.is_some_and(|fence| fence > closed) => {
                 let message = format!("the session was closed, and its terminal `{id}` not released");
                 ruling.fail(message, &[terminal.created, closed]);
             }
-            None => {}
+            None => {
+                let message =
+                    format!("the terminal `{id}` of a closed session was not released before the trace ended");
+                ruling.inconclusive(message, &[terminal.created, closed]);
+            }
         }
     }
 }
 
 /// Closing one session is no cancel for another.
+///
+/// Correct but unusual: the other turn ends as cancelled for a reason of its own, such as a permission that the user
+/// refused, a second prompt, or the cancel of a third session. All of that is inconclusive.
 fn others_unaffected(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| !finish.was_cancelled()) else { return };
     let Some(closed) = finish.turn.other_closed else { return };
+    let excused = finish.turn.permission_refused.or(finish.course.disturbed).or(cancelled_elsewhere(moment, &finish));
     match finish.reason() {
+        Some("cancelled") if excused.is_some() || earlier_cancel(&finish) => {
+            let message = "the turn ended with `cancelled` after another session was closed, maybe for another reason";
+            ruling.inconclusive(message, &[finish.exchange.n, closed]);
+        }
         Some("cancelled") => {
             let message =
                 "the turn ended with `cancelled` after another session was closed, and nobody had cancelled it";
@@ -159,6 +198,10 @@ fn is_permission(open: &Exchange) -> bool {
 
 /// Closing ends the work "as if `session/cancel` had been called", and with that "the Client MUST respond to all pending
 /// `session/request_permission` requests with the `cancelled` outcome"; it may do so right before.
+///
+/// Correct but unusual: the client answers before it closes, or the request crosses the close, and the client no longer
+/// knows the session. A request that came after the close was sent is inconclusive; so is an answer that crosses the close,
+/// and one that is missing where nothing shows that the client lives on.
 fn permissions_answered_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text("sessionId").filter(|_| call.method == CLOSE) else { return };
     let turn = moment.talk.session(id).and_then(|session| session.turn.as_ref());
@@ -185,7 +228,10 @@ fn permission_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
             }
         },
         (Decision::Cancelled, _, Some(_)) => ruling.pass(),
-        (_, Some(closed), _) if closed > request.n => ruling.fail(seen(), &[request.n, closed]),
+        (_, Some(closed), _) if closed > request.n && session.close_asked > request.n => {
+            ruling.fail(seen(), &[request.n, closed]);
+        }
+        (_, Some(closed), _) if closed > request.n => ruling.inconclusive(seen(), &[request.n, closed]),
         (_, _, Some(closing)) => ruling.inconclusive(seen(), &[request.n, closing.n]),
         _ => {}
     }
@@ -196,11 +242,12 @@ fn permissions_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for open in talk.open_of(Party::Agent).filter(|open| is_permission(open)) {
         let session = open.session().and_then(|id| talk.session(id));
-        let Some(closed) = session.and_then(|session| session.closed).filter(|closed| *closed > open.n) else {
+        let Some((session, closed)) = session.and_then(|session| Some((session, session.closed?))) else { continue };
+        if closed < open.n {
             continue;
-        };
+        }
         let message = "the permission request of a session that was closed was not answered";
-        if talk.answered_after(Party::Client, closed) {
+        if session.close_asked > open.n && talk.answered_after(Party::Client, closed) {
             ruling.fail(message, &[open.n, closed]);
         } else {
             ruling.inconclusive(message, &[open.n, closed]);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::judge::conversation::{Conversation, Exchange, Opening};
-use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::conversation::{Conversation, Exchange, Opening, Session};
+use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
 use crate::protocol::is_absolute;
 
@@ -124,6 +124,10 @@ pub(super) fn is_own_value(value: &str) -> bool {
 }
 
 /// The first turn of a session that was opened again has to come about.
+///
+/// Correct but unusual: the agent refuses the prompt since the session was closed or deleted meanwhile, since no model is
+/// chosen, since nobody is logged in, or since it does not take this kind of content. A refusal fails only where an earlier
+/// turn on this connection ended with a stop reason and none of these is to blame.
 pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
     /// Refusals of the prompt itself: the message is not understood, or the session is not there.
     const REFUSALS: [i64; 4] = [-32600, NO_METHOD, BAD_PARAMS, -32002];
@@ -136,8 +140,13 @@ pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
     // Content of other kinds may be refused for itself.
     let blocks = exchange.params.get("prompt").and_then(Value::as_array);
     let plain = blocks.is_some_and(|blocks| blocks.iter().all(|block| block.get("text").is_some_and(Value::is_string)));
+    let gone = session.is_some_and(|session| session.closed.is_some())
+        || turn.closed.is_some()
+        || exchange.session().is_some_and(|id| moment.talk.deleted.contains_key(id));
+    let mut ended = moment.talk.sessions.values().filter_map(|session| session.ended.as_ref());
+    let able = ended.any(|ended| ended.reason.is_some()) && !gone && !mentions(answer.outcome, "model");
     match answer.outcome.error_code() {
-        Some(code) if plain && REFUSALS.contains(&code) => {
+        Some(code) if plain && able && REFUSALS.contains(&code) => {
             ruling.fail(format!("the prompt was answered with {}", answer.outcome.describe()), &[exchange.n]);
         }
         None if answer.result_of("session/prompt").is_some_and(|(_, result)| result.get("stopReason").is_some()) => {
@@ -160,6 +169,20 @@ pub(super) fn is_history(variant: &str) -> bool {
         variant,
         "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" | "tool_call" | "tool_call_update"
     )
+}
+
+/// Whether a chunk tells again what was said in the session: it holds a whole line of at least eight bytes, or three words in
+/// a row, or is all that was said. Less than that occurs by chance in a live message.
+pub(super) fn repeats_history(session: &Session, update: &UpdateSeen<'_>) -> bool {
+    const SHORTEST: usize = 8;
+    let text = plain(update.body.pointer("/content/text").and_then(Value::as_str).unwrap_or_default());
+    let several = text.split(' ').count() > 2;
+    let mut spoken = session.spoken.iter().filter(|(variant, spoken)| variant == update.variant && !spoken.is_empty());
+    !text.is_empty()
+        && spoken.any(|(_, spoken)| {
+            let mut lines = spoken.lines().map(plain).filter(|line| line.len() >= SHORTEST);
+            plain(spoken) == text || several && plain(spoken).contains(&text) || lines.any(|line| text.contains(&line))
+        })
 }
 
 /// Text without what formatting may change.

@@ -17,6 +17,8 @@ const UPDATE: &str = "compaction_update";
 const CHUNK: &str = "compaction_summary_chunk";
 
 /// "Agents MUST only send this update when the Client advertised the `session.compaction` Client capability."
+///
+/// Correct but unusual: the capability is `{}`, or the recording begins after `initialize`. Neither fails.
 fn gate(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if matches!(update.variant, UPDATE | CHUNK) {
         decide_offered(moment, update.variant, &["session", "compaction"], ruling);
@@ -29,6 +31,9 @@ fn status<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
 }
 
 /// The id is "unique within the session", so what is completed does not begin again. A replay tells it once more.
+///
+/// Correct but unusual: the agent tries again what failed or was cancelled, patches what is completed, or has two
+/// compactions at the same time. None of these fails.
 fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = moment.talk.session(update.session).filter(|session| session.loading.is_none());
     let (Some(session), Some("in_progress")) = (session, status(update)) else { return };

@@ -41,6 +41,8 @@ fn ids(options: &[Value]) -> impl Iterator<Item = &str> {
 }
 
 /// "id: Unique identifier for this configuration option."
+///
+/// Correct but unusual: options of one name, ids that differ in case alone, or an option whose id is a value of another.
 fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let Some(options) = list(payload.value) else { return };
     let mut seen = BTreeSet::new();
@@ -52,6 +54,8 @@ fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "For `select` options this is a string value ID", of one of the values that it offers.
+///
+/// Correct but unusual: a select without values, or one that has its value in a group. Neither fails.
 fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, option) in
         payload.places("SessionConfigOption").filter(|(_, option)| text(option, "type") == Some("select"))
@@ -68,6 +72,9 @@ fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
 
 /// "This ensures the Agent can operate correctly even if … the Client doesn't support configuration options": a turn
 /// needs no setting before it.
+///
+/// Correct but unusual: the turn is refused since no login or provider is set up. Only an error that blames the params or
+/// the request, and names an option or the model where an option stands for it, fails.
 fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
     let session = exchange.session().and_then(|id| moment.talk.session(id));
@@ -81,6 +88,11 @@ fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let named = ids(options).find(|id| mentions(answer.outcome, &format!("{id} is not set")));
     let unset = ["no model selected", "no model was chosen", "choose a model", "select a model"];
     let words = unset.into_iter().find(|words| mentions(answer.outcome, words));
+    let of_model = |option: &Value| {
+        text(option, "category") == Some("model")
+            || text(option, "id").is_some_and(|id| id.to_lowercase().contains("model"))
+    };
+    let words = words.filter(|_| options.iter().any(of_model));
     match (answer.outcome, named.or(words)) {
         (Outcome::Result(_), _) => ruling.pass(),
         (Outcome::Error(_), Some(_)) if matches!(answer.outcome.error_code(), Some(BAD_PARAMS..=-32600)) => {
@@ -92,6 +104,8 @@ fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 }
 
 /// "Agents MUST NOT include `type: \"boolean\"` options in `configOptions` payloads unless the Client advertised support."
+///
+/// Correct but unusual: a select that offers "true" and "false". Only an option of the type boolean fails.
 fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let lacks = moment.talk.client_lacks(&["session", "configOptions", "boolean"]);
     let (true, Some(options), Some((n, _))) = (lacks, list(payload.value), &moment.talk.initialize) else { return };
@@ -108,6 +122,8 @@ fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<
 }
 
 /// `options` are "omitted when `type` is `\"boolean\"`".
+///
+/// Correct but unusual: `options` is null, which means the same.
 fn boolean_shape(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, option) in payload.places("SessionConfigBoolean") {
         if option.get("options").is_some_and(|options| !options.is_null()) {
@@ -117,6 +133,8 @@ fn boolean_shape(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>)
 }
 
 /// "Category names that do not begin with `_` are reserved for the ACP spec."
+///
+/// Correct but unusual: no category, null, a category of its own after `_`, or several options of one category.
 fn category(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, option) in payload.places("SessionConfigOption") {
         if let Some(category) = text(option, "category") {
@@ -160,6 +178,8 @@ impl<'m> Change<'m> {
 }
 
 /// "Clients can change a config option value by calling the `session/set_config_option` method."
+///
+/// Correct but unusual: a value that is offered is refused by a policy. Only -32601 fails.
 fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if Change::of(moment, answer).is_some_and(|change| change.valid().is_some()) {
         decide_implemented(answer, SET, ruling);
@@ -167,43 +187,57 @@ fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 }
 
 /// "The Agent MUST respond with the complete list of all configuration options and their current values."
+///
+/// For the unusual cases see [`decide_complete`].
 fn set_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
     match list(result) {
-        Some(now) => decide_complete(change.options, now, ruling),
+        Some(now) => decide_complete(change.session, change.options, now, ruling),
         None if result.is_null() => ruling.fail("the result is null, and no list of the options", &[change.exchange.n]),
         None => {}
     }
 }
 
-/// Compares a list with the one before. An option may go when another one changes, such as an effort level with its
-/// model; of three and more that are down to one nothing but an incomplete list is left as the reason.
-fn decide_complete(before: &[Value], now: &[Value], ruling: &mut Ruling<'_>) {
+/// Compares a list with the one before.
+///
+/// Correct but unusual: options go when another one changes, such as an effort level with its model, or all others with the
+/// agent behind them. So of three and more options that are down to one, the list fails only if it showed the others beside
+/// the same value before: in the last list or in the first of the session.
+fn decide_complete(session: &Session, before: &[Value], now: &[Value], ruling: &mut Ruling<'_>) {
+    let value = |option: &Value| (option.get("id").cloned(), option.get("currentValue").cloned());
+    let is_part_of = |list: &[Value]| {
+        list.len() > now.len() + 1 && now.iter().all(|option| list.iter().any(|other| value(other) == value(option)))
+    };
+    let certain = !now.is_empty() && (is_part_of(before) || is_part_of(&session.first_options));
+
     let here: BTreeSet<&str> = ids(now).collect();
     let gone: Vec<&str> = ids(before).filter(|id| !here.contains(id)).collect();
     match gone.as_slice() {
-        [] if before.len() > 1 => ruling.pass(),
-        [] => {}
-        [_, _, ..] if now.len() < 2 => {
+        _ if now.len() == 1 && certain => {
+            let most = before.len().max(session.first_options.len());
             ruling.fail(
-                format!("the list has {} of {} options: `{}` are missing", now.len(), before.len(), gone.join("`, `")),
+                format!("the list has 1 of {most} options, and the same value stood beside all others before"),
                 &[],
             );
         }
-        _ if now.len() < 2 => {
-            ruling.inconclusive(format!("the list lacks `{}`, one of two options", gone.join("`, `")), &[])
-        }
+        [] if before.len() > 1 => ruling.pass(),
+        [] => {}
+        _ if now.len() < 2 => ruling.inconclusive(format!("the list lacks `{}`", gone.join("`, `")), &[]),
         _ => ruling.note(format!("the list does not hold `{}` any more", gone.join("`, `"))),
     }
 }
 
 /// The answer shows the value that was set, and not the one from before.
+///
+/// Correct but unusual: several changes are made at the same time and answered in any order, or one value stands for
+/// another, as `default` does. None of these fails.
 fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
     let Some(option) = change.valid() else { return };
     // What is set at the same time may undo it.
     let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.method == SET);
-    if open.any(|open| open.session() == change.exchange.session() && open.n != change.exchange.n) {
+    let overtaken = moment.talk.latest_answered.get(&moment.from.other()).is_some_and(|&n| n > change.exchange.n);
+    if overtaken || open.any(|open| open.session() == change.exchange.session() && open.n != change.exchange.n) {
         return;
     }
     let id = text(option, "id");
@@ -213,7 +247,7 @@ fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
         None => {}
         Some(now) if now == change.value && before != Some(now) => ruling.pass(),
         Some(now) if now == change.value => {}
-        Some(now) if before == Some(now) => {
+        Some(now) if before == Some(now) && ![now, change.value].into_iter().any(stands_for_another) => {
             let message = format!(
                 "the option `{}` was set to {}, and the result has {now}",
                 id.unwrap_or_default(),
@@ -228,6 +262,12 @@ fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     }
 }
 
+/// Whether the id of a value says that it stands for another value.
+fn stands_for_another(value: &Value) -> bool {
+    let id = value.as_str().unwrap_or_default().to_lowercase();
+    ["default", "auto", "inherit", "latest", "recommended"].iter().any(|word| id.contains(word))
+}
+
 /// An option "can be changed at any point during a session, whether the Agent is idle or generating a response."
 fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some(change) = Change::of(moment, answer).filter(|change| change.valid().is_some()) {
@@ -236,6 +276,8 @@ fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 }
 
 /// "For boolean options, Clients send `type: \"boolean\"` with a boolean `value`."
+///
+/// Correct but unusual: a policy or a failure keeps the option from being changed. Only -32602 fails, which blames the params.
 fn set_boolean(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(change) = Change::of(moment, answer).filter(|change| change.is_boolean() && change.valid().is_some())
     else {
@@ -285,11 +327,15 @@ fn decide_refused(answer: &Answer<'_>, change: &Change<'_>, what: &str, ruling: 
 }
 
 /// "This notification also contains the complete configuration state."
+///
+/// For the unusual cases see [`decide_complete`].
 fn update_complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = moment.talk.session(update.session).filter(|_| update.variant == "config_option_update");
-    let before = session.and_then(|session| session.options.as_ref());
-    if let (Some(before), Some(now)) = (before, list(update.body)) {
-        decide_complete(before, now, ruling);
+    let Some((session, before)) = session.and_then(|session| Some((session, session.options.as_ref()?))) else {
+        return;
+    };
+    if let Some(now) = list(update.body) {
+        decide_complete(session, before, now, ruling);
     }
 }
 

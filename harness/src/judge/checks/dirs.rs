@@ -43,26 +43,33 @@ fn opening<'m>(moment: &Moment<'_>, answer: &Answer<'m>) -> Option<(&'m Exchange
 }
 
 /// Agents that advertise the capability "allow Clients to include `additionalDirectories` on supported requests".
+///
+/// Correct but unusual: a directory is relative, does not exist, or may not be used, and the agent refuses it. A recording
+/// does not show that, so a refusal fails only in a case, whose directories exist.
 fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if let Some((exchange, _)) = opening(moment, answer).filter(|(_, roots)| !roots.is_empty()) {
-        decide_accepted(answer, exchange, ruling);
+    if let Some((exchange, roots)) = opening(moment, answer).filter(|(_, roots)| !roots.is_empty()) {
+        let good = moment.talk.whole && roots.iter().all(|root| root.as_str().is_some_and(is_absolute));
+        decide_accepted(answer, exchange, good, ruling);
     }
 }
 
 /// "omitting the field or providing an empty array activates no additional roots": both are in order.
+///
+/// Correct but unusual: the request is refused for its `cwd` or its MCP servers. Only -32602 with the name of the member fails.
 fn empty_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((exchange, _)) = opening(moment, answer).filter(|(_, roots)| roots.is_empty()) {
-        decide_accepted(answer, exchange, ruling);
+        decide_accepted(answer, exchange, true, ruling);
     }
 }
 
-fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, ruling: &mut Ruling<'_>) {
+/// Decides on the answer to a request whose list of roots is `good` for certain.
+fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, good: bool, ruling: &mut Ruling<'_>) {
     let seen =
         || format!("{} with additionalDirectories was answered with {}", exchange.method, answer.outcome.describe());
     let named = ["additionalDirectories", "additional_directories"].iter().any(|name| mentions(answer.outcome, name));
     match answer.outcome.error_code() {
         None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
-        Some(BAD_PARAMS) if named => ruling.fail(seen(), &[exchange.n]),
+        Some(BAD_PARAMS) if named && good => ruling.fail(seen(), &[exchange.n]),
         _ => ruling.inconclusive(seen(), &[exchange.n]),
     }
 }
@@ -102,6 +109,8 @@ fn reported(entry: &Value) -> Option<&Vec<Value>> {
 }
 
 /// "Agents that also advertise `sessionCapabilities.additionalDirectories` may include" them in a listing.
+///
+/// Correct but unusual: an empty list or null, which is the same as none.
 fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_lacks(&CAPABILITY)) {
         let id = entry.get("sessionId").and_then(Value::as_str).unwrap_or_default();
@@ -111,6 +120,10 @@ fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
 }
 
 /// It reports "the complete ordered additional-root list associated with the listed session", of absolute paths.
+///
+/// Correct but unusual: the agent resolves links, drops a root that lies in another one or is there twice, or answers while
+/// the session is being opened with other roots. All of that is inconclusive, and in a recording any root that is missing,
+/// since it may not exist.
 fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_has(&CAPABILITY)) {
         let Some(roots) = reported(entry) else { continue };
@@ -118,13 +131,13 @@ fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling
         let id = entry.get("sessionId").and_then(Value::as_str).unwrap_or_default();
         match (roots.iter().find(|root| !is_absolute(root)), moment.talk.session(id)) {
             (Some(root), _) => ruling.fail(format!("the root `{root}` of `{id}` is no absolute path"), &[]),
-            (None, Some(session)) => compare(id, &roots, session, ruling),
+            (None, Some(session)) => compare(moment, id, &roots, session, ruling),
             (None, None) => {}
         }
     }
 }
 
-fn compare(id: &str, roots: &[&str], session: &Session, ruling: &mut Ruling<'_>) {
+fn compare(moment: &Moment<'_>, id: &str, roots: &[&str], session: &Session, ruling: &mut Ruling<'_>) {
     let trim = |path: &str| path.trim_end_matches(['/', '\\']).to_owned();
     let found: Vec<String> = roots.iter().map(|root| trim(root)).collect();
     let given: Vec<String> = session.roots.iter().map(|root| trim(root)).collect();
@@ -135,10 +148,13 @@ fn compare(id: &str, roots: &[&str], session: &Session, ruling: &mut Ruling<'_>)
     };
     let strange = found.iter().any(|root| !given.contains(root));
     let doubled = sorted(&given).windows(2).any(|pair| pair[0] == pair[1]) || given.contains(&trim(&session.cwd));
+    let nested = given.iter().any(|root| given.iter().chain([&trim(&session.cwd)]).any(|other| lies_in(other, root)));
+    let opening = session.loading.or(session.resuming).is_some();
+    let missing = !moment.talk.whole && found.len() < given.len();
     if found == given {
         ruling.pass();
-    } else if strange || doubled {
-        // The same directory has several names, and a list that names one twice has no clear form.
+    } else if strange || doubled || nested || opening || missing {
+        // The same directory has several names, and a list with one directory twice or in another has no clear form.
         ruling.inconclusive(
             format!("`{id}` was given the roots {given:?}, and the listing has {found:?}"),
             &[session.known],

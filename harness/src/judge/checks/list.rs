@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::common::{BAD_PARAMS, decide_absolute, decide_applicable, decide_implemented, proper};
+use super::common::{BAD_PARAMS, NO_METHOD, NOT_FOUND, decide_absolute, decide_applicable, decide_implemented, proper};
 use super::support::{is_iso8601, last_part};
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Exchange, Listing, all_of_several, entries};
+use crate::judge::conversation::{Exchange, all_of_several, entries};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
 use crate::protocol::is_absolute;
@@ -45,6 +45,9 @@ fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "The Agent MUST respond with a list of sessions"; whether it is one is in the table of shapes, as far as it is not
 /// null. What it says about single params has requirements of its own.
+///
+/// Correct but unusual: an empty list, a login that is wanted first, or a store that cannot be read. Only -32601 and a
+/// result without a list fail.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((_, Value::Null)) = answer.result_of(LIST) {
         ruling.fail("the result of session/list is null", &[]);
@@ -62,6 +65,9 @@ fn page<'m>(answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Value)> {
 }
 
 /// "When no sessions match the criteria, the Agent MUST return an empty `sessions` array."
+///
+/// Correct but unusual: the agent lists a session for the filter after all, since a link or an earlier run has it there.
+/// Only a `sessions` that is null or missing fails.
 fn no_match_empty(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
     let Some(filter) = exchange.text("cwd") else { return };
@@ -77,6 +83,9 @@ fn no_match_empty(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 }
 
 /// "Only sessions with a matching `cwd` are returned."
+///
+/// Correct but unusual: the directory has several names by links, or its path has another case or a slash at its end. So
+/// only a directory of another name fails, and only in a case, whose directories are no links.
 fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
     let Some(filter) = exchange.text("cwd") else { return };
@@ -88,7 +97,7 @@ fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
         match given {
             _ if trim(cwd) == trim(filter) => ruling.pass(),
             _ if cwd.is_empty() => {}
-            Some(given) if last_part(given) != last_part(filter) && !given.is_empty() => {
+            Some(given) if moment.talk.whole && last_part(given) != last_part(filter) && !given.is_empty() => {
                 let message = format!("the filter is `{filter}`, and the session `{id}` of `{given}` was returned");
                 ruling.fail(message, &[exchange.n]);
             }
@@ -100,6 +109,8 @@ fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 }
 
 /// "Working directory for the session. Always an absolute path."
+///
+/// Correct but unusual: a path of Windows, or a relative one that the client itself gave.
 fn entry_cwd(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, entry) in payload.places("SessionInfo") {
         if let Some(cwd) = entry.get("cwd").and_then(Value::as_str) {
@@ -109,6 +120,9 @@ fn entry_cwd(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
 }
 
 /// A session stands in a listing once; while something else happens it may move from one page to another.
+///
+/// Correct but unusual: between two pages a session moves since its `updatedAt` changes, another process writes to the same
+/// store, or the client asks with another filter. A session on two pages fails only in a case, with the same `updatedAt`.
 fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
     let walk = moment.talk.listing.as_ref().filter(|walk| walk.goes_on(exchange));
@@ -120,22 +134,29 @@ fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
         (Some(id), _) => ruling.fail(format!("the session `{id}` stands twice on a page"), &[exchange.n]),
         // Nothing but old entries: the page was repeated, and `list.cursor-accepted` says so.
         (None, all) if !all.is_empty() && all.len() == here.len() => {}
-        (None, [id, ..]) => repeated(id, walk, exchange, ruling),
+        (None, [id, ..]) => {
+            let now = entries(result).find(|(entry, _)| entry == id).and_then(|(_, updated)| updated);
+            let still =
+                walk.is_some_and(|walk| walk.quiet && walk.seen.get(*id).is_some_and(|then| then.as_deref() == now));
+            repeated(id, still && moment.talk.whole, exchange, ruling);
+        }
         (None, []) if here.len() > 1 || walk.is_some() && !here.is_empty() => ruling.pass(),
         (None, []) => {}
     }
 }
 
-fn repeated(id: &str, walk: Option<&Listing>, exchange: &Exchange, ruling: &mut Ruling<'_>) {
+fn repeated(id: &str, certain: bool, exchange: &Exchange, ruling: &mut Ruling<'_>) {
     let message = format!("the session `{id}` stands on two pages");
-    if walk.is_some_and(|walk| walk.quiet) {
+    if certain {
         ruling.fail(message, &[exchange.n]);
     } else {
-        ruling.inconclusive(format!("{message}, and something else happened between them"), &[exchange.n]);
+        ruling.inconclusive(format!("{message}, and may have moved between them"), &[exchange.n]);
     }
 }
 
 /// "ISO 8601 timestamp of the last activity in the session."
+///
+/// Correct but unusual: null, a date without a time, a week date, the basic form, a comma before the fraction.
 fn updated_at(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(&[("SessionInfo", "updatedAt")]) {
         if let Some(time) = member.value.as_str() {
@@ -145,21 +166,30 @@ fn updated_at(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "If present, pass this in the next request's `cursor` parameter to fetch the next page."
+///
+/// Correct but unusual: the cursor is bound to its filter, expires after a while, or the store fails. A refusal fails only
+/// with the same filter, within a minute, and by a code that blames the request. A last page with a single session that
+/// moved there from an earlier page is inconclusive.
 fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, LIST) else { return };
+    /// How long a cursor has to be good for at least.
+    const EXPIRES_US: u64 = 60_000_000;
     let Some(walk) = moment.talk.listing.as_ref().filter(|walk| walk.goes_on(exchange)) else { return };
     let Outcome::Result(result) = answer.outcome else {
         let seen = format!("the cursor of the last page was answered with {}", answer.outcome.describe());
-        return match answer.outcome.error_code() {
-            Some(super::common::LOGIN) => ruling.inconclusive(seen, &[exchange.n, walk.n]),
-            _ if !walk.quiet => ruling.inconclusive(seen, &[exchange.n, walk.n]),
-            _ => ruling.fail(seen, &[exchange.n, walk.n]),
+        let blamed = matches!(answer.outcome.error_code(), Some(-32600 | BAD_PARAMS | NOT_FOUND | NO_METHOD));
+        let soon = exchange.us.saturating_sub(walk.us) < EXPIRES_US;
+        return if blamed && walk.quiet && soon {
+            ruling.fail(seen, &[exchange.n, walk.n]);
+        } else {
+            ruling.inconclusive(seen, &[exchange.n, walk.n]);
         };
     };
     let ids: Vec<&str> = entries(result).map(|(id, _)| id).collect();
     if !ids.is_empty() && ids.iter().all(|id| walk.seen.contains_key(*id)) {
         let message = "the page for a cursor repeats what was listed before";
-        if walk.quiet {
+        let loops = result.get("nextCursor").and_then(Value::as_str) == exchange.text("cursor");
+        if walk.quiet && (ids.len() > 1 || loops) {
             ruling.fail(message, &[exchange.n, walk.n])
         } else {
             ruling.inconclusive(message, &[exchange.n])
@@ -171,6 +201,8 @@ fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 
 /// It "does not restore or modify sessions": with nothing in between two listings say the same. A single entry may have
 /// changed by itself, and all of several at one time, so only all of several in each of two listings in a row count.
+///
+/// Correct but unusual: one session is busy for itself, or a sweep of the store touches all of them once.
 fn read_only(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
     let Some(before) = moment.talk.listed_before(exchange) else { return };
@@ -188,11 +220,19 @@ fn read_only(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 }
 
 /// "All parameters are optional."
+///
+/// Correct but unusual: the agent refuses a member that the protocol does not know, or a `cwd` that is no text. Only a
+/// refusal of params that the schema allows fails.
 fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, LIST).filter(|exchange| exchange.params.is_object()) else { return };
-    let cursor = exchange.text("cursor").is_some();
+    let good = |(name, value): (&String, &Value)| match name.as_str() {
+        "cwd" => value.is_null() || value.as_str().is_some_and(is_absolute),
+        "cursor" => value.is_null(),
+        "_meta" => true,
+        _ => false,
+    };
     match answer.outcome.error_code() {
-        Some(BAD_PARAMS) if !cursor && exchange.text("cwd").is_none_or(is_absolute) => {
+        Some(BAD_PARAMS) if exchange.params.as_object().is_some_and(|params| params.iter().all(good)) => {
             let message = format!(
                 "session/list with the params {} was answered with {}",
                 exchange.params,
@@ -206,6 +246,8 @@ fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 }
 
 /// The filter by working directory "Must be an absolute path".
+///
+/// Correct but unusual: null, which is no filter, or a path of Windows.
 fn filter_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(cwd) = call.text("cwd").filter(|_| call.method == LIST) {
         ruling.decide(is_absolute(cwd), || format!("the cwd to filter by is `{cwd}`, which is no absolute path"));
@@ -213,6 +255,9 @@ fn filter_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
 }
 
 /// "Opaque cursor token from a previous response's `nextCursor` field": as it was received, on this connection.
+///
+/// Correct but unusual: the client goes back to an earlier page, walks two lists at the same time, or asks for a page again.
+/// Every cursor that came on this connection is good. "Do not … persist them" forbids one from an earlier connection.
 fn cursor_opaque(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(cursor) = call.text("cursor").filter(|_| call.method == LIST) else { return };
     let talk = moment.talk;

@@ -35,17 +35,25 @@ fn ids(state: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The current mode is one of "the set of modes that the Agent can operate in".
+///
+/// Correct but unusual: an agent without modes lists none, and has an empty text or a default as the current one. Where
+/// nothing is listed nothing can be compared.
 fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, state) in payload.places("SessionModeState") {
         let current = state.get("currentModeId").and_then(Value::as_str);
         if let Some(current) = current.filter(|_| state.get("availableModes").is_some_and(Value::is_array)) {
             let good = ids(state).any(|id| id == current);
+            if ids(state).next().is_none() {
+                return ruling.inconclusive(format!("currentModeId is `{current}`, and no mode is listed"), &[]);
+            }
             ruling.decide(good, || format!("currentModeId is `{current}`, which availableModes does not list"));
         }
     }
 }
 
 /// "id: Unique identifier for this mode."
+///
+/// Correct but unusual: ids that differ in case or blanks alone, and two modes of one name. Ids are compared as they stand.
 fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, state) in payload.places("SessionModeState") {
         let mut seen = BTreeSet::new();
@@ -65,6 +73,8 @@ fn set_of<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange,
 }
 
 /// Clients change the mode "by calling the `session/set_mode` method", with any of the listed modes.
+///
+/// Correct but unusual: a policy forbids a mode that is listed. Only -32601 fails.
 fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if set_of(moment, answer).is_some() {
         decide_implemented(answer, SET, ruling);
@@ -79,11 +89,17 @@ fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 }
 
 /// Judges the answer to a change that was asked for during a turn.
+///
+/// Correct but unusual: the answer comes after the turn since the agent works on one message at a time, or the change is
+/// refused for another reason, such as a server that is "not running" or a login "in progress". Only an error that says
+/// that the turn, the prompt, the session or the agent is busy fails.
 pub(super) fn decide_anytime(answer: &Answer<'_>, exchange: &Exchange, session: &Session, ruling: &mut Ruling<'_>) {
     let Some(turn) = exchange.turn else { return };
     let running = session.turn.as_ref().is_some_and(|now| now.n == turn);
-    let busy = ["busy", "running", "in progress", "generating", "during a turn", "during a prompt", "while a turn"];
-    let says_busy = busy.iter().any(|word| super::common::mentions(answer.outcome, word));
+    let says = |words: &[&str]| words.iter().any(|word| super::common::mentions(answer.outcome, word));
+    let busy =
+        says(&["busy", "running", "in progress", "generating", "during a turn", "during a prompt", "while a turn"]);
+    let says_busy = busy && says(&["turn", "prompt", "request", "session", "agent"]) && !says(&["not running"]);
     match answer.outcome {
         Outcome::Result(_) if running => ruling.pass(),
         Outcome::Result(_) => {
@@ -101,12 +117,15 @@ pub(super) fn decide_anytime(answer: &Answer<'_>, exchange: &Exchange, session: 
     }
 }
 
-/// The schema has an object here, older agents null.
+/// The schema has an object here, older agents null. Both are correct.
 fn set_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     note_null(answer, SET, ruling);
 }
 
 /// After a successful `session/set_mode` the session is in that mode: an update does not name the old one.
+///
+/// Correct but unusual: the updates on two changes in a row come after both answers, so that one names the mode in between;
+/// or the agent leaves the mode by itself later, or in a turn. None of these fails.
 fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = moment.talk.session(update.session).filter(|_| update.variant == "current_mode_update") else {
         return;
@@ -120,7 +139,7 @@ fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
         Some(set) if set.before == mode && session.turn.is_none() => {
             let message = format!("the mode was set to `{}`, and an update names `{mode}` as before", set.mode);
             // Later the agent may have changed it again by itself.
-            let at_once = moment.us.saturating_sub(set.us) < AT_ONCE_US;
+            let at_once = moment.us.saturating_sub(set.us) < AT_ONCE_US && !set.after_another;
             if at_once { ruling.fail(message, &[set.n]) } else { ruling.inconclusive(message, &[set.n]) }
         }
         _ => {}
@@ -211,6 +230,9 @@ fn client_sets(moment: &Moment<'_>) -> bool {
 }
 
 /// The agent changes to one of its own modes.
+///
+/// Correct but unusual: the agent lists no modes, or has others since it was loaded, and the response with their list is
+/// still to come.
 fn update_listed(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = moment.talk.session(update.session).filter(|_| update.variant == "current_mode_update") else {
         return;
@@ -219,5 +241,11 @@ fn update_listed(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
     else {
         return;
     };
+    let unknown = session.loading.or(session.resuming).is_some()
+        || session.modes.as_ref().is_some_and(|modes| ids(modes).next().is_none());
+    if unknown && !session.lists_mode(mode) {
+        return ruling
+            .inconclusive(format!("the update names the mode `{mode}`, and which are listed is not known"), &[]);
+    }
     ruling.decide(session.lists_mode(mode), || format!("the update names the mode `{mode}`, which is not listed"));
 }

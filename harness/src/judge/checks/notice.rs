@@ -13,6 +13,8 @@ pub(super) const CHECKS: &[Check] =
 const NOTICE: &str = "notice";
 
 /// "Agents MUST only send notices when the Client advertised the `session.notices` Client capability."
+///
+/// Correct but unusual: the capability is `{}`, or the recording begins after `initialize`. Neither fails.
 fn gate(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.variant == NOTICE {
         decide_offered(moment, update.variant, &["session", "notices"], ruling);

@@ -45,6 +45,8 @@ fn servers<'m>(params: &'m Value, transport: &str) -> impl Iterator<Item = &'m V
 }
 
 /// The working directory "MUST be an absolute path".
+///
+/// Correct but unusual: the root, a path of Windows or of a network share, or one with `..` in it. All are absolute.
 fn cwd_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(cwd) = opening(call).and_then(|params| params.get("cwd")?.as_str()) {
         ruling.decide(is_absolute(cwd), || format!("the cwd of {} is `{cwd}`, which is no absolute path", call.method));
@@ -101,6 +103,8 @@ fn passed_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
 }
 
 /// "Clients MUST only send `additionalDirectories` when the Agent advertises `sessionCapabilities.additionalDirectories`."
+///
+/// Correct but unusual: an empty list, or null. Both name no directory, and an empty list is noted.
 fn dirs_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = opening(call) else { return };
     if !items(params, "additionalDirectories").is_empty() {
@@ -112,6 +116,8 @@ fn dirs_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
 }
 
 /// "each `additionalDirectories` entry MUST be an absolute path".
+///
+/// Correct but unusual: one directory twice, the `cwd` itself, a path of Windows.
 fn dirs_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = opening(call).filter(|_| moment.talk.agent_has(&ROOTS)) else { return };
     for root in items(params, "additionalDirectories").iter().filter_map(Value::as_str) {
@@ -120,6 +126,9 @@ fn dirs_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 }
 
 /// The list of further roots is taken "as long as the request `cwd` matches the session's `cwd`".
+///
+/// Correct but unusual: the client names the directory by a link, or in another case. So a directory of another name fails
+/// only in a case, whose directories are no links.
 fn cwd_matches(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = reopening(call).filter(|_| moment.talk.agent_has(&ROOTS)) else { return };
     let (Some(id), Some(cwd)) = (call.text("sessionId"), call.text("cwd")) else { return };
@@ -135,7 +144,8 @@ fn cwd_matches(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
         }
     } else if known.iter().any(|known| same_path(known, cwd)) {
         ruling.pass();
-    } else if let Some(session) = given.filter(|session| last_part(&session.cwd) != last_part(cwd)) {
+    } else if let Some(session) = given.filter(|session| moment.talk.whole && last_part(&session.cwd) != last_part(cwd))
+    {
         ruling.fail(message(), &[session.known]);
     } else {
         // Links give one directory several names, and agents may list another one than they were given.

@@ -20,6 +20,9 @@ fn entries(body: &Value) -> &[Value] {
 
 /// "The Agent MUST send a complete list of all plan entries in each update." Entries may be removed, so a list that is
 /// shorter proves nothing yet: only one that holds what the list before left out, and leaves out what that one held.
+///
+/// Correct but unusual: the agent removes entries, drops the whole plan, replaces it by another one, or takes back an entry
+/// that it had removed beside others that stay. None of these fails.
 fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), "plan") = (moment.talk.session(update.session), update.variant) else { return };
     let (before, now) = (plan_texts(&session.plan), plan_texts(entries(update.body)));

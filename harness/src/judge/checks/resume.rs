@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::common::{
-    BAD_PARAMS, decide_applicable, decide_continues, decide_implemented, is_history, mentions, proper,
+    BAD_PARAMS, decide_applicable, decide_continues, decide_implemented, is_history, mentions, proper, repeats_history,
 };
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::Opening;
@@ -32,6 +32,8 @@ fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "Agents that advertise `sessionCapabilities.resume` allow Clients to reconnect to an existing session."
+///
+/// Correct but unusual: the agent has forgotten the session, or wants a login first. Only -32601 fails.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.agent_has(&CAPABILITY) {
         decide_implemented(answer, RESUME, ruling);
@@ -39,13 +41,25 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 }
 
 /// "the Agent MUST NOT replay the conversation history via `session/update` notifications before responding."
+///
+/// Correct but unusual: a report on a command that still runs crosses the request, or another client has a turn in the same
+/// session, which the agent shows to both. So what was not said on this connection is inconclusive, apart from a user's
+/// message in a session that is new to it.
 fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = moment.talk.session(update.session).filter(|_| is_history(update.variant)) else { return };
     let (Some(request), None, None) = (session.resuming, &session.turn, session.loading) else { return };
-    ruling.fail(format!("a {} came before the response to session/resume", update.variant), &[request]);
+    let message = format!("a {} came before the response to session/resume", update.variant);
+    let tool = update.body.get("toolCallId").and_then(Value::as_str).filter(|_| update.variant == "tool_call");
+    let again = repeats_history(session, update) || tool.is_some_and(|id| session.tools.contains_key(id));
+    let unknown = !session.is_introduced() && !moment.talk.holes.anywhere;
+    if again || unknown && update.variant == "user_message_chunk" {
+        ruling.fail(message, &[request]);
+    } else {
+        ruling.inconclusive(message, &[request]);
+    }
 }
 
-/// Shown by the resuming of a session that has something to replay.
+/// Passes when a session with a history is resumed.
 fn no_replay(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let session = answer.result_of(RESUME).and_then(|(exchange, _)| moment.talk.session(exchange.session()?));
     if session.is_some_and(|session| session.has_history && session.turn.is_none()) {
@@ -54,18 +68,23 @@ fn no_replay(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 }
 
 /// Page and schema show an object, and the reference implementation takes no null here.
+///
+/// Correct but unusual: an object that is empty or whose members are all null. Only `null` itself fails.
 fn result_not_null(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((_, Value::Null)) = answer.result_of(RESUME) {
         ruling.fail("the result of session/resume is null, and no object", &[]);
     }
 }
 
-/// It "returns once the session is ready to continue".
+/// It "returns once the session is ready to continue". For the unusual cases see [`decide_continues`].
 fn continues(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     decide_continues(moment, answer, Opening::Resume, ruling);
 }
 
 /// The schema has `mcpServers` optional in this request.
+///
+/// Correct but unusual: the agent refuses for another reason, or a server that it remembers does not start, and the error
+/// names `mcpServers` by chance. Only -32602 with that name fails.
 fn mcp_omitted(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, RESUME).filter(|exchange| exchange.params.get("mcpServers").is_none()) else {
         return;
@@ -73,11 +92,11 @@ fn mcp_omitted(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let named = ["mcpServers", "mcp_servers"].iter().any(|name| mentions(answer.outcome, name));
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
-        _ if named => {
+        _ if named && answer.outcome.error_code() == Some(BAD_PARAMS) => {
             let message = format!("session/resume without mcpServers was answered with {}", answer.outcome.describe());
             ruling.fail(message, &[exchange.n]);
         }
-        _ if answer.outcome.error_code() == Some(BAD_PARAMS) => {
+        _ if named || answer.outcome.error_code() == Some(BAD_PARAMS) => {
             ruling
                 .inconclusive("session/resume without mcpServers was refused, maybe for another reason", &[exchange.n]);
         }

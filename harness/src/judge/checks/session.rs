@@ -26,6 +26,8 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// "The Agent MUST respond with a unique Session ID": a result that is null or has an empty id names no session.
+///
+/// Correct but unusual: an id of blanks, of a thousand letters, or in another script. Only an empty text fails.
 fn returns_id(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("session/new") else { return };
     if result.is_null() {
@@ -36,12 +38,16 @@ fn returns_id(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "The Agent MUST respond with a unique Session ID that identifies this conversation."
+///
+/// Correct but unusual: the agent gives the id of a session again that was closed or deleted. That is inconclusive.
 fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/new") else { return };
     let Some(id) = result.get("sessionId").and_then(Value::as_str).filter(|id| !id.is_empty()) else { return };
     match moment.talk.session(id) {
         Some(other) => {
-            ruling.fail(format!("session/new returns `{id}`, the id of another session"), &[other.known, exchange.n])
+            let message = format!("session/new returns `{id}`, the id of another session");
+            let also = [other.known, exchange.n];
+            if other.was_ended { ruling.inconclusive(message, &also) } else { ruling.fail(message, &also) }
         }
         None if !moment.talk.sessions.is_empty() => ruling.pass(),
         None => {}
@@ -50,6 +56,9 @@ fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 
 /// "Each session maintains its own context, conversation history, and state": a mode that was chosen for one session is
 /// not found in another that had a different one, and was not touched.
+///
+/// Correct but unusual: a session that is opened again is in the default mode, or in one that nobody chose. Only the mode
+/// that was chosen for another session of this connection fails.
 fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/resume").or(answer.result_of("session/load")) else {
         return;
@@ -123,6 +132,9 @@ fn is_being_made(talk: &Conversation) -> bool {
 }
 
 /// An update belongs to a session that the client created, or asked to load or resume.
+///
+/// Correct but unusual: an update comes before the answer to `session/new` that names its session, or that says why there
+/// is none after all; a draft method opened the session, or the client named it first. None of these fails.
 fn update_session_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.session(update.session).is_some() {
         ruling.pass();
@@ -138,11 +150,20 @@ fn strangers_stayed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
     let unknown = |id: &str| moment.talk.session(id).is_none() && !moment.talk.may_know_session(id);
     for (id, &n) in moment.talk.course.strangers.iter().filter(|(id, _)| unknown(id)) {
-        ruling.fail(format!("the client knows no session `{id}`"), &[n]);
+        let message = format!("the client knows no session `{id}`");
+        let mut later = moment.talk.errors.range(n..).filter(|(_, (method, _))| method == "session/new");
+        match later.next() {
+            Some((&failed, _)) => {
+                ruling.inconclusive(format!("{message}, since it could not be created"), &[n, failed])
+            }
+            None => ruling.fail(message, &[n]),
+        }
     }
 }
 
 /// `session/update` is a notification.
+///
+/// Correct but unusual: none is known; an `id` of null is an id as well.
 fn update_is_notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == "session/update" {
         ruling

@@ -45,6 +45,10 @@ fn accuse(moment: &Moment<'_>, call: &CallSeen<'_>, message: String, ruling: &mu
 }
 
 /// `modeId`: "Must be one of the modes listed in `availableModes`".
+///
+/// Correct but unusual: the client sets the current mode again although the list lacks it, a mode of another session of the
+/// same agent, or one that the list lost in a response which the client may not have read yet. The first and the last of
+/// these do not fail.
 fn mode_listed(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, mode)) = settled(moment, call, SET_MODE).zip(call.text("modeId")) else { return };
     let Some(modes) = session.modes.as_ref().filter(|modes| modes.get("availableModes").is_some_and(Value::is_array))
@@ -53,16 +57,32 @@ fn mode_listed(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     };
     if session.lists_mode(mode) {
         ruling.pass();
-    } else if modes.get("currentModeId").and_then(Value::as_str) != Some(mode) {
+    } else if modes.get("currentModeId").and_then(Value::as_str) == Some(mode) {
+        // The agent is in that mode, whatever it lists.
+    } else if let Some(list) = just_dropped(moment, session, mode) {
+        ruling.inconclusive(format!("the mode `{mode}` was listed until just before"), &[list]);
+    } else {
         accuse(moment, call, format!("the mode `{mode}` is not in availableModes"), ruling);
     }
 }
 
+/// The response that left out a mode which the list before it had, if the client may not have read it yet.
+fn just_dropped(moment: &Moment<'_>, session: &Session, mode: &str) -> Option<usize> {
+    let (modes, n) = session.earlier_modes.as_ref()?;
+    let listed = modes.get("availableModes").and_then(Value::as_array).into_iter().flatten();
+    let mut ids = listed.filter_map(|mode| option_text(mode, "id"));
+    (ids.any(|id| id == mode) && !moment.talk.answered_after(Party::Client, *n)).then_some(*n)
+}
+
 /// A session has modes when the agent says so: it "MAY return a list of modes it can operate in".
+///
+/// Correct but unusual: the agent lists no modes and tells the current one in an update, and the client sets it again.
 fn modes_offered(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = settled(moment, call, SET_MODE) else { return };
     if session.modes.is_some() {
         ruling.pass();
+    } else if session.told_mode {
+        ruling.inconclusive("the client set a mode; the agent listed none, and named one in an update", &[]);
     } else {
         accuse(moment, call, "the client set a mode, and the agent offered none for the session".to_owned(), ruling);
     }
@@ -113,6 +133,9 @@ impl<'m> Setting<'m> {
 }
 
 /// The id "of the configuration option to change", and "one of the values listed in the option's `options` array".
+///
+/// Correct but unusual: the client sets the current value although the list lacks it, a value of a group, or what an update
+/// dropped that it may not have read yet. None of these fails.
 fn option_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(setting) = Setting::of(moment, call) else { return };
     let Some(stray) = setting.stray() else {
@@ -136,6 +159,8 @@ fn option_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
 
 /// "For `select` options, this must be one of the values listed in the option's `options` array. For `boolean` options,
 /// this must be a boolean." The schema cannot tell which of the two an option is.
+///
+/// Correct but unusual: a select whose values are "true" and "false" is set to such a text; a select is set with a `type`.
 fn value_fits(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(setting) = Setting::of(moment, call) else { return };
     let Some(good) = setting.is_of_its_kind(call) else { return };
@@ -150,6 +175,8 @@ fn value_fits(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
 }
 
 /// Supplying `{}` means that "the client may send `session/set_config_option` requests with `type: \"boolean\"`".
+///
+/// Correct but unusual: a text "true" for a select. Only a JSON boolean fails.
 fn boolean_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let boolean = call.params.and_then(|params| params.get("value")).is_some_and(Value::is_boolean);
     let Some((n, _)) = moment.talk.initialize.as_ref().filter(|_| boolean && call.method == SET_OPTION) else { return };

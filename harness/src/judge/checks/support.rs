@@ -73,7 +73,16 @@ pub(super) fn is_iso8601(text: &str) -> bool {
         Some((date, time)) => (date, Some(time)),
         None => (text, None),
     };
-    digits(date, &[4, 2, 2], '-') && time.is_none_or(is_time)
+    let calendar = digits(date, &[4, 2, 2], '-') || digits(date, &[4, 3], '-');
+    (calendar || is_week_date(date)) && time.is_none_or(is_time)
+}
+
+/// A date by the number of its week, such as `2026-W47-6`.
+fn is_week_date(date: &str) -> bool {
+    let Some((year, rest)) = date.split_once('W') else { return false };
+    let dashed = year.strip_suffix('-');
+    let separated = dashed.is_some() == rest.contains('-');
+    separated && digits(dashed.unwrap_or(year), &[4], '-') && digits(rest, &[2, 1], '-')
 }
 
 fn is_time(time: &str) -> bool {
@@ -81,7 +90,7 @@ fn is_time(time: &str) -> bool {
     let (clock, zone) = time.split_at(zone);
     let (clock, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, "0"));
     let good_zone = matches!(zone, "" | "Z" | "z") || digits(&zone[1..], &[2, 2], ':') || digits(&zone[1..], &[2], ':');
-    let good_clock = digits(clock, &[2, 2, 2], ':') || digits(clock, &[2, 2], ':');
+    let good_clock = digits(clock, &[2, 2, 2], ':') || digits(clock, &[2, 2], ':') || digits(clock, &[2], ':');
     good_clock && good_zone && !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit())
 }
 
@@ -213,10 +222,22 @@ mod tests {
             "20261121T100000Z",
             "2026-11-21",
             "2026-11-21T10:00",
+            "2026-11-21T10Z",
+            "2026-325",
+            "2026-W47-6T10:00:00,5Z",
+            "2026W476",
         ] {
             assert!(is_iso8601(good), "{good}");
         }
-        for bad in ["Nov 21, 2026", "21.11.2026 10:00", "2026-11-21T", "1763719200", "2026-11-21T10:00:00 CET", ""] {
+        for bad in [
+            "Nov 21, 2026",
+            "21.11.2026 10:00",
+            "2026-11-21T",
+            "1763719200",
+            "2026-11-21T10:00:00 CET",
+            "2026-W476",
+            "",
+        ] {
             assert!(!is_iso8601(bad), "{bad}");
         }
     }

@@ -88,7 +88,7 @@ impl Conversation {
 
     fn open_exchange(&mut self, exchange: Exchange) {
         let n = exchange.n;
-        if matches!(exchange.method.as_str(), "session/prompt" | "session/load" | "session/resume") {
+        if exchange.method != "session/delete" {
             exchange.session().map(|id| self.deleted.remove(id));
         }
         if exchange.from == Party::Agent {
@@ -122,6 +122,8 @@ impl Conversation {
             // A second prompt during a turn is an open question; the first turn stays the one that is judged.
             return;
         }
+        session.uneven |= session.loading.is_some();
+        session.replay.clear();
         session.prompts += 1;
         session.plan.clear();
         session.turn = Some(Turn {
@@ -129,6 +131,8 @@ impl Conversation {
             number: session.prompts,
             cancelled: None,
             closed: None,
+            close_answered: None,
+            output_after_close: false,
             permission_cancelled: None,
             permission_refused: None,
             first_output: None,
@@ -155,14 +159,17 @@ impl Conversation {
         let opening = if exchange.method == "session/load" { Opening::Load } else { Opening::Resume };
         let fresh = Session::new(opening, exchange.n, &exchange.params);
         let known = self.sessions.entry(id.to_owned()).or_insert(fresh);
+        let during_load = known.loading.is_some();
+        known.uneven |= during_load || known.resuming.is_some();
         match opening {
             Opening::Load => known.loading = Some(exchange.n),
             _ => known.resuming = Some(exchange.n),
         }
         (known.closed, known.closed_us) = (None, None);
-        if opening == Opening::Load {
+        if opening == Opening::Load && !during_load {
             // The replay tells the whole history again, so what it mentions is judged afresh.
-            known.tools.clear();
+            let tools = std::mem::take(&mut known.tools);
+            known.earlier_tools = tools.into_iter().map(|(id, tool)| (id, tool.is_final())).collect();
             known.compactions.clear();
             known.replay.clear();
             known.message_ids.clear();
@@ -245,14 +252,23 @@ impl Conversation {
             ("session/prompt", outcome) => self.apply_turn_end(n, &exchange, outcome),
             ("session/close", Outcome::Result(_)) => {
                 if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
-                    (session.closed, session.closed_us) = (Some(n), Some(us));
+                    (session.closed, session.closed_us, session.close_asked) = (Some(n), Some(us), exchange.n);
+                    session.was_ended = true;
+                    session.reopened = None;
+                    if let Some(turn) = session.turn.as_mut() {
+                        turn.close_answered = Some(us);
+                    }
                 }
                 self.note_closing(n, exchange.session().unwrap_or_default());
             }
             ("session/delete", Outcome::Result(_)) => {
-                self.deleted.extend(exchange.session().map(|id| (id.to_owned(), n)))
+                if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
+                    session.reopened = None;
+                    session.was_ended = true;
+                }
+                self.deleted.extend(exchange.session().map(|id| (id.to_owned(), n)));
             }
-            ("session/list", Outcome::Result(result)) => self.apply_page(n, &exchange, result),
+            ("session/list", Outcome::Result(result)) => self.apply_page(now, &exchange, result),
             ("session/set_mode", Outcome::Result(_)) => {
                 let wanted = exchange.params.get("modeId").cloned().unwrap_or_default();
                 self.learn_mode(now, &exchange, wanted);
@@ -273,7 +289,9 @@ impl Conversation {
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
         let Some(modes) = session.modes.as_mut().and_then(Value::as_object_mut) else { return };
         let text = |mode: Option<&Value>| mode.and_then(Value::as_str).unwrap_or_default().to_owned();
-        session.mode_set = Some(ModeSet { n, us, mode: text(Some(&mode)), before: text(modes.get("currentModeId")) });
+        let after_another = session.mode_set.is_some();
+        let before = text(modes.get("currentModeId"));
+        session.mode_set = Some(ModeSet { n, us, mode: text(Some(&mode)), before, after_another });
         modes.insert("currentModeId".to_owned(), mode);
     }
 
@@ -336,6 +354,7 @@ impl Conversation {
         let Some(session) = self.sessions.get_mut(update.session) else { return };
         if let Some(turn) = session.turn.as_mut().filter(|_| content && update.variant != "user_message_chunk") {
             turn.first_output = turn.first_output.or(Some(n));
+            turn.output_after_close |= turn.close_answered.is_some();
             turn.wrote_message |= update.variant == "agent_message_chunk";
         }
         if content {
@@ -349,6 +368,7 @@ impl Conversation {
             "plan" => session.plan = update.body.get("entries").and_then(Value::as_array).cloned().unwrap_or_default(),
             "current_mode_update" => {
                 session.mode_set = None;
+                session.told_mode = true;
                 let mode = update.body.get("currentModeId").cloned().unwrap_or_default();
                 if let Some(modes) = session.modes.as_mut().and_then(Value::as_object_mut) {
                     modes.insert("currentModeId".to_owned(), mode);
@@ -386,10 +406,13 @@ impl Session {
     /// Takes in modes and options from any object that may carry them.
     pub(super) fn learn_state(&mut self, n: usize, value: &Value) {
         if let Some(modes) = value.get("modes").filter(|modes| modes.is_object()) {
-            self.modes = Some(modes.clone());
+            self.earlier_modes = self.modes.replace(modes.clone()).map(|before| (before, n));
         }
         if let Some(options) = value.get("configOptions").and_then(Value::as_array) {
             self.note_dropped(n, options);
+            if self.options.is_none() {
+                self.first_options.clone_from(options);
+            }
             self.options = Some(options.clone());
         }
     }
@@ -432,6 +455,8 @@ impl Session {
     fn learn_compaction(&mut self, report: &Value) {
         let text = |name: &str| report.get(name).and_then(Value::as_str);
         let Some(id) = text("compactionId") else { return };
+        // What it put a summary in the place of need not be replayed.
+        self.uneven |= self.loading.is_none();
         let known = self.compactions.entry(id.to_owned()).or_insert_with(|| "in_progress".to_owned());
         if let Some(status) = text("status") {
             status.clone_into(known);

@@ -11,6 +11,8 @@ use super::{Conversation, Exchange};
 pub struct Listing {
     /// The event of the last answer.
     pub n: usize,
+    /// When it came, in microseconds.
+    pub us: u64,
     /// The `cwd` that the walk filters by.
     pub filter: Option<String>,
     /// The cursor that the last page handed out.
@@ -24,10 +26,11 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Whether this request asks for the page after the last one of the walk.
+    /// Whether this request asks for the page after the last one of the walk, with the same filter.
     #[must_use]
     pub fn goes_on(&self, request: &Exchange) -> bool {
-        self.next.is_some() && self.next.as_deref() == request.text("cursor")
+        let filter = self.filter.as_deref() == request.text("cwd");
+        filter && self.next.is_some() && self.next.as_deref() == request.text("cursor")
     }
 
     /// For each session of this page that the walk showed as well, whether its `updatedAt` is another one.
@@ -63,7 +66,7 @@ impl Conversation {
     }
 
     /// Takes in one page.
-    pub(super) fn apply_page(&mut self, n: usize, request: &Exchange, page: &Value) {
+    pub(super) fn apply_page(&mut self, (n, us): (usize, u64), request: &Exchange, page: &Value) {
         let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
         self.cursors.extend(next.clone());
         let touched = self.listed_before(request).is_some_and(|before| all_of_several(&before.changes(page)));
@@ -81,7 +84,7 @@ impl Conversation {
         let cwds = sessions.filter_map(|entry| Some((text(entry, "sessionId")?, text(entry, "cwd")?)));
         self.listed_cwds.extend(cwds.filter(|(id, _)| self.listed.contains(id)));
         let filter = request.text("cwd").map(str::to_owned);
-        self.listing = Some(Listing { n, filter, next, quiet: true, touched: touched || walk.touched, ..walk });
+        self.listing = Some(Listing { n, us, filter, next, quiet: true, touched: touched || walk.touched, ..walk });
     }
 
     /// Notes that something happened that may change what a listing says.

@@ -13,11 +13,15 @@ const MOST_REPLAYED: usize = 4096;
 impl Conversation {
     /// Takes in the answer to a `session/load` or `session/resume`.
     pub(super) fn apply_reopened(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        // Another request to open the same session may still be open.
+        let others =
+            self.open.values().filter(|open| open.from == exchange.from && open.session() == exchange.session());
+        let open_still = |method: &str| others.clone().filter(|open| open.method == method).map(|open| open.n).max();
+        let (loading, resuming) = (open_still("session/load"), open_still("session/resume"));
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
-        session.loading = None;
-        session.resuming = None;
+        session.loading = loading;
+        session.resuming = resuming;
         session.last_chunk = None;
-        session.replay.clear();
         if let Outcome::Result(result) = outcome {
             let opening = if exchange.method == "session/load" { Opening::Load } else { Opening::Resume };
             session.reopened = Some((opening, n));

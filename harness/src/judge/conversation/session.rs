@@ -45,16 +45,24 @@ pub struct Session {
     pub has_history: bool,
     /// Its tool calls, by id.
     pub tools: BTreeMap<String, ToolCall>,
+    /// The tool calls that were known when the last `session/load` was sent, with whether each was over.
+    pub earlier_tools: BTreeMap<String, bool>,
     /// The titles of notices that were shown in the turn of a prompt which has the title in it.
     pub notices: BTreeSet<String>,
     /// The status of each compaction that was told of, by id.
     pub compactions: BTreeMap<String, String>,
     /// The last mode state: a `SessionModeState`.
     pub modes: Option<Value>,
+    /// The mode state before that, with the event that replaced it.
+    pub earlier_modes: Option<(Value, usize)>,
+    /// Whether an update named the mode.
+    pub told_mode: bool,
     /// How many prompts there had been when a load or a resume last told the mode that the client knew.
     pub mode_kept: Option<usize>,
     /// The last list of config options.
     pub options: Option<Vec<Value>>,
+    /// The first list of them.
+    pub first_options: Vec<Value>,
     /// Options and their values that a list left out which replaced another one: (option, value) → event of that list. The
     /// option itself stands there with no value.
     pub dropped: BTreeMap<(String, Option<String>), usize>,
@@ -66,17 +74,22 @@ pub struct Session {
     pub finished_messages: BTreeSet<String>,
     /// The entries of the last plan of the running turn.
     pub plan: Vec<Value>,
-    /// The event of a `session/close` that succeeded.
+    /// The event of the answer to a `session/close` that succeeded.
     pub closed: Option<usize>,
     /// When that succeeded, in microseconds since the start of the trace.
     pub closed_us: Option<u64>,
+    /// The event of the request that it answers.
+    pub close_asked: usize,
+    /// Whether it was ever closed or deleted.
+    pub was_ended: bool,
     /// The event of the last `session/cancel` while no turn ran.
     pub idle_cancel: Option<usize>,
     /// The text that the agent wrote in the turns so far, in order, with the prompts' own texts: (variant, text).
     pub spoken: Vec<(String, String)>,
-    /// Whether some turn did not run to its natural end, so that its history may be incomplete.
+    /// Whether the history may be incomplete: some turn did not run to its natural end, the agent compacted the history, or
+    /// requests that open the session overlapped.
     pub uneven: bool,
-    /// What the replay of the running `session/load` has told so far: (variant, text), runs of one variant joined.
+    /// What the replay of the last `session/load` told, until the next prompt: (variant, text), runs of one variant joined.
     pub replay: Vec<(String, String)>,
     /// How it was opened again, with the event of the answer, as long as no prompt followed.
     pub reopened: Option<(Opening, usize)>,
@@ -97,6 +110,8 @@ pub struct ModeSet {
     pub mode: String,
     /// The mode from before.
     pub before: String,
+    /// Whether the client had just set another one, and the agent may still report that.
+    pub after_another: bool,
 }
 
 /// The bound on [`Session::spoken`]: enough for every case, and flat for the longest recording.
@@ -122,11 +137,15 @@ impl Session {
             prompts: 0,
             has_history: false,
             tools: BTreeMap::new(),
+            earlier_tools: BTreeMap::new(),
             notices: BTreeSet::new(),
             compactions: BTreeMap::new(),
             modes: None,
+            earlier_modes: None,
+            told_mode: false,
             mode_kept: None,
             options: None,
+            first_options: Vec::new(),
             dropped: BTreeMap::new(),
             message_ids: BTreeMap::new(),
             last_chunk: None,
@@ -134,6 +153,8 @@ impl Session {
             plan: Vec::new(),
             closed: None,
             closed_us: None,
+            close_asked: 0,
+            was_ended: false,
             idle_cancel: None,
             spoken: Vec::new(),
             uneven: false,
@@ -196,6 +217,10 @@ pub struct Turn {
     pub cancelled: Option<usize>,
     /// The event of a `session/close` during the turn.
     pub closed: Option<usize>,
+    /// When that was answered with success, in microseconds.
+    pub close_answered: Option<u64>,
+    /// Whether content of the turn came after that answer.
+    pub output_after_close: bool,
     /// The event of a permission answer with outcome `cancelled`.
     pub permission_cancelled: Option<usize>,
     /// The event of a permission answer that neither allows nor cancels.

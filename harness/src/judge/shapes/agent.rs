@@ -1,4 +1,7 @@
 //! The rows about what agents send.
+//!
+//! Correct but unusual: members that are null where the schema allows it, empty lists and texts, members of the unstable
+//! schema, and any `_meta`. The schema alone decides, and it takes all of these.
 
 use super::row::{Row, When, row};
 

@@ -1,4 +1,7 @@
 //! The rows about what clients send.
+//!
+//! Correct but unusual: members that are null where the schema or the receivers allow it (`NULL_IS_ABSENT`), empty lists,
+//! members of the unstable schema, and any `_meta`. The schema alone decides, and it takes all of these.
 
 use super::row::{Row, When, row};
 
