@@ -128,6 +128,10 @@ pub fn check(kind: &'static Kind, party: Party, survey: &Survey, seeds: Range<u6
 /// Counts what the variant says about the requirements that the recording satisfies.
 pub fn count(survey: &Survey, recording: &Recording, judgement: &Judgement, case: &str) {
     let mut counts = survey.counts.lock().expect("the counts");
+    let failures = new_failures(judgement, &recording.failures);
+    for failure in failures.iter().filter(|failure| !recording.passes.contains(&failure.requirement)) {
+        counts.add(&failure.requirement, case, Seen::Failed);
+    }
     for requirement in &recording.passes {
         let seen = match judgement.verdict(requirement) {
             Verdict::Pass => Seen::Passed,

@@ -178,10 +178,8 @@ impl Renamed {
         // `$/cancel_request` and elicitations name requests: the first its sender's, the others those of the agent's client.
         let cancels = value.get("method").is_some_and(|method| method == "$/cancel_request");
         let owner = if cancels { from } else { Party::Client };
-        if owner == asker && !is_response {
-            if let Some(id) = value.pointer_mut("/params/requestId") {
-                self.id(id, back);
-            }
+        if let Some(id) = value.pointer_mut("/params/requestId").filter(|_| owner == asker && !is_response) {
+            self.id(id, back);
         }
     }
 

@@ -18,10 +18,10 @@ fn reorder(message: &mut Message, choices: &mut Choices) {
     for at in ["/params", "/params/update", "/result"] {
         for name in LISTS {
             let list = message.value.pointer_mut(at).and_then(|of| of.get_mut(name)).and_then(Value::as_array_mut);
-            if let Some(list) = list.filter(|list| list.len() > 1) {
-                if let Some(mut rng) = choices.site() {
-                    rng.shuffle(list);
-                }
+            if let Some(list) = list.filter(|list| list.len() > 1)
+                && let Some(mut rng) = choices.site()
+            {
+                rng.shuffle(list);
             }
         }
     }

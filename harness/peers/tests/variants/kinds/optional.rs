@@ -66,11 +66,10 @@ pub const KINDS: &[Kind] = &[
                 return;
             }
             let at = if message.is_response { "/result/agentCapabilities" } else { "/params/clientCapabilities" };
-            if let Some(capabilities) = message.value.pointer_mut(at).and_then(Value::as_object_mut) {
-                if choices.site().is_some() {
-                    capabilities
-                        .insert("_meta".to_owned(), json!({ "example.org": { "ask": true, "levels": [1, null] } }));
-                }
+            if let Some(capabilities) = message.value.pointer_mut(at).and_then(Value::as_object_mut)
+                && choices.site().is_some()
+            {
+                capabilities.insert("_meta".to_owned(), json!({ "example.org": { "ask": true, "levels": [1, null] } }));
             }
         }),
     },

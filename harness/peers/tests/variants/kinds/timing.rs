@@ -8,7 +8,7 @@ const RULE: &str = "transports and JSON-RPC 2.0 set no time limits";
 
 pub const KINDS: &[Kind] = &[
     Kind { name: "slow", rule: RULE, how: How::Whole(|talk, _, choices| slow(talk, choices)) },
-    Kind { name: "slower", rule: RULE, how: How::Whole(|talk, _, choices| stretch(talk, choices, 20, 1)) },
+    Kind { name: "slower", rule: RULE, how: How::Whole(|talk, _, choices| stretch(talk, choices, 5, 1)) },
     Kind { name: "fast", rule: RULE, how: How::Whole(|talk, _, choices| stretch(talk, choices, 1, 1000)) },
     Kind { name: "burst", rule: RULE, how: How::Whole(|talk, _, choices| burst(talk, choices)) },
 ];

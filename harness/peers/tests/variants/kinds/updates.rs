@@ -65,7 +65,7 @@ const fn more(name: &'static str, rule: &'static str, extra: Extra) -> Kind {
 /// The kinds of chunk that a text comes in.
 const CHUNKS: [&str; 3] = ["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"];
 
-fn update<'m>(message: &'m Message) -> Option<(&'m str, &'m str, &'m Value)> {
+fn update(message: &Message) -> Option<(&str, &str, &Value)> {
     if !message.calls("session/update") || message.deliberate {
         return None;
     }
