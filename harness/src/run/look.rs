@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::expect::answers;
 use super::script::{Report, Script};
+use crate::case::MARKER;
 use crate::case::model::{FileLook, FileWant, Presence, ProcessLook, ReplyText};
 use crate::peer::folder::read_file;
 use crate::peer::process::is_running;
@@ -46,6 +47,8 @@ pub(super) fn reply(script: &mut Script<'_>, look: &ReplyText) -> Report {
 }
 
 /// The text of all `agent_message_chunk`s of the session between a prompt and its answer.
+///
+/// Leaves out where the agent repeats the prompt as a whole: the words of an intent show nothing when they only come back.
 fn text_of_turn(script: &Script<'_>, label: &str) -> String {
     let Some(asked) = script.driver.asked.get(label) else { return String::new() };
     let session = asked.params.get("sessionId");
@@ -60,7 +63,9 @@ fn text_of_turn(script: &Script<'_>, label: &str) -> String {
             text.push_str(piece);
         }
     }
-    text
+    let blocks = asked.params.get("prompt").and_then(Value::as_array).into_iter().flatten();
+    let intents = blocks.filter_map(|block| block.get("text")?.as_str()).filter(|block| block.contains(MARKER));
+    intents.fold(text, |text, intent| text.replace(intent, ""))
 }
 
 /// Compares a file on disk, which may take a while to become as it should be.

@@ -248,7 +248,8 @@ pub(super) fn earlier_cancel(finish: &Finish<'_>) -> bool {
 /// A cancel is for "an ongoing prompt turn", and not for the next.
 ///
 /// Correct but unusual: a next turn that ends as cancelled for another reason, such as a second cancel, a refused
-/// permission or a closed session.
+/// permission or a closed session; and an agent that works on the cancel and the prompt at the same time, since they came
+/// together.
 fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| earlier_cancel(finish) && !finish.was_cancelled())
     else {
@@ -256,7 +257,13 @@ fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     };
     match finish.reason() {
         Some("cancelled") if finish.course.disturbed.is_none() && cancelled_elsewhere(moment, &finish).is_none() => {
-            ruling.fail("the turn ends as cancelled, and the cancel came before its prompt", &[finish.exchange.n]);
+            let message = "the turn ends as cancelled, and the cancel came before its prompt";
+            match finish.course.cancel_read {
+                true => ruling.fail(message, &[finish.exchange.n]),
+                false => {
+                    ruling.inconclusive(format!("{message}; both may have been read together"), &[finish.exchange.n])
+                }
+            }
         }
         Some("cancelled") | None => {}
         Some(_) => ruling.pass(),

@@ -143,6 +143,8 @@ pub struct TurnCourse {
     pub n: usize,
     /// How the turn before it ended, when it did since the session was opened.
     pub after: Option<After>,
+    /// Whether the agent showed before the prompt that it had read the last cancel of the session.
+    pub cancel_read: bool,
     /// Event and microseconds of the answer.
     pub ended: Option<(usize, u64)>,
     /// Whether the answer is an error.
@@ -293,15 +295,22 @@ impl Course {
 
     fn prompt(&mut self, talk: &Conversation, n: usize, session: &str) {
         self.disturb(n, Some(session));
-        if talk.session(session).is_some_and(|session| session.turn.is_none()) {
+        if let Some(known) = talk.session(session).filter(|session| session.turn.is_none()) {
             let course = self.sessions.entry(session.to_owned()).or_default();
-            let after = course.turn.take().filter(|turn| turn.ended.is_some()).map(|turn| match turn.at_cancel {
+            let before = course.turn.take().filter(|turn| turn.ended.is_some());
+            let last_cancel = before.as_ref().and_then(|turn| turn.at_cancel.as_ref());
+            let read = |n: usize| talk.answered_after(Party::Agent, n);
+            let cancel_read = known.idle_cancel.map_or_else(
+                || before.as_ref().is_some_and(|turn| turn.gave_up) || last_cancel.is_some_and(|at| read(at.n)),
+                read,
+            );
+            let after = before.map(|turn| match turn.at_cancel {
                 Some(_) => After::Cancel,
                 // What kept the last prompt from being taken may keep this one.
                 None if turn.failed => turn.after.unwrap_or(After::Error),
                 None => After::Result,
             });
-            course.turn = Some(TurnCourse { n, after, ..TurnCourse::default() });
+            course.turn = Some(TurnCourse { n, after, cancel_read, ..TurnCourse::default() });
             course.chunk_run = None;
             course.plan_dropped.clear();
         }
