@@ -6,7 +6,7 @@ use tokio::runtime::Builder;
 use tokio::time::Instant;
 
 use super::sandbox::Sandbox;
-use crate::peer::process::{CASE_MARKER, Environment, Launch, Process, drain, reap_marked};
+use crate::peer::process::{Launch, Process, drain, reap_marked};
 
 /// Package managers that only have to look it up take seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,7 +29,7 @@ async fn output(command: &[String]) -> Option<Vec<u8>> {
         program: program.into(),
         args: args.iter().map(Into::into).collect(),
         cwd: sandbox.home().to_owned(),
-        environment: Environment::default().with(CASE_MARKER, sandbox.marker()).with("HOME", sandbox.home()),
+        environment: sandbox.environment(),
     };
     let deadline = Instant::now() + PATIENCE;
     let Process { stdin, mut stdout, mut stderr, leader: _leader, group } = launch.spawn().ok()?;

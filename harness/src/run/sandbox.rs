@@ -1,10 +1,13 @@
 //! The folders of one case: a fresh HOME and a fresh workspace, gone when the case is over; or those that a person works in.
 
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::peer::folder::remove_folder;
+use crate::peer::process::{CASE_MARKER, Environment};
 use crate::peer::relay::short_temp_dir;
 use crate::trace::SCRATCH;
 
@@ -28,6 +31,10 @@ impl Drop for Scratch {
         let _ = remove_folder(&self.0);
     }
 }
+
+/// Variables that would lead a program out of its fresh HOME, or to the tmux server of the user.
+const OUTSIDE: [&str; 6] =
+    ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "TMUX", "TMUX_PANE"];
 
 /// A folder with everything that one case may touch.
 pub struct Sandbox {
@@ -70,8 +77,12 @@ impl Sandbox {
         let scratch = Scratch::make(SCRATCH)?;
         let root = scratch.0.clone();
         let (home, workspace) = (root.join("home"), root.join("work"));
-        std::fs::create_dir(&home)?;
-        std::fs::create_dir(&workspace)?;
+        let (temporary, runtime) = temporary_folders(&root);
+        for folder in [&home, &workspace, &temporary] {
+            std::fs::create_dir(folder)?;
+        }
+        // Programs refuse a runtime folder that others may read: XDG Base Directory Specification.
+        DirBuilder::new().mode(0o700).create(runtime)?;
         Ok(Self { _scratch: Some(scratch), root, home, workspace })
     }
 
@@ -129,11 +140,33 @@ impl Sandbox {
         self.root().join("bin").join(name)
     }
 
+    /// The environment of a process of the case: the marker by which a process is found that left its group, a HOME, and
+    /// folders for temporary files and for the sockets of daemons that a user has one of, such as tmux. Cases that run in
+    /// parallel would end each other's daemons in shared folders.
+    #[must_use]
+    pub fn environment(&self) -> Environment {
+        let (temporary, runtime) = temporary_folders(&self.root);
+        let environment = self.marked().with("HOME", &self.home);
+        let environment = environment.with("TMPDIR", &temporary).with("TMUX_TMPDIR", &temporary);
+        OUTSIDE.iter().fold(environment.with("XDG_RUNTIME_DIR", runtime), |all, name| all.without(*name))
+    }
+
+    /// The inherited environment with the marker of the case.
+    #[must_use]
+    pub fn marked(&self) -> Environment {
+        Environment::default().with(CASE_MARKER, self.marker())
+    }
+
     /// A name that no other case has; the subject's processes carry it in their environment.
     #[must_use]
     pub fn marker(&self) -> String {
         self.root.display().to_string()
     }
+}
+
+/// The folders for temporary files and for sockets. Their names are short: a socket's path has room for about a hundred bytes.
+fn temporary_folders(root: &Path) -> (PathBuf, PathBuf) {
+    (root.join("tmp"), root.join("run"))
 }
 
 #[cfg(test)]

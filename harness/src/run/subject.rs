@@ -15,7 +15,7 @@ use super::sandbox::{Cache, Sandbox};
 use crate::case::model::{Act, Case, UserPermission};
 use crate::case::template::Bindings;
 use crate::fault::Planted;
-use crate::peer::process::{CASE_MARKER, Environment, Launch};
+use crate::peer::process::{Environment, Launch};
 use crate::profile::{Controls, Hints, Means, Profile, Setting, person, places};
 use crate::requirement::Party;
 
@@ -60,10 +60,6 @@ pub struct Subject {
 
 /// What stands in the place of each name, such as `agent` for `{agent}`, in one case.
 pub type Places = BTreeMap<String, String>;
-
-/// Variables that would lead a program out of its fresh HOME again.
-const OUTSIDE_HOME: [&str; 5] =
-    ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"];
 
 /// The word of a command that the arguments of the settings take the place of.
 const ARGS: &str = "{args}";
@@ -115,15 +111,11 @@ impl Subject {
         }
     }
 
-    /// What every process of a case sees, also the commands that the tester runs for the subject: the HOME of the case,
-    /// and the mark by which a process is found that left its group.
+    /// The environment of every process of a case, also of the commands that the tester runs for the subject. With the
+    /// caller's HOME, or folders of a person, everything but the marker of the case is inherited.
     #[must_use]
     pub fn surroundings(&self, sandbox: &Sandbox) -> Environment {
-        let environment = Environment::default().with(CASE_MARKER, sandbox.marker());
-        if self.keep_home {
-            return environment;
-        }
-        OUTSIDE_HOME.iter().fold(environment.with("HOME", sandbox.home()), |all, name| all.without(*name))
+        if self.keep_home || self.desk.is_some() { sandbox.marked() } else { sandbox.environment() }
     }
 
     /// The path of what a client takes for its agent in this case.

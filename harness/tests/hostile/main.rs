@@ -51,6 +51,7 @@ fn test() -> ExitCode {
     let mut trials = vec![
         Trial::test("the page lists them", page::lists_them),
         Trial::test("a run leaves nothing", whole::leaves_nothing),
+        Trial::test("cases share no temporary folder", whole::shares_no_temporary_folder),
     ];
     trials.extend(table::all().into_iter().enumerate().map(|(place, row)| {
         let met = Arc::clone(&met);

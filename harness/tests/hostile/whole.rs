@@ -1,5 +1,6 @@
 //! The program itself runs cases on a subject, as a user has it do, and nothing is left when it has ended.
 
+use std::path::Path;
 use std::process::Command;
 
 use acp_conformance::requirement::Party;
@@ -35,4 +36,38 @@ pub fn leaves_nothing() -> Result<(), Failed> {
     }
     let left = left::below(temporary.path());
     if left.is_empty() { Ok(()) } else { Err(left.join("\n").into()) }
+}
+
+/// Writes the folders that it was given, one line for each start, leaves a file in each, and answers the handshake.
+const NOTES_ITS_FOLDERS: &str = r#"
+    for folder in "$TMPDIR" "$TMUX_TMPDIR" "$XDG_RUNTIME_DIR"; do touch "$folder/left"; done
+    echo "$TMPDIR|$TMUX_TMPDIR|$XDG_RUNTIME_DIR|$(ls -ld "$XDG_RUNTIME_DIR" | cut -c 1-10)|$TMUX" >> "$NOTES"
+    read a; printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}\n'
+    read b; printf '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}\n'; read c"#;
+
+/// The folders of a shared daemon of the user, as tmux has it, differ in each case, and go with the case.
+pub fn shares_no_temporary_folder() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let (temporary, notes) = (folder.path().join("t"), folder.path().join("notes"));
+    std::fs::create_dir(&temporary)?;
+    let mut run = Command::new(env!("CARGO_BIN_EXE_acp-conformance"));
+    run.args(["agent", "--quiet", "--allow-incomplete", "--jobs", "2"]);
+    run.args(["--case", "init/handshake", "--case", "init/agent-info", "--", "sh", "-c", NOTES_ITS_FOLDERS]);
+    run.env("TMPDIR", &temporary).env("TMUX_TMPDIR", &temporary).env("XDG_RUNTIME_DIR", &temporary);
+    run.env("NOTES", &notes).env("TMUX", "/somewhere/default,1,0");
+    output_of(run)?;
+    let noted = std::fs::read_to_string(&notes)?;
+    let starts: Vec<Vec<&str>> = noted.lines().map(|line| line.split('|').collect()).collect();
+    let [first, second, ..] = starts.as_slice() else {
+        return Err(format!("it was started less than twice: {noted}").into());
+    };
+    let root = temporary.canonicalize()?;
+    let apart = |start: &Vec<&str>| {
+        let inside =
+            start[..3].iter().all(|path| Path::new(path).parent().is_some_and(|case| case.parent() == Some(&root)));
+        inside && start[3..] == ["drwx------", ""]
+    };
+    let left = left::below(&temporary);
+    let good = first != second && starts.iter().all(apart) && left.is_empty();
+    if good { Ok(()) } else { Err(format!("{noted}{}", left.join("\n")).into()) }
 }
