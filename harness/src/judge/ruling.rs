@@ -17,6 +17,8 @@ pub struct Finding {
     pub message: String,
     /// The events that prove it, by their position in the trace; the deciding one first.
     pub events: Vec<usize>,
+    /// Whether it is undecided because the subject stopped answering: a pass in another case does not outweigh that.
+    pub stalled: bool,
 }
 
 /// How many findings of one requirement are kept for one trace; a subject that breaks a rule in every message of a long
@@ -155,6 +157,11 @@ impl Book {
         self.lacks.contains(&lack)
     }
 
+    /// Whether the trace tells enough to decide the requirement.
+    pub(super) fn decides(&self, requirement: &str) -> bool {
+        self.lacks.iter().all(|lack| tells(requirement, *lack))
+    }
+
     /// What was said so far about each requirement that failed.
     pub(super) fn failed(&self) -> impl Iterator<Item = (&str, &Tally)> {
         let owned = Registry::all().places().map(|(requirement, at)| (requirement, &self.tallies[at]));
@@ -205,6 +212,12 @@ impl Ruling<'_> {
         self.add(Verdict::Fail, message.into(), also);
     }
 
+    /// The subject stopped answering, which neither violates the requirement by itself nor lets it pass.
+    pub fn stalled(&mut self, message: impl Into<String>, also: &[usize]) {
+        let finding = self.finding(Verdict::Inconclusive, message.into(), also);
+        self.tally.add(Finding { stalled: true, ..finding });
+    }
+
     /// What was seen does not decide.
     pub fn inconclusive(&mut self, message: impl Into<String>, also: &[usize]) {
         self.add(Verdict::Inconclusive, message.into(), also);
@@ -230,8 +243,13 @@ impl Ruling<'_> {
     }
 
     fn add(&mut self, verdict: Verdict, message: String, also: &[usize]) {
+        let finding = self.finding(verdict, message, also);
+        self.tally.add(finding);
+    }
+
+    fn finding(&self, verdict: Verdict, message: String, also: &[usize]) -> Finding {
         let mut events = vec![self.event];
         events.extend(also.iter().copied().filter(|&n| n != self.event));
-        self.tally.add(Finding { verdict, message, events });
+        Finding { verdict, message, events, stalled: false }
     }
 }

@@ -249,16 +249,26 @@ pub fn alone<'t>(
 /// What all cases together say about one requirement.
 fn join(requirement: &Requirement, seen: Vec<SeenIn>) -> RequirementReport {
     let exercised = |seen: &&SeenIn| !matches!(seen.tally.verdict(), Verdict::NotExercised | Verdict::NotApplicable);
+    let verdict = Verdict::over_cases(seen.iter().map(|seen| seen.tally.verdict()));
+    let cases = seen.iter().filter(exercised).map(|seen| seen.case.clone()).collect();
+    let notes = notes(&seen);
+    let findings: Vec<_> = seen.into_iter().flat_map(|seen| findings(requirement.party, seen)).collect();
     RequirementReport {
         id: requirement.id.clone(),
         party: requirement.party,
         level: requirement.level,
-        verdict: Verdict::over_cases(seen.iter().map(|seen| seen.tally.verdict())),
+        verdict: unless_stalled(verdict, &findings),
         source: requirement.source.clone(),
-        cases: seen.iter().filter(exercised).map(|seen| seen.case.clone()).collect(),
-        notes: notes(&seen),
-        findings: seen.into_iter().flat_map(|seen| findings(requirement.party, seen)).collect(),
+        cases,
+        notes,
+        findings,
     }
+}
+
+/// The verdict over all cases: no pass where the subject stopped answering in one of them.
+pub(super) fn unless_stalled(verdict: Verdict, findings: &[FindingReport]) -> Verdict {
+    let stalled = findings.iter().any(|finding| finding.stalled);
+    if verdict == Verdict::Pass && stalled { Verdict::Inconclusive } else { verdict }
 }
 
 /// What all cases together saw of a probe; none when they saw nothing.
@@ -288,6 +298,7 @@ fn findings(party: Party, seen: SeenIn) -> Vec<FindingReport> {
             events: finding.events,
             lines,
             line,
+            stalled: finding.stalled,
         })
         .collect()
 }
@@ -389,4 +400,74 @@ fn cut(text: &str, focus: &str) -> String {
     let before = if start > 0 { "… " } else { "" };
     let after = if start + LONGEST_QUOTE < characters { " …" } else { "" };
     format!("{before}{shown}{after} ({} bytes)", text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Collector;
+    use crate::requirement::Party;
+    use crate::trace::Trace;
+    use crate::verdict::Verdict;
+
+    const SURVIVES: &str = "jsonrpc.survives-bad-input.agent";
+
+    /// The trace of one shape of a case: a fence that was answered, a bad line, and the fence that decides.
+    fn shape(name: &str, calm: &str, last: &str) -> Trace {
+        let fence = |kind: &str, n: usize, outcome: &str, decides: &str| {
+            format!(
+                r#"{{"n":{n},"us":{n},"step":{{"kind":"fence","line":{kind},"text":"","outcome":"{outcome}","decides":[{decides}],"events":[{}],"expected":"","seen":""}}}}"#,
+                n - 2
+            )
+        };
+        let request = |n: usize| {
+            let line =
+                format!(r#"{{\"jsonrpc\":\"2.0\",\"id\":{n},\"method\":\"_acp-conformance/fence\",\"params\":{{}}}}"#);
+            format!(r#"{{"n":{n},"us":{n},"from":"client","line":"{line}"}}"#)
+        };
+        let response = |n: usize, answered: bool| {
+            let line =
+                format!(r#"{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{{\"code\":-32601,\"message\":\"no\"}}}}"#, n - 1);
+            let stderr = format!(r#"{{"n":{n},"us":{n},"stderr":"silent"}}"#);
+            if answered { format!(r#"{{"n":{n},"us":{n},"from":"agent","line":"{line}"}}"#) } else { stderr }
+        };
+        let header = format!(
+            r#"{{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent","case":"{name}","requirements":["{SURVIVES}"]}}"#
+        );
+        let lines = [
+            header,
+            request(0),
+            response(1, calm == "done"),
+            fence("1", 2, calm, ""),
+            r#"{"n":3,"us":3,"from":"client","line":"42","deliberate":true}"#.to_owned(),
+            request(4),
+            response(5, last == "done"),
+            fence("2", 6, last, &format!(r#""{SURVIVES}""#)),
+        ];
+        Trace::read(lines.join("\n").as_bytes()).expect("a trace")
+    }
+
+    fn verdict(shapes: &[Trace]) -> Verdict {
+        let mut collector = Collector::new(Party::Agent, Vec::new());
+        for trace in shapes {
+            collector.add(trace, Duration::ZERO, None);
+        }
+        let report = collector.finish(Duration::ZERO, false);
+        report.requirements.iter().find(|one| one.id == SURVIVES).expect("it is judged").verdict
+    }
+
+    #[test]
+    fn stalled_shape_keeps_another_from_passing() {
+        let fine = || shape("c@fine", "done", "done");
+        assert_eq!(verdict(&[fine()]), Verdict::Pass);
+        assert_eq!(verdict(&[fine(), shape("c@stalled", "done", "timed-out")]), Verdict::Inconclusive);
+        assert_eq!(verdict(&[shape("c@stalled", "done", "timed-out"), fine()]), Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn agent_that_never_answers_fences_has_not_stalled() {
+        let habit = shape("c@habit", "timed-out", "timed-out");
+        assert_eq!(verdict(&[shape("c@fine", "done", "done"), habit]), Verdict::Pass);
+    }
 }

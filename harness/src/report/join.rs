@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::collect::{conformance, summary};
+use super::collect::{conformance, summary, unless_stalled};
 use super::expected::EntryReport;
 use super::model::{
     CaseReport, FindingReport, Floor, ProbeReport, RequirementReport, Reused, RunReport, ShardInfo, SubjectInfo,
@@ -137,10 +137,11 @@ fn sums(one: BTreeMap<String, usize>, other: BTreeMap<String, usize>) -> BTreeMa
 }
 
 fn requirement(one: RequirementReport, other: RequirementReport) -> RequirementReport {
+    let findings = sorted(one.findings, other.findings, |finding: &FindingReport| &finding.case);
     RequirementReport {
-        verdict: Verdict::over_cases([one.verdict, other.verdict]),
+        verdict: unless_stalled(Verdict::over_cases([one.verdict, other.verdict]), &findings),
         cases: sorted(one.cases, other.cases, |case| case),
-        findings: sorted(one.findings, other.findings, |finding: &FindingReport| &finding.case),
+        findings,
         notes: notes(one.notes, other.notes),
         ..one
     }

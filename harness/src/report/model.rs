@@ -236,6 +236,10 @@ pub struct FindingReport {
     /// stands in an include, or none was played.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
+    /// Whether it is undecided because the subject stopped answering: the requirement does not pass then, whatever other
+    /// cases show.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stalled: bool,
 }
 
 /// How one case went.

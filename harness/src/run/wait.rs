@@ -15,6 +15,10 @@ use crate::trace::{Outcome, StepEvent, StepKind, UNASKED, What};
 /// How long a subject has for the fence that follows a time limit, to tell a dropped request from a wedged subject.
 const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long a subject has to crash after it answered the fence that follows a line in breach of the protocol. Programs were
+/// seen to do so 100 ms later.
+const SETTLE: Duration = Duration::from_millis(200);
+
 /// What a client may ask its user before it answers.
 const ASKS_ITS_USER: [&str; 2] = ["session/request_permission", "elicitation/create"];
 
@@ -186,11 +190,31 @@ impl Script<'_> {
     pub(super) async fn telling_fence(&mut self, step: &Step) -> Report {
         let limit = step.within.unwrap_or(self.limits.answer);
         let first = self.fence(limit).await;
+        if first.outcome == Outcome::Done && !step.decides.is_empty() && self.broke_the_protocol() {
+            return self.settled(first, limit).await;
+        }
         if first.outcome != Outcome::TimedOut || step.decides.is_empty() {
             return first;
         }
         let second = self.fence(FENCE_AFTER_TIMEOUT.min(limit)).await;
         if second.outcome == Outcome::Ended { Report { events: first.events, ..second } } else { first }
+    }
+
+    /// Gives the subject time to crash, or to lose its read loop, and asks again.
+    async fn settled(&mut self, first: Report, limit: Duration) -> Report {
+        let connection = self.connection;
+        self.driver.until(Instant::now() + SETTLE, |driver| driver.ended(connection)).await;
+        let second = self.fence(limit).await;
+        if matches!(second.outcome, Outcome::Ended | Outcome::TimedOut) { second } else { first }
+    }
+
+    /// Whether an earlier step of the case sent something in breach of the protocol.
+    fn broke_the_protocol(&self) -> bool {
+        self.case.steps[..self.at].iter().any(|step| match &step.action {
+            Action::Raw(raw) => !raw.legal,
+            Action::Send(lines) => lines.iter().any(|line| line.illegal),
+            _ => false,
+        })
     }
 
     /// The words for the end of the subject's output; whether it was asked to end makes the difference.

@@ -140,6 +140,7 @@ fn fail(report: &mut RunReport, id: &str, findings: &[(&str, &str, Option<usize>
             events: vec![3],
             lines: vec![format!("#3 agent → client  {NASTY}")],
             line: *line,
+            stalled: false,
         })
         .collect();
 }

@@ -53,6 +53,8 @@ pub fn act(talk: &mut Talk) {
         "twice" => talk.twice = true,
         "early" => talk.run_ahead(),
         "late" => late(talk),
+        "late-crash" => answer_and(talk, 3, || end(1)),
+        "stall" => answer_and(talk, 1, || hang()),
         "answers" => answer_others(talk),
         "deaf" => deaf(talk),
         "ask" => ask_without_reading(talk, object),
@@ -188,6 +190,15 @@ fn late(talk: &mut Talk) {
     }
     (0..3).for_each(|_| drop(talk.hear()));
     end(1)
+}
+
+/// Refuses the requests among the next lines, and then does something else.
+fn answer_and(talk: &mut Talk, lines: usize, then: impl FnOnce()) {
+    for _ in 0..lines {
+        let Some(message) = talk.hear() else { return };
+        talk.refuse(&message["id"]);
+    }
+    then();
 }
 
 fn answer_others(talk: &mut Talk) {

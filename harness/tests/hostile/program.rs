@@ -184,7 +184,7 @@ impl Talk {
         self.write(lines.concat().as_bytes());
     }
 
-    fn refuse(&mut self, id: &Value) {
+    pub fn refuse(&mut self, id: &Value) {
         let error = json!({ "code": -32601, "message": "unknown" });
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
     }

@@ -40,6 +40,10 @@ pub(in crate::judge) fn judge_step(
             Outcome::TimedOut if was_passed_over(talk, step, requirement) => {
                 ruling.fail(format!("{}, though a later request was answered", sentence(step)), &step.events);
             }
+            Outcome::TimedOut if has_stalled(talk, step) => {
+                let message = format!("{}; it answered such a request before, and nothing since", sentence(step));
+                ruling.stalled(message, &step.events);
+            }
             Outcome::TimedOut
             | Outcome::Quiet
             | Outcome::Ended
@@ -65,6 +69,15 @@ fn was_passed_over(talk: &Conversation, step: &StepEvent, requirement: &str) -> 
     let passed = |open: &Exchange| alone(&open.method) && usual(open) && talk.fence.is_some_and(|n| n > open.n);
     // Only the tester's requests are waited for, whichever side it plays.
     talk.open.values().any(|open| waited_for(open) && passed(open))
+}
+
+/// Whether the subject sent nothing after the request that the step waited for, although it answered a fence before: it is
+/// not a subject that ignores such requests.
+fn has_stalled(talk: &Conversation, step: &StepEvent) -> bool {
+    let Some(open) = talk.open.values().find(|open| step.events.contains(&open.n)) else { return false };
+    let last = talk.course.last_line.get(&open.from.other());
+    let silent = last.is_none_or(|&(n, _)| n < open.n) && talk.stdout_ended.is_none() && talk.shutting_down.is_none();
+    silent && talk.fence.is_some_and(|fence| fence < open.n)
 }
 
 /// An error that need not be the subject's own: a login that is missing, or a model that cannot be reached.
