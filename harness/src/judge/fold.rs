@@ -470,7 +470,7 @@ impl Judge {
 }
 
 /// Splits the problems into those that stand and the places that a draft of the protocol allows.
-fn without_drafts(edition: &Edition, definition: &str, value: &Value) -> (Vec<Problem>, Vec<String>) {
+pub(super) fn without_drafts(edition: &Edition, definition: &str, value: &Value) -> (Vec<Problem>, Vec<String>) {
     let problems = edition.stable.problems(definition, value);
     if problems.is_empty() {
         return (problems, Vec::new());

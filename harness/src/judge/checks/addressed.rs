@@ -1,6 +1,8 @@
 //! The client's half of the areas `session`, `prompt`, `load` and `list`, as far as it is about the session that a message
 //! names: whether the agent gave that id, in this spelling, and whether the session is open by then.
 
+use serde_json::Value;
+
 use super::support::is_respelt;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange, Opening, Session};
@@ -138,6 +140,10 @@ fn await_new(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
 ///
 /// Correct but unusual: the client loads an open session again and prompts meanwhile. It was set up before.
 fn session_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = call.params.and_then(|params| params.get("sessionId"));
+    if call.method == PROMPT && session.is_none_or(Value::is_null) {
+        return without_session(moment, ruling);
+    }
     match Named::of(moment, call).filter(|_| call.method == PROMPT) {
         Some(Named::Open(_)) => ruling.pass(),
         Some(Named::Reopening(request)) => {
@@ -146,6 +152,19 @@ fn session_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         Some(Named::Early(new)) => ruling.fail("the prompt came before the answer to session/new", &[new.n]),
         _ => {}
     }
+}
+
+/// As above, for a prompt that names no session: the client cannot have completed the setup while no session is open. Once
+/// one is, only the shape of the prompt is wrong.
+fn without_session(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    const OPENS: [&str; 3] = ["session/new", "session/load", "session/resume"];
+    let talk = moment.talk;
+    let open = talk.sessions.values().any(Session::is_introduced) || talk.may_open_otherwise();
+    if talk.initialize.is_none() || open {
+        return;
+    }
+    let pending = talk.open_of(Party::Client).find(|open| OPENS.contains(&open.method.as_str())).map(|open| open.n);
+    ruling.fail("the prompt names no session, and none was open", pending.as_slice());
 }
 
 /// "The Client can then continue sending prompts": when the conversation was replayed and the request answered.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::common::{NO_METHOD, mentions};
+use super::jsonrpc::skipped_in_recording;
 use super::support::AT_ONCE_US;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
@@ -201,7 +202,10 @@ fn custom_request_answered(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
 fn custom_request_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for open in talk.open_of(moment.from.other()).filter(|open| open.method.starts_with('_') && open.is_sound()) {
-        let Some(&verdict) = talk.timed_out.get(&open.n) else { continue };
+        let Some(&verdict) = talk.timed_out.get(&open.n) else {
+            skipped_in_recording(moment, open, ruling);
+            continue;
+        };
         let message = format!("the custom request {} had no answer before its time limit", open.method);
         if talk.answered_after(moment.from, open.n) {
             ruling.fail(format!("{message}, though a later request was answered"), &[open.n, verdict]);

@@ -179,10 +179,18 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let quick = |open: &&Exchange| !waits_for_others(&open.method);
     let has_spoken = talk.course.last_line.contains_key(&moment.from);
     for open in talk.open_of(moment.from.other()).filter(|open| open.is_sound()).filter(quick) {
-        let Some(&verdict) = talk.timed_out.get(&open.n) else { continue };
+        let Some(&verdict) = talk.timed_out.get(&open.n) else {
+            skipped_in_recording(moment, open, ruling);
+            continue;
+        };
         let later = talk.fence.filter(|&fence| fence > open.n && !asks_first(&open.method));
         let waited = "had no answer before its time limit";
         match later {
+            // `ext.custom-request-answered` rests on the same evidence.
+            None if open.method.starts_with('_') && talk.answered_after(moment.from, open.n) => {
+                let message = format!("{} {waited}, though a later request was answered", open.method);
+                ruling.fail(message, &[open.n, verdict]);
+            }
             Some(fence) => {
                 let message = format!("{} {waited}, though a later request was answered", open.method);
                 ruling.fail(message, &[open.n, verdict, fence]);
@@ -193,6 +201,16 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             }
             None => ruling.inconclusive(format!("{} {waited}", open.method), &[open.n, verdict]),
         }
+    }
+}
+
+/// Leaves open whether a request has an answer that the recording does not hold although it holds the answer to a later one.
+/// A recording knows no time limits, and answers may come in any order.
+pub(super) fn skipped_in_recording(moment: &Moment<'_>, open: &Exchange, ruling: &mut Ruling<'_>) {
+    let skipped = moment.talk.answered_after(moment.from, open.n) && !asks_first(&open.method);
+    if !moment.talk.whole && skipped {
+        let message = format!("the recording holds no answer to {}, though a later request was answered", open.method);
+        ruling.inconclusive(message, &[open.n]);
     }
 }
 

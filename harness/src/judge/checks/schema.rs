@@ -5,8 +5,11 @@ use serde_json::{Value, json};
 use super::common::decide_absolute;
 use super::init::{NULLS, accepted};
 use crate::judge::check::{Check, On};
-use crate::judge::moment::{CallSeen, Moment, Payload};
+use crate::judge::conversation::{Conversation, Exchange};
+use crate::judge::fold::without_drafts;
+use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
+use crate::protocol::Kind;
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -14,8 +17,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("schema.line-numbers-one-based.agent", On::Payload(line_numbers)),
     Check::agent("schema.nullable-accepted.agent", On::Response(accepted::<NULLS>)),
     Check::agent("schema.valid.agent", On::Call(params_there)),
+    Check::agent("schema.valid.agent", On::Response(result_without_owner)),
     Check::client("schema.paths-absolute.client", On::Payload(paths_absolute)),
     Check::client("schema.valid.client", On::Call(params_there)),
+    Check::client("schema.valid.client", On::Response(result_without_owner)),
 ];
 
 /// Absent params are no payload that the table of shapes could look at; those of `initialize` have a rule of their own.
@@ -26,6 +31,45 @@ fn params_there(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     if let Some(problem) = edition.stable.problems(&method.params, &json!({})).first() {
         ruling.fail(format!("{} has no params: {}", call.method, problem.message), &[]);
     }
+}
+
+/// Results of an agent for which null is the older form of an empty object.
+const NULL_IS_EMPTY: [&str; 6] =
+    ["authenticate", "logout", "session/close", "session/delete", "session/load", "session/set_mode"];
+
+/// Validates a result whose specific requirements do not apply: the agent did not announce the method, or whether a party
+/// announced it is unknown. The table of shapes and the requirements of the area ignore such a result.
+fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let (talk, edition) = (moment.talk, moment.talk.edition);
+    let (Some(exchange), Outcome::Result(result)) = (answer.exchange, answer.outcome) else { return };
+    let (unowned, known) = match moment.from {
+        Party::Agent if is_unlisted(talk, exchange, result) => (true, talk.whole),
+        Party::Agent => (talk.unannounced_area(&exchange.method).is_some(), talk.initialized.is_some()),
+        // A result of a client that lacks the capability violates a requirement of its own.
+        Party::Client => (talk.is_unoffered(&exchange.method) && talk.initialize.is_none(), false),
+    };
+    let tolerated = result.is_null() && NULL_IS_EMPTY.contains(&exchange.method.as_str());
+    if !unowned || tolerated || exchange.deliberate {
+        return;
+    }
+    let method = edition.methods.find(moment.from.other(), Kind::Request, &exchange.method);
+    let Some(definition) = method.and_then(|method| method.result.as_deref()) else { return };
+    let (problems, _) = without_drafts(edition, definition, result);
+    let Some(problem) = problems.first() else { return };
+    let at = if problem.at.is_empty() { "its root" } else { &problem.at };
+    let message = format!("result of {}, at {at}: {}", exchange.method, problem.message);
+    if known {
+        ruling.fail(message, &[exchange.n]);
+    } else {
+        ruling.inconclusive(format!("{message}; what was agreed on before is unknown"), &[exchange.n]);
+    }
+}
+
+/// Whether null answers a change of options in a session whose options are unknown: `config.set-complete` compares lists.
+fn is_unlisted(talk: &Conversation, exchange: &Exchange, result: &Value) -> bool {
+    let session = exchange.session().and_then(|id| talk.session(id));
+    let listed = session.is_some_and(|session| session.options.is_some());
+    exchange.method == "session/set_config_option" && result.is_null() && !listed
 }
 
 /// Every member that is documented as a path.

@@ -128,7 +128,9 @@ impl Table {
                 }
                 for index in mine {
                     owned.insert(index);
-                    accuse(row.requirement, payload, &payload.problems[index], event, book);
+                    // A recording that does not tell whether the requirement holds still shows the message.
+                    let owner = if book.decides(row.requirement) { row.requirement } else { self.valid };
+                    accuse(owner, payload, &payload.problems[index], event, book);
                 }
             }
         }
