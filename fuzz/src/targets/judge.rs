@@ -66,8 +66,10 @@ fn turned_round(trace: &Trace) -> Trace {
     let mut turned = trace.clone();
     for event in &mut turned.events {
         if let What::Line { bytes, .. } = &mut event.what
-            && let Content::One { value, doubled } = read_line(bytes)
+            && let Content::One { value, doubled, .. } = read_line(bytes)
             && doubled.is_empty()
+            // Otherwise parts of it may have been left out.
+            && serde_json::from_slice::<Value>(bytes).is_ok()
         {
             *bytes = reversed(value).to_string().into_bytes();
         }

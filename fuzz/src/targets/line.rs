@@ -1,6 +1,7 @@
 //! A line to a message: it is told truly what the line holds.
 
-use acp_conformance::wire::{Content, Envelope, RpcId, read_line};
+use acp_conformance::wire::{Content, Envelope, RpcId, read_line, write_json};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// The bytes are a line.
@@ -8,26 +9,29 @@ pub fn holds(data: &[u8]) {
     let content = read_line(data);
     assert_eq!(read_line(data), content);
     let json = serde_json::from_slice::<Value>(data);
+    // Skips the values, so that nothing is too deep for it.
+    let is_json = serde_json::from_slice::<IgnoredAny>(data);
     match content {
         Content::Blank => assert!(std::str::from_utf8(data).is_ok_and(|text| text.trim().is_empty())),
         Content::NotUtf8(at) => {
             assert!(std::str::from_utf8(&data[..at]).is_ok() && std::str::from_utf8(&data[..=at]).is_err());
         }
-        Content::NotJson(_) => assert!(json.is_err()),
-        // Another reader may go deeper.
-        Content::TooComplex => {}
-        Content::Several(values) => assert!(values.len() > 1 && json.is_err()),
-        Content::One { value, doubled } => one(data, &value, &doubled, json.ok()),
+        Content::NotJson { .. } => assert!(is_json.is_err()),
+        Content::Several { number, .. } => assert!(number > 1 && is_json.is_err()),
+        Content::One { value, doubled, .. } => {
+            assert!(is_json.is_ok());
+            one(data, &value, &doubled, json.ok());
+        }
     }
 }
 
 fn one(data: &[u8], value: &Value, doubled: &[String], json: Option<Value>) {
-    assert_eq!(Some(value), json.as_ref(), "another reader reads something else");
+    assert!(json.is_none_or(|json| json == *value), "another reader reads something else");
     assert!(doubled.iter().all(|at| at.starts_with('/')), "{doubled:?}");
     if doubled.is_empty() {
         // Nothing got lost, so what is written again is read as the same.
-        let again = read_line(value.to_string().as_bytes());
-        assert_eq!(again, Content::One { value: value.clone(), doubled: Vec::new() }, "{}", data.escape_ascii());
+        let again = read_line(write_json(value).as_bytes());
+        assert_eq!(again.one().as_ref(), Some(value), "{}", data.escape_ascii());
     }
     if let Envelope::Call(call) = Envelope::of(value) {
         let id = call.id.map(RpcId::new);

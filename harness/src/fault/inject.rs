@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::message::{fill, latin_1, put, take};
 use super::model::{Change, Edit, Fault, Matcher, Selector};
-use crate::wire::{Call, Content, Envelope, Frame, LineEnd, RpcId, read_line};
+use crate::wire::{Call, Content, Envelope, Frame, LineEnd, RpcId, read_line, write_json};
 
 /// A fault that a subject has been given, with a count of how often it showed.
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ impl Injector {
             Envelope::Response { id: Some(id), .. } => {
                 if let Some(own) = self.foreign.remove(&RpcId::new(id)) {
                     value["id"] = own?;
-                    return Some(value.to_string().into_bytes());
+                    return Some(write_json(&value).into_bytes());
                 }
             }
             _ => {}
@@ -205,7 +205,7 @@ impl Injector {
         } else {
             return vec![frame];
         }
-        let own = if edited { message.to_string().into_bytes() } else { frame.bytes };
+        let own = if edited { write_json(&message).into_bytes() } else { frame.bytes };
         let text = |template: &String| fill(template, &self.values(&message, &own));
         let middle = match &change.replace {
             Some(template) => lines(text(template).as_bytes()),

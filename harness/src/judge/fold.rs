@@ -11,7 +11,7 @@ use super::fences::Fences;
 use super::login::Logins;
 use super::looks::{Look, Looks};
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
-use super::ruling::{Book, Introduction, Judgement, Tally};
+use super::ruling::{Book, Introduction, Judgement, Tally, Unread};
 use super::{checks, shapes};
 use crate::protocol::{Edition, Kind, Problem, Site};
 use crate::requirement::Party;
@@ -126,6 +126,9 @@ impl Judge {
                         check(moment, &line, ruling);
                     }
                 });
+                if content.is_cut() {
+                    self.talk.cut = Some(event.n);
+                }
                 self.talk.course.line(event.n, *from, &line);
                 self.content(*from, &content, *deliberate);
                 self.talk.course.last_line.insert(*from, self.now);
@@ -150,6 +153,7 @@ impl Judge {
                 }
             }),
             What::Step(step) => {
+                self.book.unread = self.talk.cut.map(Unread::Before);
                 checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.book);
                 self.talk.apply_step(event.n, step);
                 if self.talk.fence == Some(event.n) {
@@ -240,10 +244,16 @@ impl Judge {
             self.talk.deliberate.insert(self.now.0);
         }
         match content {
-            Content::One { value, .. } => self.message(from, value, deliberate),
-            Content::Several(values) => values.iter().for_each(|value| self.message(from, value, deliberate)),
+            Content::One { value, refused, .. } => {
+                if *refused {
+                    // The other party may answer it as a line that it cannot read.
+                    self.talk.unreadable.insert(from, self.now.0);
+                }
+                self.message(from, value, deliberate);
+            }
+            Content::Several { values, .. } => values.iter().for_each(|value| self.message(from, value, deliberate)),
             Content::Blank => {}
-            Content::NotUtf8(_) | Content::NotJson(_) | Content::TooComplex => {
+            Content::NotUtf8(_) | Content::NotJson { .. } => {
                 self.talk.unreadable.insert(from, self.now.0);
             }
         }
@@ -463,6 +473,12 @@ impl Judge {
         let foreign = self.talk.is_foreign();
         let holes = self.talk.holes;
         let fits = |look: &&Look| (!foreign || look.timeless) && !look.needs.meet(holes);
+        self.book.unread = match (sight, self.talk.cut) {
+            // A line is judged by its bytes, and all of these are there.
+            (Sight::Line, _) | (_, None) => None,
+            (Sight::Payload | Sight::Update, Some(cut)) if cut == n => Some(Unread::Here),
+            (_, Some(cut)) => Some(Unread::Before(cut)),
+        };
         for look in self.looks.of(party, sight).iter().filter(fits) {
             show(&look.on, &moment, &mut self.book.ruling_at(look.place, look.requirement, n));
         }

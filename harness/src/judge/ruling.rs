@@ -127,13 +127,27 @@ pub struct Book {
     /// How many failures were written down, of whatever requirement.
     failures: usize,
     lacks: Vec<Lack>,
+    /// What the next rulings cannot rely on.
+    pub(super) unread: Option<Unread>,
 }
+
+/// A message that was not read whole, because it holds too many values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// The message that is judged: what is missing in it may break the requirement, or satisfy it.
+    Here,
+    /// An event of this conversation: what seems to be missing later may have been in it, so that nothing fails.
+    Before(usize),
+}
+
+/// Why a message that was not read whole does not decide.
+const NOT_READ_WHOLE: &str = "the message holds too many values to be read whole";
 
 impl Book {
     /// An empty book on a trace with these lacks.
     pub(super) fn new(lacks: &[Lack]) -> Self {
         let tallies = vec![Tally::default(); Registry::all().places().count()];
-        Self { tallies, others: BTreeMap::new(), failures: 0, lacks: lacks.to_vec() }
+        Self { tallies, others: BTreeMap::new(), failures: 0, lacks: lacks.to_vec(), unread: None }
     }
 
     /// Opens the ruling on one requirement at one event.
@@ -142,14 +156,15 @@ impl Book {
             Some(place) => self.ruling_at(place, requirement, event),
             None => {
                 let tally = self.others.entry(requirement.to_owned()).or_default();
-                Ruling { tally, failures: &mut self.failures, requirement, event }
+                Ruling { tally, failures: &mut self.failures, unread: self.unread, requirement, event }
             }
         }
     }
 
     /// As [`Self::ruling`], when the place of the requirement is known.
     pub(super) fn ruling_at<'j>(&'j mut self, place: usize, requirement: &'j str, event: usize) -> Ruling<'j> {
-        Ruling { tally: &mut self.tallies[place], failures: &mut self.failures, requirement, event }
+        let tally = &mut self.tallies[place];
+        Ruling { tally, failures: &mut self.failures, unread: self.unread, requirement, event }
     }
 
     /// Whether the trace does not tell this.
@@ -190,6 +205,7 @@ impl Book {
 pub struct Ruling<'j> {
     tally: &'j mut Tally,
     failures: &'j mut usize,
+    unread: Option<Unread>,
     requirement: &'j str,
     event: usize,
 }
@@ -202,14 +218,26 @@ impl Ruling<'_> {
     }
 
     /// The requirement was observed and satisfied.
-    pub const fn pass(&mut self) {
-        self.tally.passes += 1;
+    pub fn pass(&mut self) {
+        match self.unread {
+            Some(Unread::Here) => self.inconclusive(NOT_READ_WHOLE, &[]),
+            Some(Unread::Before(_)) | None => self.tally.passes += 1,
+        }
     }
 
     /// The requirement was violated; `also` names further events that prove it.
     pub fn fail(&mut self, message: impl Into<String>, also: &[usize]) {
-        *self.failures += 1;
-        self.add(Verdict::Fail, message.into(), also);
+        match self.unread {
+            Some(Unread::Here) => self.inconclusive(format!("{}; {NOT_READ_WHOLE}", message.into()), also),
+            Some(Unread::Before(cut)) => {
+                let message = format!("{}; an earlier message holds too many values to be read whole", message.into());
+                self.inconclusive(message, &[also, &[cut]].concat());
+            }
+            None => {
+                *self.failures += 1;
+                self.add(Verdict::Fail, message.into(), also);
+            }
+        }
     }
 
     /// The subject stopped answering, which neither violates the requirement by itself nor lets it pass.
@@ -251,5 +279,49 @@ impl Ruling<'_> {
         let mut events = vec![self.event];
         events.extend(also.iter().copied().filter(|&n| n != self.event));
         Finding { verdict, message, events, stalled: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::judge;
+    use crate::protocol::Edition;
+    use crate::trace::{Event, Header, Trace, What};
+    use crate::wire::LineEnd;
+
+    /// The agent's lines of a turn, judged.
+    fn judged(lines: &[String]) -> Judgement {
+        let header = Header::of_recording(Edition::v1().name, Vec::new());
+        let header = Header { subject: Some(Party::Agent), case: Some("case".to_owned()), ..header };
+        let line = |(n, line): (usize, &String)| {
+            let what = What::Line {
+                from: Party::Agent,
+                bytes: line.clone().into_bytes(),
+                end: LineEnd::Lf,
+                deliberate: false,
+            };
+            Event { n, us: 0, connection: 0, what }
+        };
+        judge(&Trace { header, events: lines.iter().enumerate().map(line).collect() }, Edition::v1())
+    }
+
+    #[test]
+    fn nothing_fails_for_what_was_not_read() {
+        let update = |values: usize| {
+            let zeros = vec!["0"; values].join(",");
+            let update = format!(r#""_meta":{{"a":[{zeros}]}},"sessionUpdate":"agent_message_chunk""#);
+            let update = format!(r#"{{{update},"content":{{"type":"text","text":"x"}}}}"#);
+            format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#)
+        };
+        let unversioned = r#"{"method":"_x"}"#.to_owned();
+        let small = judged(&[update(10), unversioned.clone()]);
+        assert_eq!(small.verdict("schema.valid.agent"), Verdict::Pass);
+        assert_eq!(small.verdict("jsonrpc.version-member.agent"), Verdict::Fail);
+        let large = judged(&[update(1 << 20), unversioned]);
+        assert_eq!(large.verdict("schema.valid.agent"), Verdict::NotExercised);
+        assert_eq!(large.verdict("jsonrpc.version-member.agent"), Verdict::Inconclusive);
+        assert_eq!(large.verdict("transport.stdout-only-messages"), Verdict::Pass);
+        assert!(large.tallies.values().all(|tally| tally.verdict() != Verdict::Fail));
     }
 }

@@ -17,6 +17,7 @@ use super::routes::{Route, route};
 use super::script;
 use crate::peer::web::{Web, WebReply, WebRequest};
 use crate::profile::Hints;
+use crate::wire::read_line;
 
 /// The longest request that is taken, in bytes: a conversation with large files in it.
 const LONGEST_REQUEST: usize = 64 << 20;
@@ -88,7 +89,7 @@ enum Body {
 impl Desk {
     async fn answer(&self, request: WebRequest) {
         let us = u64::try_from(self.opened.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let body = serde_json::from_slice(&request.body).unwrap_or_else(|_| readable(&request.body));
+        let body = read_line(&request.body).one().unwrap_or_else(|| readable(&request.body));
         let n = self.count.fetch_add(1, Ordering::Relaxed);
         let draft = self.draft(n, &request.method, &request.path, &body);
         let answer = match &draft.body {

@@ -201,8 +201,8 @@ impl Reader {
     fn line(&mut self, n: usize, from: Party, bytes: &[u8]) -> Result<Option<Said>, RecordError> {
         let broken =
             || if from == self.subject { Err(RecordError::Broken(n)) } else { Ok(Some(Said::Raw(bytes.to_vec()))) };
-        let Content::One { value, doubled } = read_line(bytes) else { return broken() };
-        if !doubled.is_empty() {
+        let Content::One { value, doubled, cut, .. } = read_line(bytes) else { return broken() };
+        if cut || !doubled.is_empty() {
             return broken();
         }
         let here = self.turns.len();

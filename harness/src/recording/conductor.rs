@@ -12,7 +12,7 @@ use super::rebuilt;
 use super::stream::{Item, Source};
 use crate::requirement::Party;
 use crate::trace::What;
-use crate::wire::LineEnd;
+use crate::wire::{LineEnd, read_line, write_json};
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -112,13 +112,14 @@ impl<R: BufRead> Source for Conductor<R> {
     fn next(&mut self) -> Result<Option<Item>, Problem> {
         loop {
             let Some(line) = self.lines.next_whole()? else { return Ok(None) };
-            let entry = serde_json::from_slice(line);
+            let entry = serde_json::from_slice(line)
+                .or_else(|error| read_line(line).one().map_or(Err(error), serde_json::from_value));
             let entry = entry.map_err(|error| {
                 let remedy = "Remove what the conductor did not write with --trace.";
                 Problem::at(self.lines.number, format!("this is no entry of its trace: {error}"), remedy)
             })?;
             if let Some((seconds, from, message)) = self.message(entry)? {
-                let bytes = message.to_string().into_bytes();
+                let bytes = write_json(&message).into_bytes();
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
                 let us = (seconds * 1e6) as u64;
                 let what = What::Line { from, bytes, end: LineEnd::Lf, deliberate: false };

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::problem::Problem;
 use super::tee;
 use crate::trace::Lack;
-use crate::wire::Envelope;
+use crate::wire::{Content, Envelope, read_line};
 
 /// How a recording is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,14 +80,14 @@ impl Format {
         }
         let number = 1 + text.lines().take_while(|line| line.trim().is_empty()).count();
         // The first line may be longer than what was looked at, but no tool begins with such a one.
-        match serde_json::from_str::<Value>(first) {
-            Ok(value) => Self::of_line(number, &value),
-            Err(error) if error.is_eof() && text.lines().nth(number).is_some() => {
+        match read_line(first.as_bytes()) {
+            Content::One { value, .. } => Self::of_line(number, &value),
+            Content::NotJson { unfinished: true, .. } if text.lines().nth(number).is_some() => {
                 let remedy = "Write each message in one line, for example with `jq -c .`.";
                 Err(Problem::at(number, "a message begins here and goes on in the next line", remedy))
             }
-            Err(error) if error.is_eof() => Err(Problem::cut_off(number)),
-            Err(_) => Err(Problem::at(number, "this is neither JSON nor a log that is known", WHAT_CAN_BE_READ)),
+            Content::NotJson { unfinished: true, .. } => Err(Problem::cut_off(number)),
+            _ => Err(Problem::at(number, "this is neither JSON nor a log that is known", WHAT_CAN_BE_READ)),
         }
     }
 

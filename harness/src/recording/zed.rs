@@ -10,7 +10,7 @@ use super::rebuilt;
 use super::stream::{Item, Source};
 use crate::requirement::Party;
 use crate::trace::What;
-use crate::wire::LineEnd;
+use crate::wire::{LineEnd, write_json};
 
 #[derive(Deserialize)]
 struct Entry {
@@ -98,7 +98,7 @@ fn what(entry: Entry) -> What {
         }
     };
     let from = if direction == Direction::Outgoing { Party::Client } else { Party::Agent };
-    What::Line { from, bytes: message.to_string().into_bytes(), end: LineEnd::Lf, deliberate: false }
+    What::Line { from, bytes: write_json(&message).into_bytes(), end: LineEnd::Lf, deliberate: false }
 }
 
 impl<R: BufRead> Source for Zed<R> {

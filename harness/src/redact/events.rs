@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::cipher::{Cipher, Key, Lexicon};
@@ -181,7 +182,7 @@ impl Writer {
             return self.print(bytes);
         }
         let mut out = Vec::with_capacity(bytes.len());
-        let numbers_stay = matches!(read_line(bytes), Content::One { .. } | Content::Several(_));
+        let numbers_stay = matches!(read_line(bytes), Content::One { .. } | Content::Several { .. });
         walk(bytes, |range, part| {
             let inside = &bytes[range];
             match part {
@@ -244,8 +245,8 @@ impl Writer {
         for piece in bytes.split_inclusive(is_mark) {
             let mark = piece.last().is_some_and(is_mark);
             let (word, end) = piece.split_at(piece.len() - usize::from(mark));
-            match serde_json::from_slice::<Value>(word) {
-                Ok(value) if value.is_number() && !numbers_stay => out.extend(self.number(word)),
+            match serde_json::from_slice::<IgnoredAny>(word) {
+                Ok(_) if is_number(word) && !numbers_stay => out.extend(self.number(word)),
                 Ok(_) => out.extend_from_slice(word),
                 Err(_) if word.is_empty() => {}
                 Err(_) => out.extend(self.print(word)),
@@ -359,10 +360,12 @@ impl Settings {
 }
 
 fn message(bytes: &[u8]) -> Option<Value> {
-    match read_line(bytes) {
-        Content::One { value, .. } => Some(value),
-        _ => None,
-    }
+    read_line(bytes).one()
+}
+
+/// Whether a word of JSON is a number.
+fn is_number(word: &[u8]) -> bool {
+    word.first().is_some_and(|first| *first == b'-' || first.is_ascii_digit())
 }
 
 /// Whether a line is meant to be JSON, well made or not.

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::wire::stand_in;
+
 /// One character and how it is spelt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Glyph {
@@ -37,9 +39,12 @@ impl<'l> Literal<'l> {
         Self { bytes, glyphs }
     }
 
-    /// The text that is meant, with a replacement character for each byte that means none.
+    /// The text that is meant, with a replacement character for each byte that means none, and with lone surrogates as
+    /// [`wire`](crate::wire) reads them.
     pub(super) fn text(&self) -> String {
-        self.glyphs.iter().map(|glyph| glyph.meant.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+        let stand_in = |glyph: &Glyph| unit(self.bytes, glyph.spelling.start).and_then(stand_in);
+        let read = |glyph: &Glyph| glyph.meant.or_else(|| stand_in(glyph).filter(|_| glyph.coded));
+        self.glyphs.iter().map(|glyph| read(glyph).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
     }
 
     /// Spells another text with as many characters in the same way; what is the same keeps its bytes.
@@ -110,7 +115,7 @@ mod tests {
         let bytes = b"a\\u0062 \\n\\ud83d\\ude00\\u00e9\xff\\ud800\\\"\xc3\xa9\\u00\\g";
         let literal = Literal::read(bytes, true);
         let text = literal.text();
-        assert_eq!(text, "ab \n\u{1F600}é\u{FFFD}\u{FFFD}\"é\u{FFFD}00\u{FFFD}g");
+        assert_eq!(text, "ab \n\u{1F600}é\u{FFFD}\u{10D800}\"é\u{FFFD}00\u{FFFD}g");
         let mut same = Vec::new();
         literal.spell(&text, &mut same);
         assert_eq!(same, bytes);

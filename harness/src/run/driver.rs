@@ -429,7 +429,7 @@ impl Driver {
         let n = self.recorder.record_on(connection, line);
         match content {
             Content::One { value, .. } => self.message(connection, n, value),
-            Content::Several(values) => values.into_iter().for_each(|value| self.message(connection, n, value)),
+            Content::Several { values, .. } => values.into_iter().for_each(|value| self.message(connection, n, value)),
             _ => {}
         }
     }

@@ -14,6 +14,7 @@ use crate::case::model::{FileLook, FileWant, Presence, ProcessLook, ReplyText};
 use crate::peer::folder::read_file;
 use crate::peer::process::is_running;
 use crate::trace::{Outcome, StepKind};
+use crate::wire::push_text;
 
 /// How often a file or a process is looked at that is not yet as it should be.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -60,7 +61,7 @@ fn text_of_turn(script: &Script<'_>, label: &str) -> String {
         if params.and_then(|params| params.get("sessionId")) == session
             && let Some(piece) = chunk.and_then(|chunk| chunk.pointer("/content/text")?.as_str())
         {
-            text.push_str(piece);
+            push_text(&mut text, piece);
         }
     }
     let blocks = asked.params.get("prompt").and_then(Value::as_array).into_iter().flatten();

@@ -21,7 +21,7 @@ use crate::peer::relay::{Caller, Relays};
 use crate::peer::web::{WebReply, WebRequest, WebStream};
 use crate::requirement::Party;
 use crate::trace::{McpEvent, McpTransport, McpWhat, What};
-use crate::wire::{Content, Framer, read_line};
+use crate::wire::{Content, Framer, read_line, write_json};
 
 /// The headers of an answer in JSON.
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
@@ -153,7 +153,7 @@ impl McpServers {
     fn line(&mut self, server: usize, connection: usize, bytes: &[u8], recorder: &mut Recorder) {
         let way = Way { server, over: McpTransport::Stdio, instance: connection };
         for answer in self.told(way, bytes, recorder).unwrap_or_default() {
-            self.servers[server].link.write(connection, vec![format!("{answer}\n").into_bytes()]);
+            self.servers[server].link.write(connection, vec![(write_json(&answer) + "\n").into_bytes()]);
         }
     }
 
@@ -186,8 +186,8 @@ impl McpServers {
         match self.told(way, body, recorder).as_deref() {
             None => reply.send(400, &JSON, protocol::UNREADABLE),
             Some([]) => reply.send(202, &[], ""),
-            Some([one]) => reply.send(200, &JSON, one.to_string()),
-            Some(several) => reply.send(200, &JSON, Value::from(several).to_string()),
+            Some([one]) => reply.send(200, &JSON, write_json(one)),
+            Some(several) => reply.send(200, &JSON, write_json(&Value::from(several))),
         }
     }
 
@@ -213,7 +213,7 @@ impl McpServers {
         let Some(answers) = self.told(way, body, recorder) else { return reply.send(400, &JSON, protocol::UNREADABLE) };
         reply.send(202, &[], "");
         for answer in answers {
-            self.streams[instance].1.send("message", &answer.to_string());
+            self.streams[instance].1.send("message", &write_json(&answer));
         }
     }
 
@@ -224,16 +224,16 @@ impl McpServers {
         let n = self.record(way, McpWhat::FromAgent(text), recorder)?;
         let messages = match read_line(bytes) {
             Content::One { value, .. } => vec![value],
-            Content::Several(values) => values,
+            Content::Several { values, .. } => values,
             Content::Blank => return Some(Vec::new()),
-            Content::NotUtf8(_) | Content::NotJson(_) | Content::TooComplex => return None,
+            Content::NotUtf8(_) | Content::NotJson { .. } => return None,
         };
         let server = &self.servers[way.server].name;
         let answers: Vec<Value> = messages.iter().filter_map(|message| protocol::answer(server, message)).collect();
         let heard = |value| Heard { n, server: server.clone(), value, taken: false };
         self.heard.extend(messages.into_iter().map(heard));
         for answer in &answers {
-            self.record(way, McpWhat::ToAgent(answer.to_string()), recorder);
+            self.record(way, McpWhat::ToAgent(write_json(answer)), recorder);
         }
         Some(answers)
     }

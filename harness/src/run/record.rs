@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::requirement::Party;
 use crate::trace::{Event, What};
+use crate::wire::read_line;
 
 /// The most that one trace holds, so that a flood ends in bounded time and memory; a line of 64 MiB still fits.
 pub const MOST_BYTES: usize = 160 << 20;
@@ -99,7 +100,7 @@ impl Recorder {
             What::Line { from: found, bytes, .. } if *found == from => Some(bytes),
             _ => None,
         });
-        lines.filter_map(|bytes| serde_json::from_slice(bytes).ok())
+        lines.filter_map(|bytes| read_line(bytes).one())
     }
 
     /// Ends the recording.

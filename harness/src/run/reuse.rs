@@ -195,7 +195,7 @@ pub(super) fn beginning(events: &[Event]) -> Option<(&[Event], Value)> {
     let [(_, Party::Client, asked), (at, Party::Agent, answer)] = lines.take(2).collect::<Vec<_>>()[..] else {
         return None;
     };
-    let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
+    let read = |bytes: &[u8]| read_line(bytes).one();
     let (asked, mut answer) = (read(asked)?, read(answer)?);
     let is_answer = asked["method"] == "initialize" && asked["id"] == answer["id"];
     is_answer.then_some((&events[..=at], answer.get_mut("result")?.take()))

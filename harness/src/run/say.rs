@@ -10,7 +10,7 @@ use crate::case::model::{Body, Outgoing, RawBytes};
 use crate::protocol::{Edition, Kind};
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepKind};
-use crate::wire::{LineEnd, RpcId};
+use crate::wire::{LineEnd, RpcId, write_json};
 
 impl Script<'_> {
     pub(super) fn send(&mut self, lines: &[Outgoing]) -> Report {
@@ -36,7 +36,7 @@ impl Script<'_> {
                     return Report { seen: fault, ..Report::new(StepKind::Send, outcome) };
                 }
             };
-            written.push(Written { bytes: message.to_string().into_bytes(), deliberate: line.illegal });
+            written.push(Written { bytes: write_json(&message).into_bytes(), deliberate: line.illegal });
         }
         let from = self.driver.inbox.len();
         let split = lines.iter().find_map(|line| line.split);

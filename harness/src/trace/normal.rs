@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::event::{Event, Outcome, ProcessEvent, StepEvent, StepKind, What};
 use super::renamer::Renamer;
 use crate::requirement::Party;
-use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
+use crate::wire::{Content, Envelope, LineEnd, RpcId, escape_surrogates, read_line};
 
 /// Writes the messages of a trace, `→` from client to agent and `←` from agent to client, and how the subject ended.
 ///
@@ -248,7 +248,7 @@ fn id(what: &What) -> Option<(Form, RpcId)> {
 fn spaced(value: &Value) -> String {
     let mut bytes = Vec::new();
     let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced));
-    written.map_or_else(|_| value.to_string(), |()| String::from_utf8_lossy(&bytes).into_owned())
+    escape_surrogates(written.map_or_else(|_| value.to_string(), |()| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 struct Spaced;

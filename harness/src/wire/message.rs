@@ -1,36 +1,69 @@
 //! Reads one line as JSON-RPC, and says exactly in which way it is none.
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::readable::{FEW_VALUES, MOST_VALUES, Readable, readable};
+
 /// What a line holds.
+///
+/// Everything that RFC 8259 calls JSON is read, whatever its depth and size. What `serde_json` cannot decode is read as
+/// described at [`readable`](super::readable).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Nothing but white space.
     Blank,
     /// Bytes that are no UTF-8; the offset of the first one.
     NotUtf8(usize),
-    /// Text that is no JSON value; the parser's words.
-    NotJson(String),
-    /// JSON that nests deeper or holds more values than this program reads. The line may well be legal, so nobody is accused
-    /// of it.
-    TooComplex,
+    /// Text that is not JSON.
+    NotJson {
+        /// The reason, for people.
+        why: String,
+        /// Whether a JSON value begins with the line and does not end in it.
+        unfinished: bool,
+    },
     /// Several JSON values without a line feed between them.
-    Several(Vec<Value>),
+    Several {
+        /// The values, at most [`MOST_MESSAGES`] of them.
+        values: Vec<Value>,
+        /// How many there are.
+        number: usize,
+        /// Whether `values` lacks any of them, or parts of them.
+        cut: bool,
+    },
     /// One JSON value.
     One {
         /// The value; of a doubled key the last one counts.
         value: Value,
         /// JSON pointers to keys that stand twice in their object.
         doubled: Vec<String>,
+        /// Whether `serde_json` refuses the line. Other readers may refuse it too, and answer that they cannot read it.
+        refused: bool,
+        /// Whether the line holds more values than this program reads, so that some of them are missing in `value`. Their
+        /// absence proves nothing.
+        cut: bool,
     },
 }
 
-/// How many values one line may hold. Each takes some hundred bytes of memory, and no message comes near.
-const MOST_VALUES: usize = 1 << 20;
+impl Content {
+    /// Whether parts of the line were not read, because it holds too many values.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        matches!(self, Self::One { cut: true, .. } | Self::Several { cut: true, .. })
+    }
 
-/// The words for more of them.
-const TOO_MANY: &str = "too many values";
+    /// The one value; none if the line holds anything else.
+    #[must_use]
+    pub fn one(self) -> Option<Value> {
+        match self {
+            Self::One { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// How many messages are read from one line. A line with more than one violates the protocol in any case.
+pub const MOST_MESSAGES: usize = 1 << 14;
 
 /// An id of JSON-RPC, compared by value and JSON type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,9 +93,9 @@ impl RpcId {
     /// Whether every reader of JSON keeps it as it is: many take numbers for doubles, which are exact below 2^53.
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        const LIMIT: u128 = 1 << 53;
+        const LIMIT: f64 = 9_007_199_254_740_992.0;
         match self {
-            Self::Number(number) => !number.parse::<i128>().is_ok_and(|number| number.unsigned_abs() >= LIMIT),
+            Self::Number(number) => number.parse::<f64>().is_ok_and(|number| number.abs() < LIMIT),
             _ => true,
         }
     }
@@ -150,39 +183,75 @@ pub fn read_line(bytes: &[u8]) -> Content {
     if text.trim().is_empty() {
         return Content::Blank;
     }
-    match parse(text, None) {
-        // Doubled keys are rare, so only a line that has some pays for knowing where they stand.
-        Content::One { doubled, .. } if !doubled.is_empty() => parse(text, Some(String::new())),
-        content => content,
+    match read_value(text, MOST_VALUES) {
+        Some((value, doubled)) => Content::One { value, doubled, refused: false, cut: false },
+        None => scan(text),
     }
+}
+
+/// Tells what a text is that `serde_json` does not decode. It skips values without recursion or limit, and with one byte of
+/// memory a level.
+fn scan(text: &str) -> Content {
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => {
+            let mut room = MOST_VALUES;
+            let (value, doubled, cut) = read_readable(text, &mut room);
+            Content::One { value, doubled, refused: true, cut }
+        }
+        Err(error) => {
+            several(text).unwrap_or_else(|| Content::NotJson { why: error.to_string(), unfinished: error.is_eof() })
+        }
+    }
+}
+
+/// Reads a text that consists of several values; none if it does not.
+fn several(text: &str) -> Option<Content> {
+    let (mut values, mut number, mut cut, mut from) = (Vec::new(), 0, false, 0);
+    let mut room = MOST_VALUES;
+    let mut parts = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    while let Some(part) = parts.next() {
+        part.ok()?;
+        number += 1;
+        let span = &text[std::mem::replace(&mut from, parts.byte_offset())..parts.byte_offset()];
+        if values.len() < MOST_MESSAGES && room > 0 {
+            let (value, _, is_cut) = read_readable(span, &mut room);
+            cut |= is_cut;
+            values.push(value);
+        } else {
+            cut = true;
+        }
+    }
+    Some(Content::Several { values, number, cut })
+}
+
+/// Reads a text that is known to be one JSON value, as far as there is room for it; takes away the room that it needs.
+fn read_readable(text: &str, room: &mut usize) -> (Value, Vec<String>, bool) {
+    let mut rewritten = readable(text, *room);
+    if rewritten.cut {
+        rewritten = readable(text, FEW_VALUES.min(*room));
+    }
+    let Readable { text, values, cut } = rewritten;
+    *room = room.saturating_sub(values);
+    // The rewritten text is JSON without anything that serde_json refuses.
+    let (value, doubled) = read_value(&text, usize::MAX).unwrap_or_default();
+    (value, doubled, cut)
+}
+
+/// Reads a text as one value, with the places of doubled keys; none when `serde_json` refuses it, or when it holds more than
+/// so many values.
+fn read_value(text: &str, most_values: usize) -> Option<(Value, Vec<String>)> {
+    let (value, doubled) = parse(text, None, most_values)?;
+    // Doubled keys are rare, so only a line that has some pays for knowing where they stand.
+    if doubled.is_empty() { Some((value, doubled)) } else { parse(text, Some(String::new()), most_values) }
 }
 
 /// Reads a text; `at` is the pointer to its root, if places matter.
-fn parse(text: &str, at: Option<String>) -> Content {
-    let mut notes = Notes { doubled: Vec::new(), room: MOST_VALUES };
+fn parse(text: &str, at: Option<String>, most_values: usize) -> Option<(Value, Vec<String>)> {
+    let mut notes = Notes { doubled: Vec::new(), room: most_values };
     let mut parser = serde_json::Deserializer::from_str(text);
-    let value = match (Node { at, notes: &mut notes }).deserialize(&mut parser) {
-        Ok(value) => value,
-        Err(error) => return unread(&error.to_string()),
-    };
-    match parser.end() {
-        Ok(()) => Content::One { value, doubled: notes.doubled },
-        Err(error) => several(text).unwrap_or_else(|| Content::NotJson(error.to_string())),
-    }
-}
-
-/// What a line is that the parser gave up on, with these words.
-fn unread(error: &str) -> Content {
-    let too_complex = ["recursion limit", TOO_MANY].iter().any(|words| error.starts_with(words));
-    if too_complex { Content::TooComplex } else { Content::NotJson(error.to_owned()) }
-}
-
-fn several(text: &str) -> Option<Content> {
-    if text.len() > MOST_VALUES {
-        return Some(Content::TooComplex);
-    }
-    let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
-    values.ok().map(Content::Several)
+    let value = Node { at, notes: &mut notes }.deserialize(&mut parser).ok()?;
+    parser.end().ok()?;
+    Some((value, notes.doubled))
 }
 
 /// Builds a value and notes doubled keys on the way, which `serde_json` alone would swallow.
@@ -210,7 +279,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let room = self.notes.room.checked_sub(1).ok_or_else(|| D::Error::custom(TOO_MANY))?;
+        let room = self.notes.room.checked_sub(1).ok_or_else(|| D::Error::custom("too many values"))?;
         self.notes.room = room;
         deserializer.deserialize_any(self)
     }
@@ -278,24 +347,74 @@ mod tests {
 
     use super::*;
 
+    fn one(value: Value, doubled: &[&str]) -> Content {
+        let doubled = doubled.iter().map(|&at| at.to_owned()).collect();
+        Content::One { value, doubled, refused: false, cut: false }
+    }
+
+    fn refused(value: Value, doubled: &[&str]) -> Content {
+        match one(value, doubled) {
+            Content::One { value, doubled, cut, .. } => Content::One { value, doubled, refused: true, cut },
+            other => other,
+        }
+    }
+
+    fn several(values: Vec<Value>) -> Content {
+        Content::Several { number: values.len(), values, cut: false }
+    }
+
+    fn is_not_json(text: &str, is_unfinished: bool) -> bool {
+        matches!(read_line(text.as_bytes()), Content::NotJson { unfinished, .. } if unfinished == is_unfinished)
+    }
+
     #[test]
     fn every_kind_of_line_is_told_apart() {
-        let one = |value: Value, doubled: &[&str]| Content::One {
-            value,
-            doubled: doubled.iter().map(|&at| at.to_owned()).collect(),
-        };
         assert_eq!(read_line(b" \t\r"), Content::Blank);
         assert_eq!(read_line(b"{\"a\":\"\xff\"}"), Content::NotUtf8(6));
-        assert!(matches!(read_line(b"Loading..."), Content::NotJson(_)));
-        assert!(matches!(read_line(b"{\"a\":"), Content::NotJson(_)));
-        assert_eq!(read_line(b"{\"a\":1}{\"b\":2}"), Content::Several(vec![json!({"a": 1}), json!({"b": 2})]));
-        assert!(matches!(read_line(b"{\"a\":1} trailing"), Content::NotJson(_)));
+        assert!(is_not_json("Loading...", false));
+        assert!(is_not_json("{\"a\":", true));
+        assert!(is_not_json("{\"a\":1} trailing", false));
+        assert!(is_not_json("{\"a\":1}{\"b\":", false));
+        assert_eq!(read_line(b"{\"a\":1}{\"b\":2}"), several(vec![json!({"a": 1}), json!({"b": 2})]));
         assert_eq!(read_line(b"{\"a\":{\"b\":1,\"b\":2},\"a\":3}"), one(json!({ "a": 3 }), &["/a/b", "/a"]));
-        assert_eq!(read_line("[".repeat(10_000).as_bytes()), Content::TooComplex);
+    }
+
+    #[test]
+    fn json_is_told_from_other_text_at_any_depth() {
+        let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        for levels in [1, 127, 128, 200, 1_000_000] {
+            assert!(matches!(read_line(deep(levels).as_bytes()), Content::One { cut: false, .. }), "{levels}");
+            assert!(is_not_json(&"[".repeat(levels), true), "{levels}");
+            assert!(is_not_json(&(deep(levels) + "]"), false), "{levels}");
+            let two = deep(levels) + &deep(levels);
+            assert!(matches!(read_line(two.as_bytes()), Content::Several { number: 2, cut: false, .. }), "{levels}");
+        }
+    }
+
+    #[test]
+    fn json_is_told_from_other_text_at_any_size() {
         let zeros = |number: usize| format!("[{}0]", "0,".repeat(number - 1));
-        assert_eq!(read_line(zeros(MOST_VALUES).as_bytes()), Content::TooComplex);
-        assert!(matches!(read_line(zeros(MOST_VALUES - 1).as_bytes()), Content::One { .. }));
-        assert_eq!(read_line("{} ".repeat(MOST_VALUES).as_bytes()), Content::TooComplex);
+        assert!(matches!(read_line(zeros(MOST_VALUES - 1).as_bytes()), Content::One { cut: false, .. }));
+        assert!(matches!(read_line(zeros(3 * MOST_VALUES).as_bytes()), Content::One { cut: true, .. }));
+        assert!(is_not_json(&zeros(3 * MOST_VALUES).replace(']', ""), true));
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(2 << 20));
+        assert_eq!(read_line(long.repeat(2).as_bytes()), several(vec![json!({ "a": "x".repeat(2 << 20) }); 2]));
+        let many = read_line("{} ".repeat(MOST_VALUES).as_bytes());
+        assert!(
+            matches!(many, Content::Several { number: MOST_VALUES, cut: true, values } if values.len() == MOST_MESSAGES)
+        );
+    }
+
+    #[test]
+    fn lone_surrogates_are_read_and_told_apart() {
+        let request = br#"{"id":"\ud83d","method":"m\ude00","params":{"\ud83d":[1e999]}}"#;
+        let (high, low) = ("\u{10D83D}", "\u{10DE00}");
+        let params = json!({ high: [f64::MAX] });
+        let call = json!({ "id": high, "method": format!("m{low}"), "params": params });
+        assert_eq!(read_line(request), refused(call, &[]));
+        assert_eq!(read_line(br#"{"\ud83d":1,"\ud83d":2}"#), refused(json!({ high: 2 }), &["/\u{10D83D}"]));
+        assert_eq!(read_line(br#"{"a":"\ud83d"}{}"#), several(vec![json!({ "a": high }), json!({})]));
+        assert!(is_not_json(r#"{"a":"\ud83g"}"#, false));
     }
 
     #[test]
@@ -313,5 +432,14 @@ mod tests {
         assert_ne!(RpcId::new(&json!(1)), RpcId::new(&json!("1")));
         assert_ne!(RpcId::new(&json!(i64::MAX)), RpcId::new(&json!(i64::MAX - 1)));
         assert_ne!(RpcId::new(&json!(1.5)), RpcId::new(&json!(1)));
+    }
+
+    #[test]
+    fn ids_below_2_to_the_53_are_exact() {
+        let is_exact = |id: Value| RpcId::new(&id).is_exact();
+        assert!(
+            is_exact(json!("9".repeat(400))) && is_exact(json!(-9_007_199_254_740_991_i64)) && is_exact(json!(1.5))
+        );
+        assert!(!is_exact(json!(9_007_199_254_740_992_i64)) && !is_exact(json!(f64::MAX)));
     }
 }

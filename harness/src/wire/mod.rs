@@ -2,6 +2,8 @@
 
 mod frame;
 mod message;
+mod readable;
 
 pub use frame::{Frame, Framer, LONGEST_LINE, LineEnd};
-pub use message::{Call, Content, Envelope, RpcId, read_line};
+pub use message::{Call, Content, Envelope, MOST_MESSAGES, RpcId, read_line};
+pub use readable::{escape_surrogates, push_text, stand_in, write_json};

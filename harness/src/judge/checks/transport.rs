@@ -36,8 +36,8 @@ fn utf8(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
 /// "Messages are delimited by newlines."
 fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match (line.content, line.end) {
-        (Content::Several(values), _) => {
-            ruling.fail(format!("{} JSON values stand in one line", values.len()), &[]);
+        (Content::Several { number, .. }, _) => {
+            ruling.fail(format!("{number} JSON values stand in one line"), &[]);
         }
         (Content::Blank, _) | (_, LineEnd::Cut) => {}
         (Content::One { .. }, LineEnd::Eof) if moment.talk.shutting_down.is_some() => {
@@ -59,7 +59,7 @@ fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Rul
 /// "Messages … MUST NOT contain embedded newlines." Shown by a message that has line breaks to escape.
 fn no_embedded_newline(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
-        Content::NotJson(_) if is_whole(line) && begins_a_value(line.bytes) => {
+        Content::NotJson { unfinished: true, .. } if is_whole(line) && begins_a_value(line.bytes) => {
             ruling.fail("the line begins a JSON value and does not end it", &[]);
         }
         Content::One { .. } if line.bytes.windows(2).any(|pair| pair == b"\\n") => ruling.pass(),
@@ -72,12 +72,9 @@ fn is_whole(line: &LineSeen<'_>) -> bool {
     matches!(line.end, LineEnd::Lf | LineEnd::CrLf)
 }
 
-/// Whether the line looks like the first line of a JSON value that goes on: an opening that is never closed, cleanly.
+/// Whether an unfinished line looks like the first line of a list or an object that goes on in the next line.
 fn begins_a_value(bytes: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(bytes);
-    let text = text.trim();
-    let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err();
-    (text.starts_with('{') || text.starts_with('[')) && error.is_some_and(|error| error.is_eof())
+    matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
 /// "The agent MUST NOT write anything to its stdout that is not a valid ACP message", and the client nothing else to
@@ -87,9 +84,9 @@ fn only_messages(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
         Content::One { value, .. } if value.is_object() || value.is_array() => ruling.pass(),
         Content::One { .. } => ruling.fail("the line is a bare JSON value", &[]),
         Content::Blank => ruling.fail("an empty line stands on the stream", &[]),
-        Content::NotJson(_) if begins_a_value(line.bytes) => {}
-        Content::NotJson(error) => ruling.fail(format!("the line is no JSON: {error}"), &[]),
-        Content::NotUtf8(_) | Content::TooComplex | Content::Several(_) => {}
+        Content::NotJson { unfinished: true, .. } if begins_a_value(line.bytes) => {}
+        Content::NotJson { why, .. } => ruling.fail(format!("the line is no JSON: {why}"), &[]),
+        Content::NotUtf8(_) | Content::Several { .. } => {}
     }
 }
 

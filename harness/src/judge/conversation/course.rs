@@ -58,7 +58,7 @@ impl Garbled {
     /// Takes a line apart; a list is no message either, but whether it may be one is an open question.
     fn of(n: usize, content: &Content) -> Option<Self> {
         let (is_json, id) = match content {
-            Content::NotJson(_) => (false, None),
+            Content::NotJson { .. } => (false, None),
             Content::One { value, .. } if !value.is_array() && matches!(Envelope::of(value), Envelope::Unclear) => {
                 (true, value.get("id").map(RpcId::new))
             }

@@ -46,6 +46,8 @@ pub struct Conversation {
     pub begun: bool,
     /// What may have been said that was not seen, or that was forgotten.
     pub holes: Holes,
+    /// The last message that holds more values than are read. What it lacks may be what a later check misses.
+    pub cut: Option<usize>,
     /// Requests that were sent and not answered yet.
     pub open: HashMap<(Party, RpcId), Rc<Exchange>>,
     /// The requests that were answered, by sender and id: the event of the answer.
@@ -135,6 +137,7 @@ impl Conversation {
             whole,
             begun: false,
             holes: Holes::default(),
+            cut: None,
             open: HashMap::new(),
             answered: HashMap::new(),
             shared_ids: BTreeSet::new(),

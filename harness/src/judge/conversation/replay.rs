@@ -6,6 +6,7 @@ use super::session::{Opening, Session};
 use super::{Conversation, Exchange};
 use crate::judge::moment::Outcome;
 use crate::protocol::Update;
+use crate::wire::push_text;
 
 /// The bound on the pieces of text that are kept of one replay.
 const MOST_REPLAYED: usize = 4096;
@@ -44,7 +45,7 @@ impl Session {
         let room = self.replay.len() < MOST_REPLAYED;
         let text = update.body.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
         match self.replay.last_mut() {
-            Some((last, all)) if last == update.variant => all.push_str(text),
+            Some((last, all)) if last == update.variant => push_text(all, text),
             _ if room => self.replay.push((update.variant.to_owned(), text.to_owned())),
             _ => {}
         }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::services::{Refusal, Write};
 use crate::judge::moment::Outcome;
+use crate::wire::push_text;
 
 /// How the client came to know a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,7 +200,7 @@ impl Session {
         self.has_history = true;
         let room = self.spoken.len() < MOST_SPOKEN;
         match self.spoken.last_mut() {
-            Some((last, all)) if last == variant => all.push_str(text),
+            Some((last, all)) if last == variant => push_text(all, text),
             _ if room => self.spoken.push((variant.to_owned(), text.to_owned())),
             _ => {}
         }

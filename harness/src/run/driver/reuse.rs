@@ -11,7 +11,7 @@ use crate::requirement::Party;
 use crate::run::record::Recorder;
 use crate::run::tester::Services;
 use crate::trace::{ProcessEvent, Reuse, What};
-use crate::wire::{Envelope, RpcId};
+use crate::wire::{Envelope, RpcId, read_line};
 
 /// JSON-RPC's code for what the other side could not have known.
 const INTERNAL_ERROR: i32 = -32603;
@@ -41,7 +41,7 @@ impl Driver {
     fn hear_beginning(&mut self) {
         for event in self.recorder.events() {
             if let What::Line { from: Party::Agent, bytes, .. } = &event.what {
-                let value = serde_json::from_slice(bytes).unwrap_or_default();
+                let value = read_line(bytes).one().unwrap_or_default();
                 self.inbox.push(Seen { n: event.n, connection: event.connection, value, taken: None });
             }
         }
@@ -60,7 +60,7 @@ impl Driver {
             _ => None,
         });
         let (n, bytes) = lines.next()?;
-        let message: Value = serde_json::from_slice(bytes).ok()?;
+        let message = read_line(bytes).one()?;
         let request = Asked {
             n,
             connection: 0,

@@ -10,7 +10,7 @@ use crate::case::model::{FixedAnswer, PermissionPolicy};
 use crate::protocol::{Edition, Kind};
 use crate::requirement::Party;
 use crate::run::tester::{Agent, Answer, Services};
-use crate::wire::{LineEnd, RpcId};
+use crate::wire::{LineEnd, RpcId, write_json};
 
 /// The requests of a subject that may wait for an answer at once. The judge looks at all of them with every message.
 const MOST_UNANSWERED: usize = 1000;
@@ -142,7 +142,7 @@ impl Driver {
     }
 
     fn send(&mut self, connection: usize, message: &Value) {
-        let written = Written { bytes: message.to_string().into_bytes(), deliberate: false };
+        let written = Written { bytes: write_json(message).into_bytes(), deliberate: false };
         self.write(connection, vec![written], LineEnd::Lf, None);
     }
 
