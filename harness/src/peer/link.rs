@@ -181,6 +181,15 @@ impl Link {
         }
     }
 
+    /// How many bytes were queued for a relay and not taken by it yet.
+    #[must_use]
+    pub fn unread(&self, connection: usize) -> usize {
+        match self.inputs.get(connection) {
+            Some(Input::Relay(orders)) => orders.unread(),
+            _ => 0,
+        }
+    }
+
     /// Ends the protocol stream to the subject, after everything that is queued.
     pub fn close_input(&mut self, connection: usize) {
         match self.inputs.get_mut(connection) {

@@ -27,8 +27,11 @@ use crate::peer::link::{Link, LinkEvent};
 use crate::peer::process::Exit;
 use crate::peer::web::{Web, WebRequest};
 use crate::requirement::Party;
-use crate::trace::{AgentStart, ModelEvent, ProcessEvent, Reuse, Visit, What};
+use crate::trace::{AgentStart, Aside, ModelEvent, ProcessEvent, Reuse, Visit, What};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
+
+/// After how many steps the MCP servers, the endpoint and the model have their turn, whatever else the subject does.
+const ASIDE_EACH: usize = 4;
 
 /// The longest piece of what a subject prints beside the protocol.
 const LONGEST_PRINT: usize = 64 << 10;
@@ -157,12 +160,14 @@ pub struct Driver {
     web: Option<Web>,
     /// The scripted model of an agent.
     model: Option<CaseModel>,
-    /// The events of the requests to the page of the case.
+    /// The events of the requests to the page of the case, without those that the trace has no room for.
     pub visits: Vec<usize>,
     /// The cases that the process has served before.
     earlier: Option<Reuse>,
     /// The ids of the fences that open a session.
     pub session_fences: Vec<RpcId>,
+    /// How many things were waited for.
+    steps: usize,
 }
 
 impl Driver {
@@ -218,6 +223,7 @@ impl Driver {
             visits: Vec::new(),
             earlier: None,
             session_fences: Vec::new(),
+            steps: 0,
         }
     }
 
@@ -280,6 +286,12 @@ impl Driver {
         // A process that left the subject's group may hold its output open for ever; the subject itself says no more.
         let last = self.last_output.filter(|_| !self.over());
         let deadline = last.map_or(deadline, |last| last.min(deadline));
+        self.steps = self.steps.wrapping_add(1);
+        // The link comes first below, and an agent that prints without a pause always has something there. The visits of a
+        // client stay behind its lines, since its answer may be what allows a visit.
+        if self.subject == Party::Agent && self.steps.is_multiple_of(ASIDE_EACH) && self.take_in_aside().await {
+            return true;
+        }
         tokio::select! {
             biased;
             Some(Answered { connection, id, method, answer }) = self.answers.1.recv() => {
@@ -305,6 +317,18 @@ impl Driver {
         }
     }
 
+    /// Takes in one thing that has already happened to an MCP server, the endpoint or the model; false if nothing has.
+    async fn take_in_aside(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            (server, event) = self.mcp.next() => self.mcp.take_in(server, event, &mut self.recorder),
+            Some(request) = next_visit(&mut self.web) => self.visited(request),
+            Some(asked) = next_of_model(&mut self.model) => self.model_asked(asked),
+            () = ready(()) => return false,
+        }
+        true
+    }
+
     /// Gives the case its MCP servers, its HTTP endpoint and its model.
     pub fn host(&mut self, mcp: McpServers, web: Option<Web>, model: Option<CaseModel>) {
         (self.mcp, self.web, self.model) = (mcp, web, model);
@@ -318,14 +342,15 @@ impl Driver {
     }
 
     fn model_asked(&mut self, asked: ModelEvent) {
-        self.recorder.record_aside(asked.did.len(), What::Model(asked));
+        self.recorder.record_aside(Aside::Model, asked.did.len(), What::Model(asked));
     }
 
     fn visited(&mut self, request: WebRequest) {
         let origin = self.web.as_ref().map(Web::origin).unwrap_or_default();
         let (method, url, headers) = (request.method.clone(), origin + &request.path, request.headers.clone());
         let size = headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() + url.len();
-        self.visits.extend(self.recorder.record_aside(size, What::Visit(Visit { method, url, headers })));
+        let visit = What::Visit(Visit { method, url, headers });
+        self.visits.extend(self.recorder.record_aside(Aside::Visits, size, visit));
         match self.subject {
             Party::Agent => self.mcp.visited(request, &mut self.recorder),
             Party::Client => request.reply.send(200, &[("content-type", "text/html")], PAGE),
@@ -405,7 +430,7 @@ impl Driver {
     fn printed(&mut self, what: What) {
         if !self.life.flooded {
             let size = if let What::Stderr(bytes) | What::Stdout(bytes) = &what { bytes.len() } else { 0 };
-            self.recorder.record_aside(size, what);
+            self.recorder.record_aside(Aside::Output, size, what);
         }
     }
 

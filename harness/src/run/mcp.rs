@@ -20,11 +20,14 @@ use crate::peer::link::{Link, LinkEvent};
 use crate::peer::relay::{Caller, Relays};
 use crate::peer::web::{WebReply, WebRequest, WebStream};
 use crate::requirement::Party;
-use crate::trace::{McpEvent, McpTransport, McpWhat, What};
+use crate::trace::{Aside, McpEvent, McpTransport, McpWhat, What};
 use crate::wire::{Content, Framer, read_line, write_json};
 
 /// The headers of an answer in JSON.
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
+
+/// How many bytes of answers may wait for the reader of a server's standard output. Beyond that, the server is silent.
+const MOST_UNREAD: usize = 16 << 20;
 
 /// A message that a server was told.
 pub struct Heard {
@@ -46,6 +49,8 @@ pub struct McpServers {
     streams: Vec<(usize, WebStream)>,
     /// What the servers were told.
     pub heard: Vec<Heard>,
+    /// Whether they were told more than the trace has room for, which is not in `heard`.
+    pub lost: bool,
 }
 
 struct Server {
@@ -152,7 +157,12 @@ impl McpServers {
 
     fn line(&mut self, server: usize, connection: usize, bytes: &[u8], recorder: &mut Recorder) {
         let way = Way { server, over: McpTransport::Stdio, instance: connection };
-        for answer in self.told(way, bytes, recorder).unwrap_or_default() {
+        let answers = self.told(way, bytes, recorder).unwrap_or_default();
+        // A flood of requests whose answers are not read would fill the memory.
+        if self.servers[server].link.unread(connection) > MOST_UNREAD {
+            return;
+        }
+        for answer in answers {
             self.servers[server].link.write(connection, vec![(write_json(&answer) + "\n").into_bytes()]);
         }
     }
@@ -217,11 +227,11 @@ impl McpServers {
         }
     }
 
-    /// Takes in what a server is told, and returns its answers; none at all where it is no message, or where the trace has no
-    /// room for it.
+    /// Takes in what a server is told, and returns its answers; none at all where it is no message. A server also answers
+    /// what the trace has no room for.
     fn told(&mut self, way: Way, bytes: &[u8], recorder: &mut Recorder) -> Option<Vec<Value>> {
         let text = String::from_utf8_lossy(bytes).into_owned();
-        let n = self.record(way, McpWhat::FromAgent(text), recorder)?;
+        let n = self.record(way, McpWhat::FromAgent(text), recorder);
         let messages = match read_line(bytes) {
             Content::One { value, .. } => vec![value],
             Content::Several { values, .. } => values,
@@ -230,8 +240,13 @@ impl McpServers {
         };
         let server = &self.servers[way.server].name;
         let answers: Vec<Value> = messages.iter().filter_map(|message| protocol::answer(server, message)).collect();
-        let heard = |value| Heard { n, server: server.clone(), value, taken: false };
-        self.heard.extend(messages.into_iter().map(heard));
+        match n {
+            Some(n) => {
+                let heard = |value| Heard { n, server: server.clone(), value, taken: false };
+                self.heard.extend(messages.into_iter().map(heard));
+            }
+            None => self.lost = true,
+        }
         for answer in &answers {
             self.record(way, McpWhat::ToAgent(write_json(answer)), recorder);
         }
@@ -245,7 +260,7 @@ impl McpServers {
         };
         let Way { server, over, instance } = way;
         let event = McpEvent { server: self.servers[server].name.clone(), over, instance, what };
-        recorder.record_aside(size, What::Mcp(event))
+        recorder.record_aside(Aside::Mcp, size, What::Mcp(event))
     }
 }
 

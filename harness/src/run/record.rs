@@ -5,14 +5,20 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::requirement::Party;
-use crate::trace::{Event, What};
+use crate::trace::{Aside, Event, ProcessEvent, What};
 use crate::wire::read_line;
 
 /// The most that one trace holds, so that a flood ends in bounded time and memory; a line of 64 MiB still fits.
 pub const MOST_BYTES: usize = 160 << 20;
 
-/// The most of it that stands beside the protocol, such as what is printed; what comes later is left out, and ends nobody.
-const MOST_ASIDE: usize = 32 << 20;
+/// The most of each kind of event beside the protocol. What exceeds it is left out and has no other consequence.
+const fn most_aside(kind: Aside) -> usize {
+    match kind {
+        // Room for 8192 short lines; agents print 10,000 and more.
+        Aside::Output => 32 << 20,
+        Aside::Mcp | Aside::Visits | Aside::Model => 16 << 20,
+    }
+}
 
 /// What an event counts for beside its bytes: short lines cost memory and judging as well.
 const EVENT_COST: usize = 4 << 10;
@@ -25,7 +31,8 @@ pub struct Recorder {
     started: Instant,
     events: Vec<Event>,
     bytes: usize,
-    aside: usize,
+    /// What was recorded beside the protocol, by [`Aside`].
+    aside: [usize; 4],
     /// The connection that is spoken of; see [`Event::connection`].
     pub connection: usize,
 }
@@ -34,7 +41,7 @@ impl Recorder {
     /// Starts the clock of the trace.
     #[must_use]
     pub fn start() -> Self {
-        Self { started: Instant::now(), events: Vec::new(), bytes: 0, aside: 0, connection: 0 }
+        Self { started: Instant::now(), events: Vec::new(), bytes: 0, aside: [0; 4], connection: 0 }
     }
 
     /// Starts the clock of a trace whose beginning was observed before, in no time.
@@ -81,11 +88,20 @@ impl Recorder {
         self.bytes += values(message) * VALUE_COST;
     }
 
-    /// Appends something of `size` bytes that the subject did beside the protocol, as long as there is room for it.
-    pub fn record_aside(&mut self, size: usize, what: What) -> Option<usize> {
-        let room = self.aside <= MOST_ASIDE;
-        self.aside += size + EVENT_COST;
-        room.then(|| self.record(what))
+    /// Appends something of `size` bytes that the subject did beside the protocol. Without room for it, that is recorded
+    /// once, and the result is `None`. Each kind has room of its own, so that one cannot use up that of another.
+    pub fn record_aside(&mut self, kind: Aside, size: usize, what: What) -> Option<usize> {
+        let most = most_aside(kind);
+        let used = &mut self.aside[kind as usize];
+        if *used > most {
+            return None;
+        }
+        *used += size + EVENT_COST;
+        if *used > most {
+            self.record(What::Process(ProcessEvent::Unrecorded(kind)));
+            return None;
+        }
+        Some(self.record(what))
     }
 
     /// Whether the trace holds as much as it may.
@@ -116,5 +132,22 @@ fn values(message: &Value) -> usize {
         Value::Array(list) => list.iter().map(values).sum(),
         Value::Object(members) => members.values().map(values).sum(),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_kind_leaves_room_for_the_others() {
+        let mut recorder = Recorder::start();
+        let printed = |recorder: &mut Recorder| recorder.record_aside(Aside::Output, 4, What::Stderr(b"line".to_vec()));
+        let recorded = (0..20_000).filter(|_| printed(&mut recorder).is_some()).count();
+        assert!((8_000..10_000).contains(&recorded), "{recorded}");
+        let last = recorder.events().last().map(|event| &event.what);
+        assert_eq!(last, Some(&What::Process(ProcessEvent::Unrecorded(Aside::Output))));
+        assert_eq!(recorder.record_aside(Aside::Mcp, 4, What::Stderr(Vec::new())), Some(recorded + 1));
+        assert!(!recorder.is_full());
     }
 }

@@ -94,10 +94,27 @@ pub enum ProcessEvent {
     },
     /// It sent more than the trace may hold, and was stopped.
     Flooded,
+    /// It did more of this beside the protocol than the trace may hold. What comes after this event is missing in the trace,
+    /// and has no other consequence for the subject.
+    Unrecorded(Aside),
     /// It has served earlier cases: what stands before this was taken over from the first of them, in no time.
     Reused(Reuse),
     /// The case is over, and the process is to serve further ones: the fence behind this belongs to no case.
     Parted,
+}
+
+/// What a subject does beside the protocol, by the kinds that have limits of their own in a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aside {
+    /// What it prints to its standard error; of a client to its standard output as well.
+    Output,
+    /// What happens to the MCP servers that the tester plays.
+    Mcp,
+    /// Its requests to the HTTP endpoint of the case.
+    Visits,
+    /// Its requests to the scripted model of the case.
+    Model,
 }
 
 /// What happened to an MCP server that the tester plays.

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -173,6 +173,9 @@ fn around_meta() -> (String, &'static str) {
 fn write_odd(talk: &mut Talk, what: &str) {
     let line = format!("{}\n", update("x"));
     let bytes: Vec<u8> = match what {
+        "half-emoji" => return half_emoji(talk),
+        "brackets" => format!("{}\n", "[".repeat(200)).into_bytes(),
+        "two-long" => (update(&"x".repeat(1 << 20)).to_string().repeat(2) + "\n").into_bytes(),
         "every-byte" => (0..=255).chain([b'\n']).collect(),
         "nul" => b"\0\0\0\n".to_vec(),
         "bom" => format!("\u{FEFF}{line}").into_bytes(),
@@ -181,6 +184,23 @@ fn write_odd(talk: &mut Talk, what: &str) {
         other => unreachable!("nothing odd is called {other}"),
     };
     talk.write(&bytes);
+}
+
+/// Sends half of an emoji as a text and as an id. The turn ends here when the answer has that id and the cancel has come;
+/// the prompt has the id 2.
+fn half_emoji(talk: &mut Talk) {
+    let id = r#""id":"\ud83d""#;
+    let params = permission();
+    let request = format!(r#"{{"jsonrpc":"2.0",{id},"method":"session/request_permission","params":{params}}}"#);
+    let half = update("#").to_string().replace('#', r"half \ud83d");
+    talk.write(format!("{request}\n{half}\n").as_bytes());
+    let (mut is_answered, mut is_cancelled) = (false, false);
+    while !(is_answered && is_cancelled) {
+        let Some(line) = talk.hear_line() else { return };
+        is_answered |= line.contains(id);
+        is_cancelled |= line.contains("session/cancel");
+    }
+    talk.answer(&json!(2), json!({ "stopReason": "cancelled" }));
 }
 
 /// Some programs that cannot go on end only when their blocked read returns.
@@ -409,9 +429,30 @@ fn close(folder: &Path) {
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
 
+/// Prints without a pause, and has its MCP server answer meanwhile.
+fn print_and_drive_server(talk: &Talk) {
+    let piece = "log\n".repeat(PIECE / 4).into_bytes();
+    // More than a trace has room for is printed before the server starts.
+    (0..4).for_each(|_| io::stderr().write_all(&piece).expect("somebody reads it"));
+    std::thread::spawn(move || pour(&mut io::stderr(), &piece));
+    let mut command = Command::new(&talk.server);
+    command.args(["--mode", "plain"]).env("ACP_CONFORMANCE_ONE", "one");
+    let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the server starts");
+    let mut input = server.stdin.take().expect("a pipe");
+    input.write_all(format!("{HELLO}\n").as_bytes()).expect("the server reads");
+    let mut answer = String::new();
+    BufReader::new(server.stdout.take().expect("a pipe")).read_line(&mut answer).expect("text");
+    assert!(answer.contains("serverInfo"), "the server says {answer:?}");
+    drop(input);
+    server.wait().expect("the server ends with its input");
+}
+
 /// Starts its MCP server where it is not looked for, or says more to it than it takes.
 #[expect(clippy::zombie_processes, reason = "nobody waits for it: that is the deed")]
 fn drive_server(talk: &mut Talk, how: &str) {
+    if how == "logs" {
+        return print_and_drive_server(talk);
+    }
     let mut command = match how {
         "away" => child(&["away", &talk.server, "--mode", "plain"]),
         _ => Command::new(&talk.server),

@@ -196,9 +196,14 @@ impl Talk {
 
     /// The next message; nothing at the end.
     pub fn hear(&mut self) -> Option<Value> {
+        Some(serde_json::from_str(&self.hear_line()?).unwrap_or_default())
+    }
+
+    /// The next line; nothing at the end.
+    pub fn hear_line(&mut self) -> Option<String> {
         let mut line = String::new();
         self.input.read_line(&mut line).ok().filter(|n| *n > 0)?;
-        Some(serde_json::from_str(&line).unwrap_or_default())
+        Some(line)
     }
 
     pub fn say(&mut self, message: &Value) {

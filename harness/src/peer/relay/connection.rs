@@ -1,5 +1,7 @@
 //! The tasks that serve the relays: each relay is a connection of its own.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
@@ -29,6 +31,16 @@ pub(in crate::peer) enum Order {
     Kill,
 }
 
+impl Order {
+    /// How many bytes it writes to standard output.
+    fn size(&self) -> usize {
+        match self {
+            Self::Write(pieces) => pieces.iter().map(Vec::len).sum(),
+            _ => 0,
+        }
+    }
+}
+
 /// Serves every relay that calls, until nobody listens to the events any more.
 pub(in crate::peer) async fn serve(relays: Relays, events: mpsc::Sender<LinkEvent>) {
     let mut number = 0;
@@ -41,8 +53,9 @@ pub(in crate::peer) async fn serve(relays: Relays, events: mpsc::Sender<LinkEven
         // A relay greets at once; one that was killed or stopped before it could is no connection.
         let Ok(Ok(FromRelay::Hello(caller))) = timeout(GREETING, FromRelay::read(&mut from)).await else { continue };
         let (orders, queue) = mpsc::unbounded_channel();
-        tokio::spawn(give(to, queue));
-        let orders = RelayOrders(orders);
+        let unread = Arc::new(AtomicUsize::new(0));
+        tokio::spawn(give(to, queue, Arc::clone(&unread)));
+        let orders = RelayOrders { orders, unread };
         if events.send(LinkEvent::Connected { connection: number, caller, orders }).await.is_err() {
             return;
         }
@@ -53,12 +66,22 @@ pub(in crate::peer) async fn serve(relays: Relays, events: mpsc::Sender<LinkEven
 
 /// Where the orders for one relay go. A relay ends when this is dropped.
 #[derive(Debug)]
-pub struct RelayOrders(mpsc::UnboundedSender<Order>);
+pub struct RelayOrders {
+    orders: mpsc::UnboundedSender<Order>,
+    /// The bytes that wait to be written.
+    unread: Arc<AtomicUsize>,
+}
 
 impl RelayOrders {
     /// Queues an order; a relay that has ended takes none, which its connection tells.
     pub(in crate::peer) fn give(&self, order: Order) {
-        let _ = self.0.send(order);
+        self.unread.fetch_add(order.size(), Ordering::Relaxed);
+        let _ = self.orders.send(order);
+    }
+
+    /// How many bytes wait to be written, because the relay does not take them.
+    pub(in crate::peer) fn unread(&self) -> usize {
+        self.unread.load(Ordering::Relaxed)
     }
 }
 
@@ -86,8 +109,9 @@ async fn listen(number: usize, mut from: OwnedReadHalf, events: mpsc::Sender<Lin
     let _ = events.send(LinkEvent::AgentEnded { connection: number }).await;
 }
 
-async fn give(mut to: OwnedWriteHalf, mut queue: mpsc::UnboundedReceiver<Order>) {
+async fn give(mut to: OwnedWriteHalf, mut queue: mpsc::UnboundedReceiver<Order>, unread: Arc<AtomicUsize>) {
     while let Some(order) = queue.recv().await {
+        let size = order.size();
         let frames = match order {
             Order::Write(mut pieces) if pieces.len() == 1 => pieces.drain(..).map(ToRelay::Output).collect(),
             Order::Write(pieces) => pieces.into_iter().map(ToRelay::Piece).collect(),
@@ -101,5 +125,6 @@ async fn give(mut to: OwnedWriteHalf, mut queue: mpsc::UnboundedReceiver<Order>)
                 return;
             }
         }
+        unread.fetch_sub(size, Ordering::Relaxed);
     }
 }

@@ -15,6 +15,7 @@ const PROCESS = {
   signalled: (signal) => `the subject was sent ${signal}, since it did not end`,
   exited: ({ code, signal }) => `the subject ended ${signal ? `by ${signal}` : `with exit code ${code}`}`,
   flooded: () => 'the subject sent more than a trace may hold, and was stopped',
+  unrecorded: (kind) => `the subject did more than a trace may hold (${kind}), and what follows of it is missing`,
   parted: () => 'the case is over, and the process stays; a fence shows that nothing is on its way any more',
   reused: ({ cases }) => `the process has served ${cases} earlier ${cases === 1 ? 'case' : 'cases'}; what stands above was taken over from the first`,
 };

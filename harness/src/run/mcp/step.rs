@@ -51,6 +51,11 @@ async fn never_came(script: &mut Script<'_>, look: &McpLook) -> Report {
     if look.presence == Presence::Hope || script.missed.is_some() {
         return report(Outcome::Missed);
     }
+    if script.driver.mcp.lost {
+        // The message may be among those that the trace has no room for.
+        let seen = "its MCP servers got more messages than the trace has room for".to_owned();
+        return Report { seen, ..report(Outcome::Missed) };
+    }
     let fence = script.fence(script.limits.turn).await;
     let events = naming(script).into_iter().chain(fence.events).collect();
     match fence.outcome {
