@@ -61,6 +61,7 @@ fn report(texts: &[String]) -> RunReport {
             events: vec![1],
             lines: vec![next(), next()],
             line: Some(3),
+            stalled: false,
         });
     }
     for (index, verdict) in Verdict::ALL.into_iter().enumerate() {
