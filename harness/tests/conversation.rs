@@ -3,7 +3,8 @@
 //! A text has lines that tell of the trace (`subject: client` where it is the client that is judged, `in a case` where it was
 //! seen from its start), then a line `---`, then the conversation, a letter and a message a line: `A` the agent's, `C` the
 //! client's, `!` the tester's, wrong on purpose, `E` the subject's standard error, `P` a process event, `M` one of an MCP
-//! server, `F` the mark of a fence that follows, `V` a visit to the HTTP endpoint and `S` a step event, all as JSON, `B` a line of the subject and `D` its standard
+//! server, `F` the mark of a fence that follows, `V` a visit to the HTTP endpoint, `W` a request to the scripted model and `S` a
+//! step event, all as JSON, `B` a line of the subject and `D` its standard
 //! error in base64, `L` the last line of the subject, without a line feed, in base64 as well, `N` the number of the connection
 //! that is spoken of from there on, and `T` the milliseconds that pass before the next line.
 
@@ -58,6 +59,7 @@ impl Reader {
             "M" => What::Mcp(serde_json::from_str(rest)?),
             "F" => What::Fence(rest.to_owned()),
             "V" => What::Visit(serde_json::from_str(rest)?),
+            "W" => What::Model(serde_json::from_str(rest)?),
             "S" => What::Step(serde_json::from_str(rest)?),
             "N" => {
                 self.connection = rest.parse()?;

@@ -351,8 +351,8 @@ pub struct LookFile {
 pub struct McpFile {
     /// The name of the server.
     pub server: String,
-    /// The method of MCP, such as `initialize`.
-    pub method: String,
+    /// The method of MCP, such as `initialize`, or a list of methods, one of which will do.
+    pub method: OneOrMany,
     /// The parameters, as a pattern.
     #[serde(default, deserialize_with = "present")]
     pub params: Option<Value>,

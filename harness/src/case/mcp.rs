@@ -30,16 +30,25 @@ impl Checker<'_> {
     pub fn mcp(&mut self, spot: &Spot<'_>, presence: Presence, look: McpFile) {
         let McpFile { server, method, params, decides, within } = look;
         self.known_server(spot, &server);
-        if !MCP_METHODS.contains(&method.as_str()) {
-            let here = spot.down("method");
-            let problem = here.error("case::unknown-method", format!("unknown method `{method}`"));
-            let help = did_you_mean(&method, "the methods of an MCP client are", &MCP_METHODS);
-            self.problems.push(problem.label("not a method of MCP").maybe_help(help));
+        for (pointer, method) in &method.items {
+            self.known_method(&spot.down("method").deep(pointer), method);
+        }
+        if method.items.is_empty() {
+            self.problems.push(spot.down("method").error("case::no-method", "the list of methods is empty"));
         }
         let params = params.and_then(|params| self.pattern(&spot.down("params"), &params, true));
         let decides = self.decides(spot, &decides);
-        let action = Action::Mcp(McpLook { server, method, params, presence });
+        let methods = method.items.into_iter().map(|(_, method)| method).collect();
+        let action = Action::Mcp(McpLook { server, methods, params, presence });
         self.push(spot, action, decides, within.as_ref().map(duration));
+    }
+
+    fn known_method(&mut self, spot: &Spot<'_>, method: &str) {
+        if !MCP_METHODS.contains(&method) {
+            let problem = spot.error("case::unknown-method", format!("unknown method `{method}`"));
+            let help = did_you_mean(method, "the methods of an MCP client are", &MCP_METHODS);
+            self.problems.push(problem.label("not a method of MCP").maybe_help(help));
+        }
     }
 
     fn known_server(&mut self, spot: &Spot<'_>, server: &str) {

@@ -215,8 +215,8 @@ pub struct ProcessLook {
 pub struct McpLook {
     /// The name of the server.
     pub server: String,
-    /// The method.
-    pub method: String,
+    /// The methods, one of which will do.
+    pub methods: Vec<String>,
     /// The parameters, if they matter.
     pub params: Option<Pattern>,
     /// Whether its absence is a failure.

@@ -15,7 +15,7 @@ use super::ruling::{Book, Introduction, Judgement, Tally, Unread};
 use super::{checks, shapes};
 use crate::protocol::{Edition, Kind, Problem, Site};
 use crate::requirement::Party;
-use crate::trace::{Event, Header, Lack, ProcessEvent, Trace, What};
+use crate::trace::{CALL_MCP_TOOL, Event, Header, Lack, ProcessEvent, Trace, What};
 use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, RpcId, read_line};
 
 /// Judges a trace: every check looks at every event that concerns the judged party.
@@ -139,7 +139,12 @@ impl Judge {
                     check(moment, bytes, ruling);
                 }
             }),
-            What::Stdout(_) | What::Model(_) => {}
+            What::Stdout(_) => {}
+            What::Model(model) => {
+                if model.has_called(CALL_MCP_TOOL) {
+                    self.talk.note_tool_report(event.n);
+                }
+            }
             What::Fence(_) => self.fences.announce(event.connection),
             What::Process(process) => self.process(process),
             What::Mcp(mcp) => self.each_party(Sight::Mcp, |on, moment, ruling| {
@@ -155,7 +160,7 @@ impl Judge {
             What::Step(step) => {
                 self.book.unread = self.talk.cut.map(Unread::Before);
                 checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.book);
-                self.talk.apply_step(event.n, step);
+                self.talk.apply_step(self.now, step);
                 if self.talk.fence == Some(event.n) {
                     self.logins.fenced(self.connection, event.n);
                 }

@@ -81,6 +81,8 @@ const LATE: &[&str] = &[
     "jsonrpc.response-once.client",
     "list.cursor-opaque",
     "list.load-before-use",
+    "load.continues",
+    "load.replay-before-response",
     "load.replay-session-id",
     "load.replay-valid",
     "modes.set-listed",

@@ -163,7 +163,10 @@ impl Writer {
                 }
             }
             // A profile, which may be private, says which tools there are.
-            What::Model(model) => model.did = self.plain(&model.did),
+            What::Model(model) => {
+                let (kept, tools) = model.split_tools();
+                model.did = kept.to_owned() + &self.plain(tools);
+            }
             What::Step(step) => {
                 for text in [&mut step.expected, &mut step.seen] {
                     let kept = before_quotes(text);

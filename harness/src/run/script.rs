@@ -1,6 +1,7 @@
 //! Walks the transcript of a case: sends the tester's lines, waits for the subject's, and notes how each step went.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -19,6 +20,9 @@ use crate::case::model::{Action, Case, Presence, Step};
 use crate::case::template::Bindings;
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepEvent, StepKind, What};
+
+/// How long an agent has after the transcript to release its terminals: longer than the judge takes for enough.
+const RELEASING: Duration = Duration::from_secs(6);
 
 /// Whether the transcript goes on behind a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -119,6 +123,9 @@ impl Script<'_> {
         if whole && case.subject == Party::Client {
             whole = self.alive().await;
         }
+        if whole && self.driver.holds_terminals() && !self.input_closed {
+            self.settle().await;
+        }
         self.judge_nevers(whole);
     }
 
@@ -145,6 +152,17 @@ impl Script<'_> {
         let event = StepEvent { line: 0, text: "a sign of life at the end".to_owned(), ..report.event() };
         self.driver.recorder.record(What::Step(event));
         alive
+    }
+
+    /// Gives an agent the time to release the terminals that it holds, and then shows by a fence that it had it.
+    async fn settle(&mut self) {
+        let released = |driver: &Driver| driver.over() || !driver.holds_terminals();
+        if self.driver.until(Instant::now() + RELEASING, released).await {
+            return;
+        }
+        let report = self.fence(self.limits.answer).await;
+        let event = StepEvent { text: "a fence before the end".to_owned(), ..report.event() };
+        self.driver.recorder.record(What::Step(event));
     }
 
     async fn step(&mut self, index: usize, step: &Step) -> Report {

@@ -207,6 +207,20 @@ pub struct ModelEvent {
     pub did: String,
 }
 
+impl ModelEvent {
+    /// Whether the model called a tool for this intent.
+    #[must_use]
+    pub fn has_called(&self, intent: &str) -> bool {
+        self.split_tools().0.strip_prefix(intent) == Some(CALLED)
+    }
+
+    /// What the model did up to the names of the tools that it called, and these names; nothing up to there if it called none.
+    #[must_use]
+    pub fn split_tools(&self) -> (&str, &str) {
+        self.did.split_at(self.did.find(CALLED).map_or(0, |at| at + CALLED.len()))
+    }
+}
+
 /// Serde asks for a reference.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 pub(super) const fn is_first(number: &usize) -> bool {
@@ -325,6 +339,12 @@ pub const SCRATCH: &str = "acp-case-";
 
 /// What the methods begin with that the tester invented; no subject can know them.
 pub const INVENTED: &str = "_acp-conformance/";
+
+/// What stands in [`ModelEvent::did`] between the intent and the names of the tools that the model called.
+pub(crate) const CALLED: &str = ": called ";
+
+/// The intent of a prompt that asks for a tool of an MCP server.
+pub const CALL_MCP_TOOL: &str = "call-mcp-tool";
 
 /// The method of the request that is tried first as a fence. No program knows it, and JSON-RPC wants an answer to every
 /// request. Where it gets none, requests of the protocol follow; see [`What::Fence`].

@@ -7,8 +7,8 @@ mod renamer;
 mod reuse;
 
 pub use event::{
-    AgentStart, Aside, Event, FENCE, INVENTED, McpEvent, McpTransport, McpWhat, ModelEvent, Outcome, ProcessEvent,
-    SCRATCH, StepEvent, StepKind, UNASKED, Visit, What,
+    AgentStart, Aside, CALL_MCP_TOOL, Event, FENCE, INVENTED, McpEvent, McpTransport, McpWhat, ModelEvent, Outcome,
+    ProcessEvent, SCRATCH, StepEvent, StepKind, UNASKED, Visit, What,
 };
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_name, file_schema};
 pub use normal::normalised;

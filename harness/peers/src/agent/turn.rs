@@ -70,7 +70,7 @@ impl Agent {
         self.check_prompt(&request.prompt)?;
         let connection = self.connection().cloned().ok_or_else(Error::internal_error)?;
         if self.options.commits(Fault::OneTurnOnly) && session.record().turns > 0 {
-            return Err(Error::internal_error());
+            return Err(Error::invalid_request().data(json!({"reason": "one prompt a session"})));
         }
         let busy = || Error::invalid_request().data(json!({"reason": "the session has a running turn"}));
         let cancelled = session.begin_turn().ok_or_else(busy)?;
@@ -95,6 +95,9 @@ impl Agent {
         };
         if prompt.is_empty() {
             return Err(invalid("the prompt is empty"));
+        }
+        if self.options.commits(Fault::RejectLoneText) && matches!(prompt, [ContentBlock::Text(_)]) {
+            return Err(invalid("the prompt has no block but a text"));
         }
         if prompt.iter().all(accepts) { Ok(()) } else { Err(invalid("the prompt has content of an unsupported type")) }
     }

@@ -189,7 +189,7 @@ impl Layer {
     /// The lines that come in the place of one, each with its receiver.
     fn pass(&mut self, from: Party, line: Vec<u8>) -> Vec<(Party, Vec<u8>)> {
         let same = |line: Vec<u8>| vec![(from.other(), line)];
-        let Content::One { value, doubled } = read_line(line.strip_suffix(b"\n").unwrap_or(&line)) else {
+        let Content::One { value, doubled, .. } = read_line(line.strip_suffix(b"\n").unwrap_or(&line)) else {
             return same(line);
         };
         if !doubled.is_empty() || self.how.is_none() || !line.ends_with(b"\n") {

@@ -149,7 +149,7 @@ impl Talk {
             let message = match &event.what {
                 What::Line { from, bytes, deliberate, .. } => match read_line(bytes) {
                     // A key that stands twice would be lost.
-                    Content::One { value, doubled } if value.is_object() && doubled.is_empty() => {
+                    Content::One { value, doubled, .. } if value.is_object() && doubled.is_empty() => {
                         pending.read(event.connection, *from, *deliberate, value)
                     }
                     _ => None,

@@ -35,10 +35,11 @@ fn a_case_with_everything_is_lowered() {
     assert_eq!(case.limits.turn, Some(Duration::from_secs(20)));
     assert_eq!(case.tester.mcp, ["files"]);
     let look = case.steps.iter().find(|step| step.text.starts_with("mcp")).expect("a look at an MCP server");
-    let Action::Mcp(McpLook { server, method, presence: Presence::Must, .. }) = &look.action else {
+    let Action::Mcp(McpLook { server, methods, presence: Presence::Must, .. }) = &look.action else {
         panic!("{look:?}")
     };
-    assert_eq!((server.as_str(), method.as_str(), look.within), ("files", "tools/call", Some(Duration::from_secs(2))));
+    assert_eq!((server.as_str(), look.within), ("files", Some(Duration::from_secs(2))));
+    assert_eq!(methods, &["tools/call"]);
     let Action::Send(first) = &case.steps[0].action else { panic!("{:?}", case.steps[0]) };
     assert!(matches!(&first[0].body, Body::Request { label, .. } if label == "initialize"));
     assert_eq!(case.steps[0].source.path(), "cases/v1/agent/include/initialize.yaml");

@@ -28,6 +28,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("auth.authenticate.unlocks", On::Response(authenticate_unlocks)),
     Check::agent("auth.authenticate.unlocks", On::End(no_agent_method)),
     Check::agent("auth.authenticate.unknown-method", On::Response(unknown_method)),
+    Check::agent("auth.authenticate.unknown-method", On::End(no_methods)),
     Check::agent("auth.required-code", On::Response(required_code)),
     Check::agent("auth.logout.implemented", On::Response(logout_implemented)),
     Check::agent("auth.logout.implemented", On::End(no_logout)),
@@ -195,8 +196,9 @@ fn unknown_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     let Some((exchange, id)) = exchange.and_then(|exchange| Some((exchange, exchange.text("methodId")?))) else {
         return;
     };
-    let mut known = advertised(moment.talk);
-    if moment.talk.initialized.is_none() || known.any(|method| method.get("id").and_then(Value::as_str) == Some(id)) {
+    let mut known = advertised(moment.talk).peekable();
+    let any = known.peek().is_some();
+    if !any || known.any(|method| method.get("id").and_then(Value::as_str) == Some(id)) {
         return;
     }
     match answer.outcome.error_code() {

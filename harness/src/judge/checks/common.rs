@@ -134,7 +134,7 @@ pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
     let Some(exchange) = proper(answer, "session/prompt") else { return };
     let session = exchange.session().and_then(|id| moment.talk.session(id));
     let Some(turn) = session.and_then(|session| session.turn.as_ref()) else { return };
-    if turn.n != exchange.n || turn.after != Some(after) {
+    if turn.n != exchange.n || turn.after != Some(after) || session.is_some_and(|session| session.deleted) {
         return;
     }
     // Content of other kinds may be refused for itself.

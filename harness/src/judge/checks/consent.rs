@@ -15,7 +15,6 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("permission.toolcall-minimal", On::Response(tool_call_minimal)),
     Check::client("permission.cancelled-on-cancel", On::Response(answered_on_cancel)),
     Check::client("permission.cancelled-on-cancel", On::Call(answered_before_cancel)),
-    Check::client("permission.cancelled-on-cancel", On::Call(left_open_for_turns)),
     Check::client("permission.cancelled-on-cancel", On::End(left_open::<PENDING>)),
     Check::client("permission.cancelled-not-error", On::Response(outcome_after_cancel::<PENDING>)),
     Check::client("permission.late-request", On::Response(outcome_after_cancel::<LATE>)),
@@ -124,36 +123,36 @@ fn answered_before_cancel(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut
     }
 }
 
-/// As above: the request is still open at a prompt, and a whole turn has passed since the one that was cancelled.
-fn left_open_for_turns(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(id) = call.text("sessionId").filter(|_| call.method == "session/prompt") else { return };
-    let last = moment.talk.course.session(id).and_then(|course| course.turn.as_ref());
-    let Some(last) = last.filter(|turn| turn.ended.is_some()) else { return };
-    for (request, cancel) in unanswered(moment.talk).filter(|(request, _)| request.session() == Some(id)) {
-        if request.turn.is_some_and(|turn| turn < last.n) {
-            let message =
-                "a permission request of a cancelled turn was left open, and the turn after it is over as well";
-            ruling.fail(message, &[request.n, cancel]);
-        }
-    }
-}
-
 /// The permission requests of cancelled turns that are open, with the event of the cancel.
 fn unanswered(talk: &Conversation) -> impl Iterator<Item = (&Exchange, usize)> {
     let open = talk.open_of(Party::Agent).filter(|open| open.method == ASK && !open.deliberate);
     open.filter(|open| open.cancel_requested.is_none()).filter_map(|open| Some((open, open.turn_cancelled?)))
 }
 
-/// As above, at the end. Only the answer to a later request shows that one was passed over.
+/// As above, at the end: the specification sets no deadline, so an answer may come at any time before. Only the answer to a
+/// later request, or a later turn that was over long ago, shows that a request was passed over.
 fn left_open<const WHEN: bool>(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for (request, cancel) in unanswered(moment.talk).filter(|(request, cancel)| (*cancel < request.n) == WHEN) {
         let message = "a permission request of a cancelled turn was not answered";
         if is_passed_over(moment.talk, request, cancel) {
             ruling.fail(format!("{message}, though a later request was"), &[request.n, cancel]);
+        } else if WHEN == PENDING
+            && let Some(ended) = later_turn_over(moment, request)
+        {
+            ruling.fail(format!("{message}, and a later turn was over long ago"), &[request.n, cancel, ended]);
         } else {
             ruling.inconclusive(message, &[request.n, cancel]);
         }
     }
+}
+
+/// The end of a turn that came after that of the request, when it was over long before the conversation ended.
+fn later_turn_over(moment: &Moment<'_>, request: &Exchange) -> Option<usize> {
+    const LONG_US: u64 = 10_000_000;
+    let last = moment.talk.course.session(request.session()?)?.turn.as_ref()?;
+    let (ended, us) = last.ended.filter(|_| request.turn.is_some_and(|turn| turn < last.n))?;
+    let until = moment.talk.course.closed_us.unwrap_or(moment.us);
+    (until.saturating_sub(us) > LONG_US).then_some(ended)
 }
 
 /// "If the current prompt turn gets cancelled, the Client MUST respond with the `cancelled` outcome." What is no outcome at

@@ -57,12 +57,13 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 
 /// The session whose successful load this answers, when its whole history happened in this trace, without a turn that
 /// was cut short and without one that is running. Nor was there a turn since it was opened again, of which an agent may
-/// have told everything twice.
+/// have told everything twice. "Behavior for `session/load` on a deleted session is implementation-defined."
 fn loaded<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
     let session = moment.talk.session(proper(answer, LOAD)?.session()?)?;
     answer.result_of(LOAD)?;
     let spoke_since = session.was_reopened && session.reopened.is_none();
-    let told = session.opening == Opening::New && !session.uneven && session.turn.is_none() && !spoke_since;
+    let whole = session.opening == Opening::New && !session.uneven && !session.deleted;
+    let told = whole && session.turn.is_none() && !spoke_since;
     told.then_some(session).filter(|session| session.spoken.iter().any(|(variant, _)| variant == AGENT))
 }
 
@@ -161,7 +162,7 @@ fn replay_order(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 fn replay_before_response(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = moment.talk.session(update.session).filter(|_| is_history(update.variant)) else { return };
     let Some((Opening::Load, response)) = session.reopened else { return };
-    if session.turn.is_some() || session.loading.is_some() {
+    if session.turn.is_some() || session.loading.is_some() || session.deleted {
         return;
     }
     let text = plain(update.body.pointer("/content/text").and_then(Value::as_str).unwrap_or_default());
@@ -217,7 +218,8 @@ fn replay_session_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
 /// middle of the replay since the call still runs. Both are inconclusive.
 fn replay_valid(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = moment.talk.session(update.session).filter(|session| session.turn.is_none());
-    let Some(session) = session.filter(|session| session.loading.is_some() && is_history(update.variant)) else {
+    let loading = |session: &&Session| session.loading.is_some() && !session.deleted;
+    let Some(session) = session.filter(|session| loading(session) && is_history(update.variant)) else {
         return;
     };
     let id = update.body.get("toolCallId").and_then(Value::as_str);

@@ -95,9 +95,7 @@ fn place(finish: &Finish<'_>) -> impl Iterator<Item = u8> {
 /// A valid prompt to a session that is open and idle is taken: "Agents MUST support ContentBlock::Text and
 /// ContentBlock::ResourceLink", they take what they advertise, and a session goes on after a turn, whatever its end.
 fn taken<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    // What a session does after it was loaded or resumed is for the rules of those areas.
-    let ready = |finish: &Finish<'_>| finish.session.closed.is_none() && finish.turn.after.is_none();
-    let Some(finish) = Finish::of(moment, answer).filter(ready) else { return };
+    let Some(finish) = Finish::of(moment, answer).filter(is_ready) else { return };
     let params = &finish.exchange.params;
     let valid = moment.talk.edition.stable.problems("PromptRequest", params).is_empty();
     let Some(mut traits) = content(moment, params).filter(|_| valid && finish.course.disturbed.is_none()) else {
@@ -120,7 +118,9 @@ fn taken<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
         None => ruling.pass(),
         // An unknown method breaks the rule on the baseline, and -32800 is a cancellation.
         Some(-32601 | -32800) => {}
-        Some(-32602 | -32600) if plain && traits.len() == 1 && is_the_reason(moment, &finish, TRAIT) => {
+        Some(-32602 | -32600)
+            if plain && traits.len() == 1 && !finish.course.acted && is_the_reason(moment, &finish, TRAIT) =>
+        {
             ruling.fail(seen(), &[finish.exchange.n]);
         }
         Some(_) if finish.was_cancelled() => {}
@@ -128,11 +128,24 @@ fn taken<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
     }
 }
 
-/// Whether the prompt can only have been refused for this: where every prompt is refused, no cancel before it is the reason.
+/// Whether the session is open and idle. What it does after it was loaded or resumed is for the rules of those areas, and
+/// "behavior for deleting an active session is implementation-defined".
+fn is_ready(finish: &Finish<'_>) -> bool {
+    let session = finish.session;
+    let gone = session.closed.is_some() || session.deleted || session.reopening_failed;
+    !gone && finish.turn.after.is_none()
+}
+
+/// Whether the prompt can only have been refused for this. Where every prompt is refused, as until a model is chosen, neither
+/// its text nor a cancel before it is the reason.
 fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>, kind: u8) -> bool {
     let abort = || matches!(finish.outcome, Outcome::Error(error) if says_abort(error));
     let reasons = || moment.talk.sessions.values().filter_map(|session| session.ended.as_ref()?.reason.as_ref());
-    kind != AFTER_IDLE_CANCEL || abort() || reasons().next().is_some()
+    match kind {
+        TEXT => reasons().next().is_some(),
+        AFTER_IDLE_CANCEL => abort() || reasons().next().is_some(),
+        _ => true,
+    }
 }
 
 /// What a prompt held was the reason to refuse it, if a plain one in the same session is taken after it: some agents
@@ -141,7 +154,7 @@ fn refused<const TRAIT: u8>(moment: &Moment<'_>, finish: &Finish<'_>, ruling: &m
     let course = finish.exchange.session().and_then(|id| moment.talk.course.session(id));
     let Some(refused) = course.and_then(|course| course.refused.as_ref()) else { return };
     let outcome = Outcome::Error(&refused.error);
-    let of_params = matches!(outcome.error_code(), Some(-32602 | -32600));
+    let of_params = matches!(outcome.error_code(), Some(-32602 | -32600)) && !refused.acted;
     let valid = moment.talk.edition.stable.problems("PromptRequest", &refused.params).is_empty();
     if of_params && valid && content(moment, &refused.params).is_some_and(|traits| traits == [TRAIT]) {
         let message =

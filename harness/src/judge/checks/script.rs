@@ -1,11 +1,14 @@
 //! What the steps of a case decide: a step accuses only the requirements that it names.
 
-use super::common::HOLDS;
+use super::common::{HOLDS, NO_METHOD};
 use super::support::{asks_first, is_usually_answered, waits_for_others};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::ruling::Book;
 use crate::requirement::{Party, is_probe};
 use crate::trace::{Outcome, StepEvent, StepKind, UNASKED};
+
+/// The requirements on the params of a method that the subject knows, without the party.
+const INVALID_PARAMS: &str = "jsonrpc.invalid-params.";
 
 /// JSON-RPC codes by which an agent refuses the message itself; any other error of a turn may be its model's.
 const REFUSALS: [i64; 3] = [-32600, -32601, -32602];
@@ -24,12 +27,19 @@ pub(in crate::judge) fn judge_step(
         }
     }
     for requirement in &step.decides {
+        if requirement.starts_with(INVALID_PARAMS) && is_unknown_method(talk, step) {
+            continue;
+        }
         let event = step.events.first().copied().unwrap_or(n);
         let mut ruling = book.ruling(requirement, event);
         match step.outcome {
             _ if is_probe(requirement) => ruling.note(told(step)),
             Outcome::Done => ruling.pass(),
             Outcome::NotApplicable => ruling.not_applicable(step.seen.clone()),
+            Outcome::Contradicted if step.kind == StepKind::Mcp && !shows_attempt(talk, step) => {
+                let why = "the trace shows no call of a tool of that server";
+                ruling.inconclusive(format!("{}, and {why}", sentence(step)), &step.events);
+            }
             Outcome::Contradicted => match outside_cause(talk, step) {
                 Some(cause) => ruling.inconclusive(cause, &step.events),
                 None => ruling.fail(sentence(step), &step.events),
@@ -56,6 +66,11 @@ pub(in crate::judge) fn judge_step(
     }
 }
 
+/// Whether the step saw a method refused that the subject does not know: what it would say of wrong params stays unseen.
+fn is_unknown_method(talk: &Conversation, step: &StepEvent) -> bool {
+    step.events.iter().any(|event| matches!(talk.errors.get(event), Some((_, NO_METHOD))))
+}
+
 /// The requirements that any request decides which a party does not answer.
 const OF_ANY_REQUEST: [&str; 2] = ["ext.custom-request-answered.", "jsonrpc.response-always."];
 
@@ -78,6 +93,12 @@ fn has_stalled(talk: &Conversation, step: &StepEvent) -> bool {
     let last = talk.course.last_line.get(&open.from.other());
     let silent = last.is_none_or(|&(n, _)| n < open.n) && talk.stdout_ended.is_none() && talk.shutting_down.is_none();
     silent && talk.fence.is_some_and(|fence| fence < open.n)
+}
+
+/// Whether the agent tried to call the tool that the case asked for. An agent may connect to a server as late as that, and a
+/// model may do something else than it was asked to.
+fn shows_attempt(talk: &Conversation, step: &StepEvent) -> bool {
+    step.events.iter().any(|event| talk.tool_reports.contains(event))
 }
 
 /// An error that need not be the subject's own: a login that is missing, or a model that cannot be reached.

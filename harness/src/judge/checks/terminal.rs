@@ -63,8 +63,9 @@ fn release(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         match (closed, terminal.spent(), time_to_release(talk, terminal)) {
             (true, ..) => {}
             (_, Some(exited), Some(proof)) => {
-                let message =
-                    format!("the terminal `{id}` was not released, though its command had ended and its turn was over");
+                let message = format!(
+                    "the terminal `{id}` was not released, though its command had ended and a later turn was over"
+                );
                 ruling.fail(message, &[terminal.created, exited, proof]);
             }
             _ => ruling.inconclusive(
@@ -83,7 +84,7 @@ fn released_after_kill(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ru
     }
 }
 
-/// A killed command does nothing any more, so once the turn is over nothing is left to wait for.
+/// A killed command does nothing any more, but an agent may still want its output.
 fn release_after_kill(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for (id, terminal) in talk.terminals.iter().filter(|(_, terminal)| terminal.released.is_none()) {
@@ -98,24 +99,23 @@ fn release_after_kill(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
                 );
             }
             None => {
-                let message = format!("the terminal `{id}` was killed, and the conversation ended before its release");
+                let message =
+                    format!("the terminal `{id}` was killed and not released; it may be kept for a later turn");
                 ruling.inconclusive(message, &[terminal.created, killed]);
             }
         }
     }
 }
 
-/// The event that shows that the turn of the terminal is over and that the agent has had the time to release it.
+/// The event that shows that the agent needs the terminal no longer and has had the time to release it.
 ///
-/// A fence shows it, since what was sent before its answer has arrived. After a cancelled turn tidying up may take
-/// longer than the answer to the prompt, so there only a later turn shows it.
+/// An agent may keep a terminal for the next turn, and may tidy up after its response. So a later turn has to be over, and
+/// a fence has to be answered some time after that.
 fn time_to_release(talk: &Conversation, terminal: &Terminal) -> Option<usize> {
     let session = talk.session(&terminal.session)?;
-    let ended = session.ended.as_ref().filter(|ended| Some(ended.prompt) >= terminal.turn)?;
-    if ended.prompt > terminal.turn? {
-        return Some(ended.n);
-    }
-    talk.fence.filter(|&fence| fence > ended.n && ended.cancelled.is_none() && ended.reason.is_some())
+    let last = session.ended.as_ref().filter(|ended| ended.cancelled.is_none() && ended.reason.is_some())?;
+    let (_, us) = talk.course.session(&terminal.session)?.turn.as_ref()?.ended.filter(|(n, _)| *n == last.n)?;
+    talk.settled_since(us).filter(|_| terminal.turn.is_some_and(|turn| turn < last.prompt))
 }
 
 /// "After release the terminal ID becomes invalid for all other `terminal/*` methods."

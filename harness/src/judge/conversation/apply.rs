@@ -202,6 +202,7 @@ impl Conversation {
     fn apply_permission_request(&mut self, exchange: &Exchange) {
         let Some(call) = exchange.params.get("toolCall") else { return };
         self.embed_terminals(exchange.n, call);
+        self.note_tool_report(exchange.n);
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
         let Some(id) = call.get("toolCallId").and_then(Value::as_str) else { return };
         let turn = session.prompts;
@@ -265,6 +266,7 @@ impl Conversation {
                 if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
                     session.reopened = None;
                     session.was_ended = true;
+                    session.deleted = true;
                 }
                 self.deleted.extend(exchange.session().map(|id| (id.to_owned(), n)));
             }
@@ -343,6 +345,9 @@ impl Conversation {
 
     fn apply_update(&mut self, n: usize, update: &Update<'_>) {
         self.embed_terminals(n, update.body);
+        if matches!(update.variant, "tool_call" | "tool_call_update") {
+            self.note_tool_report(n);
+        }
         let content = self.edition.adapter.is_turn_content(update.variant);
         let Some(session) = self.sessions.get(update.session) else { return };
         let fresh = session.prompts == 0 && session.opening == Opening::New;
@@ -390,13 +395,20 @@ impl Conversation {
 }
 
 impl Conversation {
+    /// Takes in a report of a tool call. Only the steps of a case refer to them, so a long recording keeps none.
+    pub(in crate::judge) fn note_tool_report(&mut self, n: usize) {
+        if self.whole {
+            self.tool_reports.insert(n);
+        }
+    }
+
     /// Takes in what the runner noted about a step: time limits that were met, and fences that were answered.
-    pub(in crate::judge) fn apply_step(&mut self, n: usize, step: &StepEvent) {
+    pub(in crate::judge) fn apply_step(&mut self, (n, us): (usize, u64), step: &StepEvent) {
         match (step.kind, step.outcome) {
             (StepKind::Must | StepKind::Fence, StepOutcome::TimedOut) => {
                 self.timed_out.extend(step.events.iter().map(|&request| (request, n)));
             }
-            (StepKind::Fence, StepOutcome::Done) => self.fence = Some(n),
+            (StepKind::Fence, StepOutcome::Done) => (self.fence, self.fence_us) = (Some(n), us),
             _ => {}
         }
     }

@@ -134,6 +134,8 @@ pub struct Refused {
     pub params: Value,
     /// The error.
     pub error: Value,
+    /// Whether the agent had acted on it before; see [`TurnCourse::acted`].
+    pub acted: bool,
 }
 
 /// The finer course of one turn.
@@ -157,6 +159,9 @@ pub struct TurnCourse {
     pub at_cancel: Option<AtCancel>,
     /// The event of something else that the client did to the session, such as a second prompt.
     pub disturbed: Option<usize>,
+    /// Whether the agent reported content of the turn, apart from the user's message, or made a request in its session. It
+    /// took the prompt then, whatever its answer is.
+    pub acted: bool,
     /// What the agent did in the client's environment.
     pub deeds: Vec<Deed>,
     /// The microseconds of the last update that is content of the turn.
@@ -207,7 +212,8 @@ impl SessionCourse {
         turn.gave_up = matches!(outcome, Outcome::Result(result) if result.get("stopReason").and_then(Value::as_str) == Some("cancelled"));
         match outcome {
             Outcome::Error(error) if turn.after.is_none() && turn.disturbed.is_none() && !exchange.deliberate => {
-                self.refused = Some(Refused { n: now.0, params: exchange.params.clone(), error: error.clone() });
+                let (params, error) = (exchange.params.clone(), error.clone());
+                self.refused = Some(Refused { n: now.0, params, error, acted: turn.acted });
             }
             _ => self.refused = None,
         }
@@ -255,6 +261,10 @@ impl Course {
             self.first_call.get_or_insert(n);
         }
         let session = params.get("sessionId").and_then(Value::as_str);
+        if from == Party::Agent && call.id.is_some() {
+            let turn = session.and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
+            turn.into_iter().filter(|turn| turn.ended.is_none()).for_each(|turn| turn.acted = true);
+        }
         if let Some(twin) = call.id.and_then(|id| talk.open.get(&(from.other(), RpcId::new(id)))) {
             self.twins.insert(n, twin.n);
         }
@@ -366,6 +376,7 @@ impl Course {
         let course = self.sessions.entry(update.session.to_owned()).or_default();
         if let Some(turn) = course.turn.as_mut().filter(|turn| content && turn.ended.is_none()) {
             turn.last_output_us = Some(us);
+            turn.acted |= update.variant != "user_message_chunk";
         }
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => {

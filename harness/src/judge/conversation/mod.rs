@@ -44,6 +44,8 @@ pub struct Conversation {
     pub whole: bool,
     /// Whether a message was seen.
     pub begun: bool,
+    /// In a case: the events in which the agent reported a tool call, asked permission for one, or its scripted model called one.
+    pub tool_reports: BTreeSet<usize>,
     /// What may have been said that was not seen, or that was forgotten.
     pub holes: Holes,
     /// The last message that holds more values than are read. What it lacks may be what a later check misses.
@@ -83,6 +85,8 @@ pub struct Conversation {
     pub timed_out: BTreeMap<usize, usize>,
     /// The event of the last fence that was answered: whatever was sent before it and is still open was passed over.
     pub fence: Option<usize>,
+    /// When that fence was answered, in microseconds.
+    pub fence_us: u64,
     /// Answers that were errors: event → method and code.
     pub errors: BTreeMap<usize, (String, i64)>,
     /// Session ids that the client used and nobody gave it. It named them first, so whoever answers may use them too.
@@ -136,6 +140,7 @@ impl Conversation {
             edition,
             whole,
             begun: false,
+            tool_reports: BTreeSet::new(),
             holes: Holes::default(),
             cut: None,
             open: HashMap::new(),
@@ -155,6 +160,7 @@ impl Conversation {
             shutting_down: None,
             timed_out: BTreeMap::new(),
             fence: None,
+            fence_us: 0,
             errors: BTreeMap::new(),
             invented_sessions: BTreeSet::new(),
             cursors: BTreeSet::new(),
@@ -216,6 +222,16 @@ impl Conversation {
     #[must_use]
     pub fn has_replied(&self, party: Party, method: &str) -> bool {
         self.replied.iter().any(|(who, known)| *who == party && known == kind_of(method))
+    }
+
+    /// The event of a fence that shows that an agent had time to tidy up after something that happened then.
+    ///
+    /// Agents release terminals up to 300 ms after the response to a prompt. They may first give a command some seconds to
+    /// end, and a busy machine takes longer.
+    #[must_use]
+    pub fn settled_since(&self, us: u64) -> Option<usize> {
+        const SETTLED_US: u64 = 5_000_000;
+        self.fence.filter(|_| self.fence_us.saturating_sub(us) >= SETTLED_US)
     }
 
     /// The open requests of one party, in the order in which they were sent.

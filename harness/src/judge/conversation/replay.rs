@@ -23,6 +23,7 @@ impl Conversation {
         session.loading = loading;
         session.resuming = resuming;
         session.last_chunk = None;
+        session.reopening_failed = matches!(outcome, Outcome::Error(_));
         if let Outcome::Result(result) = outcome {
             let opening = if exchange.method == "session/load" { Opening::Load } else { Opening::Resume };
             session.reopened = Some((opening, n));

@@ -83,6 +83,9 @@ pub struct Session {
     pub close_asked: usize,
     /// Whether it was ever closed or deleted.
     pub was_ended: bool,
+    /// Whether a `session/delete` succeeded. What a load tells of it afterwards, and what becomes of an active session, is
+    /// implementation-defined.
+    pub deleted: bool,
     /// The event of the last `session/cancel` while no turn ran.
     pub idle_cancel: Option<usize>,
     /// The text that the agent wrote in the turns so far, in order, with the prompts' own texts: (variant, text).
@@ -96,6 +99,8 @@ pub struct Session {
     pub reopened: Option<(Opening, usize)>,
     /// Whether it was ever loaded or resumed.
     pub was_reopened: bool,
+    /// Whether the last attempt to load or resume it failed.
+    pub reopening_failed: bool,
     /// The last mode that the client set, as long as nothing else touched the mode.
     pub mode_set: Option<ModeSet>,
 }
@@ -156,12 +161,14 @@ impl Session {
             closed_us: None,
             close_asked: 0,
             was_ended: false,
+            deleted: false,
             idle_cancel: None,
             spoken: Vec::new(),
             uneven: false,
             replay: Vec::new(),
             reopened: None,
             was_reopened: false,
+            reopening_failed: false,
             mode_set: None,
         }
     }

@@ -221,6 +221,11 @@ impl Driver {
         self.open.iter().any(|open| open.connection == connection)
     }
 
+    /// Whether an agent holds a terminal of the tester that it has not released.
+    pub fn holds_terminals(&self) -> bool {
+        matches!(&self.role, Role::Client(services) if services.has_terminals())
+    }
+
     /// Notes that a turn begins, as far as the services want to know.
     pub fn turn_begins(&self, session: &str) {
         if let Role::Client(services) = &self.role {

@@ -42,7 +42,8 @@ fn result(server: &str, call: &Call<'_>) -> Result<Value, (i64, &'static str)> {
     }
 }
 
-fn tool_name(server: &str) -> String {
+/// The name of the tool of a server.
+pub(super) fn tool_name(server: &str) -> String {
     format!("acp_conformance_{}", server.replace('-', "_"))
 }
 

@@ -91,6 +91,12 @@ impl Services {
         lock(&self.inner.permissions).begin_turn(session);
     }
 
+    /// Whether the agent holds a terminal that it has not released.
+    #[must_use]
+    pub fn has_terminals(&self) -> bool {
+        self.inner.terminals.any()
+    }
+
     /// Kills every terminal with its group, waits a bounded time for their ends, and refuses new ones.
     pub async fn shutdown(&self) {
         self.inner.terminals.shutdown().await;

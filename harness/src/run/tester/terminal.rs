@@ -116,6 +116,11 @@ impl Terminals {
         Ok(Answer::done())
     }
 
+    /// Whether any terminal has not been released.
+    pub(super) fn any(&self) -> bool {
+        !lock(&self.state).terminals.is_empty()
+    }
+
     /// Kills every terminal, waits for their ends up to a bound, and accepts no new one.
     pub(super) async fn shutdown(&self) {
         let terminals = {
