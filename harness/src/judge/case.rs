@@ -40,7 +40,16 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
     if let Some(step) = steps().find(|step| step.outcome == Outcome::NotApplicable) {
         return CaseVerdict::new(Verdict::NotApplicable, step.seen.clone());
     }
+    if judgement.covered == 0
+        && let Some(other) = judgement.not_covered.first()
+    {
+        return CaseVerdict::new(Verdict::NotApplicable, format!("not covered: protocol version {}", other.version));
+    }
     if let Some(reason) = undecided(trace, steps()) {
+        if let Some(asked) = judgement.turned_down.filter(|_| subject == Party::Client) {
+            let reason = format!("the client asked for protocol version {asked}, and left when the agent answered 1");
+            return CaseVerdict::new(Verdict::NotApplicable, reason);
+        }
         return CaseVerdict::new(Verdict::Inconclusive, reason);
     }
     own_requirements(trace, judgement, catalogue)

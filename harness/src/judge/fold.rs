@@ -11,9 +11,9 @@ use super::fences::Fences;
 use super::login::Logins;
 use super::looks::{Look, Looks};
 use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
-use super::ruling::{Book, Introduction, Judgement, Tally, Unread};
+use super::ruling::{Book, Introduction, Judgement, NotCovered, Tally, Unread};
 use super::{checks, shapes};
-use crate::protocol::{Edition, Kind, Problem, Site};
+use crate::protocol::{Edition, Kind, Method, Problem, Site};
 use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, Event, Header, Lack, ProcessEvent, Trace, What};
 use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, RpcId, read_line};
@@ -60,6 +60,13 @@ pub struct Judge {
     /// The event at which something old was first forgotten.
     forgot: Option<usize>,
     introductions: BTreeMap<Party, Introduction>,
+    /// Whether the event at hand is the answer to `initialize` by which the parties agree on another version.
+    agrees_otherwise: bool,
+    not_covered: Vec<NotCovered>,
+    /// How many conversations were judged by this edition.
+    covered: usize,
+    /// The version that the client asked for on a connection that it left when the agent answered the edition's.
+    turned_down: Option<u64>,
 }
 
 /// How many conversations are remembered beside the one at hand; a recording may hold one behind the other.
@@ -81,6 +88,10 @@ impl Judge {
             cut_up: BTreeSet::new(),
             looks: Looks::new(&parties, &header.lacks),
             parties,
+            agrees_otherwise: false,
+            not_covered: Vec::new(),
+            covered: 0,
+            turned_down: None,
             case_requirements: header.requirements.clone(),
             now: (0, 0),
             memory: Memory::USUAL,
@@ -232,6 +243,10 @@ impl Judge {
     /// An answer of which nobody knows whose it is leaves nothing certain of what was said before: from here on it is as if
     /// the recording began in the middle.
     fn unattributed(&mut self, bytes: &[u8]) {
+        if self.talk.other_version().is_some() {
+            // The conversation is not judged, whoever sent this.
+            return;
+        }
         let Content::One { value, .. } = read_line(bytes) else { return };
         match Envelope::of(&value) {
             Envelope::Call(Call { id: Some(id), .. }) => self.talk.note_stray_request(RpcId::new(id)),
@@ -312,6 +327,24 @@ impl Judge {
         !self.talk.whole && self.parties.len() > 1 && self.book.n_failures() > failures
     }
 
+    /// Whether the schema forbids what this party, which is not checked, sent in a recording. Only the tester of a case marks
+    /// what it breaks on purpose; in a recording what follows from it is no failure of the subject either.
+    fn is_unmarked_breach(&self, from: Party, definition: &str, method: &str, value: &Value) -> bool {
+        let edition = self.talk.edition;
+        !self.talk.whole
+            && !self.parties.contains(&from)
+            // What a null or another version in `initialize` means has requirements of its own.
+            && method != "initialize"
+            && !without_drafts(edition, definition, value).0.is_empty()
+    }
+
+    /// The version in whose shape a payload is. Whoever asks for another version, or agrees to one, may use that of the other
+    /// version.
+    fn version_of(&self, method: &str, value: &Value) -> Option<u64> {
+        let named = value.get("protocolVersion").and_then(Value::as_u64).filter(|_| method == "initialize");
+        named.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version())
+    }
+
     fn call(&mut self, from: Party, call: &Call<'_>, deliberate: bool, failures: usize) {
         let kind = if call.id.is_some() { Kind::Request } else { Kind::Notification };
         let seen = CallSeen { kind, id: call.id, method: call.method, params: call.params };
@@ -337,9 +370,16 @@ impl Judge {
                 }
             });
         }
-        let deliberate = deliberate || self.is_found_wrong(failures);
+        let breach = |method: &Method| {
+            let params = call.params.unwrap_or(&Value::Null);
+            self.is_unmarked_breach(from, &method.params, call.method, params)
+        };
+        let deliberate = deliberate || self.is_found_wrong(failures) || stable.is_some_and(breach);
         if deliberate {
             self.talk.deliberate.insert(self.now.0);
+            if call.id.is_none() {
+                self.talk.course.broken_notification(self.now.0, from);
+            }
         } else {
             self.each(from.other(), Sight::Told, |on, moment, ruling| {
                 if let On::Told(check) = on {
@@ -357,6 +397,7 @@ impl Judge {
         let exchange = id.and_then(|id| self.talk.open.get(&(from.other(), id.clone()))).cloned();
         let answer = Answer { id, exchange: exchange.as_deref(), outcome };
         let unannounced = exchange.as_ref().and_then(|exchange| self.talk.unannounced_area(&exchange.method));
+        self.agrees_otherwise = is_other_agreement(self.talk.edition, &answer);
         self.each(from, Sight::Response, |on, moment, ruling| {
             if let On::Response(check) = on
                 && unannounced.is_none_or(|area| !ruling.is_of(area))
@@ -364,19 +405,21 @@ impl Judge {
                 check(moment, &answer, ruling);
             }
         });
+        let mut breach = false;
         if let (Some(exchange), Outcome::Result(result)) = (&exchange, outcome) {
             let methods = &self.talk.edition.methods;
             let method = methods.find(from.other(), Kind::Request, &exchange.method);
             if let Some(definition) = method.and_then(|method| method.result.as_deref()) {
                 // A null in place of an empty object is judged by the rules of the single methods; the table knows
                 // which results of a client may be empty.
+                breach = self.is_unmarked_breach(from, definition, &exchange.method, result);
                 let judged = !result.is_null() || from == Party::Client;
                 if judged && unannounced.is_none() && !self.talk.is_unoffered(&exchange.method) {
                     self.payload(from, definition, &exchange.method, true, result);
                 }
             }
         }
-        if self.is_found_wrong(failures) {
+        if breach || self.is_found_wrong(failures) {
             self.talk.deliberate.insert(self.now.0);
         } else {
             self.each(from.other(), Sight::Received, |on, moment, ruling| {
@@ -385,6 +428,7 @@ impl Judge {
                 }
             });
         }
+        self.agrees_otherwise = false;
         match &exchange {
             Some(exchange) => self.talk.course.response(self.now, exchange, outcome),
             None => self.talk.course.stray(self.now.0, from, &answer),
@@ -399,10 +443,7 @@ impl Judge {
 
     fn payload(&mut self, from: Party, definition: &str, method: &str, is_result: bool, value: &Value) {
         let edition = self.talk.edition;
-        // Who asks for another version, or agrees to one, may speak in the shape of that version.
-        let named = value.get("protocolVersion").and_then(Value::as_u64).filter(|_| method == "initialize");
-        let version = named.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version());
-        if version.is_some_and(|version| version != u64::from(edition.major)) {
+        if self.version_of(method, value).is_some_and(|version| version != u64::from(edition.major)) {
             return;
         }
         let parts = edition.stable.parts(definition, value);
@@ -435,7 +476,14 @@ impl Judge {
         self.learn_introductions();
     }
 
+    /// Notes what the conversation at hand shows of the parties and of the version that they agreed on.
     fn learn_introductions(&mut self) {
+        match self.talk.other_version() {
+            Some(version) => self.not_covered.push(NotCovered { connection: self.connection, version }),
+            None => self.covered += usize::from(!self.talk.methods_used.is_empty()),
+        }
+        self.turned_down = self.turned_down.or(self.talk.turned_down());
+
         for party in [Party::Agent, Party::Client] {
             if let Some(said) = self.talk.introduction(party) {
                 self.introductions.entry(party).or_insert(said);
@@ -459,8 +507,12 @@ impl Judge {
                 }
             });
         }
+        self.not_covered.sort_by_key(|other| other.connection);
         Judgement {
             tallies: self.book.close(),
+            not_covered: self.not_covered,
+            covered: self.covered,
+            turned_down: self.turned_down,
             introductions: self.introductions,
             begins_late: self.begins_late,
             forgot: self.forgot,
@@ -475,9 +527,14 @@ impl Judge {
     fn each(&mut self, party: Party, sight: Sight, mut show: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
         let (n, us) = self.now;
         let moment = Moment { talk: &self.talk, n, us, from: party };
+        if self.talk.other_version().is_some() {
+            return;
+        }
         let foreign = self.talk.is_foreign();
+        let agrees = self.agrees_otherwise;
         let holes = self.talk.holes;
-        let fits = |look: &&Look| (!foreign || look.timeless) && !look.needs.meet(holes);
+        let holds = |look: &Look| if agrees { look.versionless } else { !foreign || look.timeless };
+        let fits = |look: &&Look| holds(look) && !look.needs.meet(holes);
         self.book.unread = match (sight, self.talk.cut) {
             // A line is judged by its bytes, and all of these are there.
             (Sight::Line, _) | (_, None) => None,
@@ -488,6 +545,12 @@ impl Judge {
             show(&look.on, &moment, &mut self.book.ruling_at(look.place, look.requirement, n));
         }
     }
+}
+
+/// Whether this is the answer to `initialize` with a version that exists and is not the edition's.
+fn is_other_agreement(edition: &Edition, answer: &Answer<'_>) -> bool {
+    let result = answer.result_of("initialize").map(|(_, result)| result);
+    result.and_then(|result| edition.other_version(result)).is_some()
 }
 
 /// Splits the problems into those that stand and the places that a draft of the protocol allows.

@@ -53,6 +53,7 @@ const ENDED: &[&str] =
 /// left out.
 const LATE: &[&str] = &[
     "cancel.known-session",
+    "cancel.no-reply",
     "cancelreq.internal.client",
     "cancelreq.no-reply.agent",
     "cancelreq.no-reply.client",
@@ -73,8 +74,12 @@ const LATE: &[&str] = &[
     "fs.session-known",
     "jsonrpc.full-duplex.agent",
     "jsonrpc.full-duplex.client",
+    "jsonrpc.invalid-request.agent",
+    "jsonrpc.invalid-request.client",
     "jsonrpc.notification-no-response.agent",
     "jsonrpc.notification-no-response.client",
+    "jsonrpc.parse-error.agent",
+    "jsonrpc.parse-error.client",
     "jsonrpc.response-id-known.agent",
     "jsonrpc.response-id-known.client",
     "jsonrpc.response-once.agent",
@@ -117,6 +122,9 @@ const REQUESTS: &[&str] = &[
 /// Decided by which sessions there are, or were listed.
 const SESSIONS: &[&str] = &[
     "cancel.known-session",
+    "cancel.no-reply",
+    "cancelreq.scope.agent",
+    "cancelreq.scope.client",
     "elicit.session-known",
     "fs.session-known",
     "list.cursor-opaque",

@@ -17,6 +17,8 @@ pub(super) struct Look {
     pub place: usize,
     /// Whether the requirement holds whatever version the parties agreed on.
     pub timeless: bool,
+    /// Whether it is about messages as such, or about how a version is agreed on.
+    pub versionless: bool,
     /// Where no hole may be.
     pub needs: Holes,
 }
@@ -25,7 +27,14 @@ impl Look {
     /// The look of one check, whose requirement has this place in the book.
     pub(super) fn new(check: &Check, place: usize) -> Self {
         let Check { on, requirement, .. } = *check;
-        Self { on, requirement, place, timeless: timeless(requirement), needs: needs(requirement) }
+        Self {
+            on,
+            requirement,
+            place,
+            timeless: timeless(requirement),
+            versionless: versionless(requirement),
+            needs: needs(requirement),
+        }
     }
 }
 
@@ -60,6 +69,10 @@ impl Looks {
 
 const fn index(party: Party, sight: Sight) -> usize {
     party as usize * SIGHTS + sight as usize
+}
+
+fn versionless(requirement: &str) -> bool {
+    ["transport.", "jsonrpc.", "init.version."].iter().any(|area| requirement.starts_with(area))
 }
 
 fn timeless(requirement: &str) -> bool {

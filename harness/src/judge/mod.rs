@@ -26,4 +26,4 @@ pub use conversation::{
 pub use fold::{Judge, judge};
 pub use login::LoginProcess;
 pub use moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
-pub use ruling::{Finding, Introduction, Judgement, Ruling, Tally};
+pub use ruling::{Finding, Introduction, Judgement, NotCovered, Ruling, Tally};

@@ -82,12 +82,27 @@ impl Tally {
 pub struct Judgement {
     /// What was said about each requirement that anything was said about.
     pub tallies: BTreeMap<String, Tally>,
+    /// The conversations that negotiated another version of the protocol, by connection: this edition does not cover them.
+    pub not_covered: Vec<NotCovered>,
+    /// How many conversations were judged by this edition.
+    pub covered: usize,
+    /// The version that the client asked for on a connection that it left when the agent answered the edition's.
+    pub turned_down: Option<u64>,
     /// What the parties said about themselves.
     pub introductions: BTreeMap<Party, Introduction>,
     /// Whether the first thing that was seen was something else than the beginning of a conversation.
     pub begins_late: bool,
     /// The event at which it became too much to remember, so that what is old no longer counts.
     pub forgot: Option<usize>,
+}
+
+/// A conversation that negotiated another version of the protocol than that of the edition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotCovered {
+    /// The number of the connection, from 0.
+    pub connection: usize,
+    /// The version that was negotiated.
+    pub version: u64,
 }
 
 /// What a party said about itself in `initialize`.

@@ -65,6 +65,13 @@ impl Edition {
         EDITION.as_ref()
     }
 
+    /// The version in a result of `initialize`, when it exists and is not that of this edition.
+    #[must_use]
+    pub fn other_version(&self, result: &Value) -> Option<u64> {
+        let version = result.get("protocolVersion")?.as_u64()?;
+        Some(version).filter(|&version| (1..=NEWEST_MAJOR).contains(&version) && version != u64::from(self.major))
+    }
+
     fn load(
         name: &'static str,
         major: u16,

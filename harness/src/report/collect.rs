@@ -28,6 +28,8 @@ pub struct Collector {
     cases: Vec<CaseReport>,
     model: BTreeMap<String, usize>,
     by_requirement: BTreeMap<String, Vec<SeenIn>>,
+    /// The cases that ended undecided before they exercised a requirement that they were written for, by requirement.
+    undecided: BTreeMap<String, BTreeSet<String>>,
     reused: Reused,
     fences: BTreeMap<String, usize>,
     /// The processes that served several cases.
@@ -68,6 +70,7 @@ impl Collector {
             cases: Vec::new(),
             model: BTreeMap::new(),
             by_requirement: BTreeMap::new(),
+            undecided: BTreeMap::new(),
             reused: Reused::default(),
             fences: BTreeMap::new(),
             shared: BTreeSet::new(),
@@ -165,6 +168,12 @@ impl Collector {
         for (means, times) in &heard.fences {
             *self.fences.entry(means.clone()).or_default() += times;
         }
+        if verdict.verdict == Verdict::Inconclusive {
+            let missed = heard.requirements().iter().filter(|id| heard.judgement.verdict(id) == Verdict::NotExercised);
+            for requirement in missed {
+                self.undecided.entry(requirement.clone()).or_default().insert(id.clone());
+            }
+        }
         if let Some(process) = heard.reused() {
             self.reused.cases += 1;
             self.shared.insert(process);
@@ -204,7 +213,10 @@ impl Collector {
         let requirements: Vec<RequirementReport> = catalogue
             .iter()
             .filter(judged)
-            .map(|requirement| join(requirement, self.by_requirement.remove(&requirement.id).unwrap_or_default()))
+            .map(|requirement| {
+                let seen = self.by_requirement.remove(&requirement.id).unwrap_or_default();
+                join(requirement, seen, self.undecided.remove(&requirement.id).unwrap_or_default())
+            })
             .collect();
         let probes = catalogue.iter().filter(|r| r.party == kind && r.status == Status::Probe);
         let probes = probes.filter_map(|probe| told(probe, self.by_requirement.get(&probe.id)?)).collect();
@@ -243,13 +255,14 @@ pub fn alone<'t>(
     let requirement = Catalogue::v1().find(requirement)?;
     let proofs = vec![Proof { lines: quote(event, &finding.events, focus(&finding.message)), line: None }];
     let tally = Tally { findings: vec![finding], ..Tally::default() };
-    Some(join(requirement, vec![SeenIn { case: recording.to_owned(), tally, proofs }]))
+    Some(join(requirement, vec![SeenIn { case: recording.to_owned(), tally, proofs }], BTreeSet::new()))
 }
 
 /// What all cases together say about one requirement.
-fn join(requirement: &Requirement, seen: Vec<SeenIn>) -> RequirementReport {
+fn join(requirement: &Requirement, seen: Vec<SeenIn>, undecided: BTreeSet<String>) -> RequirementReport {
+    let undecided: Vec<String> = undecided.into_iter().collect();
     let exercised = |seen: &&SeenIn| !matches!(seen.tally.verdict(), Verdict::NotExercised | Verdict::NotApplicable);
-    let verdict = Verdict::over_cases(seen.iter().map(|seen| seen.tally.verdict()));
+    let verdict = RequirementReport::joined(seen.iter().map(|seen| seen.tally.verdict()), &undecided);
     let cases = seen.iter().filter(exercised).map(|seen| seen.case.clone()).collect();
     let notes = notes(&seen);
     let findings: Vec<_> = seen.into_iter().flat_map(|seen| findings(requirement.party, seen)).collect();
@@ -261,6 +274,7 @@ fn join(requirement: &Requirement, seen: Vec<SeenIn>) -> RequirementReport {
         source: requirement.source.clone(),
         cases,
         notes,
+        undecided,
         findings,
     }
 }
@@ -448,6 +462,15 @@ mod tests {
         Trace::read(lines.join("\n").as_bytes()).expect("a trace")
     }
 
+    /// The trace of one shape of a case, in which one step ends like this.
+    fn stepped(name: &str, step: &str) -> Trace {
+        let header = format!(
+            r#"{{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent","case":"{name}","requirements":["{SURVIVES}"]}}"#
+        );
+        let step = format!(r#"{{"n":0,"us":0,"step":{{{step},"line":1,"text":"","expected":"","seen":"s"}}}}"#);
+        Trace::read(format!("{header}\n{step}").as_bytes()).expect("a trace")
+    }
+
     fn verdict(shapes: &[Trace]) -> Verdict {
         let mut collector = Collector::new(Party::Agent, Vec::new());
         for trace in shapes {
@@ -455,6 +478,15 @@ mod tests {
         }
         let report = collector.finish(Duration::ZERO, false);
         report.requirements.iter().find(|one| one.id == SURVIVES).expect("it is judged").verdict
+    }
+
+    #[test]
+    fn undecided_and_inapplicable_shapes_are_inconclusive() {
+        let inapplicable = || stepped("c@inapplicable", r#""kind":"needs","outcome":"not-applicable""#);
+        let undecided = || stepped("c@undecided", r#""kind":"hope","outcome":"missed""#);
+        assert_eq!(verdict(&[inapplicable()]), Verdict::NotApplicable);
+        assert_eq!(verdict(&[undecided()]), Verdict::NotExercised);
+        assert_eq!(verdict(&[inapplicable(), undecided()]), Verdict::Inconclusive);
     }
 
     #[test]

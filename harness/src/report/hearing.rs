@@ -99,6 +99,11 @@ impl Heard {
         findings.flat_map(|finding| finding.events.iter().copied()).collect()
     }
 
+    /// The requirements that the case was written for.
+    pub(super) fn requirements(&self) -> &[String] {
+        &self.outline.header.requirements
+    }
+
     /// The file that was played or recorded, where the user has it.
     pub(super) fn file(&self) -> Option<&str> {
         self.outline.header.file.as_deref()
@@ -160,7 +165,11 @@ impl Heard {
             "a fence was only a wait, since no request could serve as one: it does not show that something did not come"
                 .to_owned()
         });
-        lacks.chain(forgot).chain(weak).chain(Some(unattributed).filter(|_| self.unattributed > 0)).collect()
+        let other = self.judgement.not_covered.iter().map(|other| {
+            format!("conversation {}: not covered: protocol version {}", other.connection + 1, other.version)
+        });
+        let unattributed = Some(unattributed).filter(|_| self.unattributed > 0);
+        lacks.chain(other).chain(forgot).chain(weak).chain(unattributed).collect()
     }
 
     /// The verdict on the trace as a case, as far as one party is concerned.

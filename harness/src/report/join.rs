@@ -12,7 +12,6 @@ use super::model::{
 use super::words::subject;
 use crate::expected::Expectation;
 use crate::requirement::Catalogue;
-use crate::verdict::Verdict;
 
 /// Why two reports are not of two shards of one run, if they are not.
 #[must_use]
@@ -137,9 +136,11 @@ fn sums(one: BTreeMap<String, usize>, other: BTreeMap<String, usize>) -> BTreeMa
 }
 
 fn requirement(one: RequirementReport, other: RequirementReport) -> RequirementReport {
+    let undecided = sorted(one.undecided, other.undecided, |case| case);
     let findings = sorted(one.findings, other.findings, |finding: &FindingReport| &finding.case);
     RequirementReport {
-        verdict: unless_stalled(Verdict::over_cases([one.verdict, other.verdict]), &findings),
+        verdict: unless_stalled(RequirementReport::joined([one.verdict, other.verdict], &undecided), &findings),
+        undecided,
         cases: sorted(one.cases, other.cases, |case| case),
         findings,
         notes: notes(one.notes, other.notes),

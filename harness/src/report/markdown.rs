@@ -36,6 +36,7 @@ impl<W: Write> MarkdownReport<W> {
         let by = format!("Judged by {}, acp-conformance {}.", report.suite.edition, report.suite.version);
         writeln!(self.out, "{}\n{}\n", escaped(&by), said(report))?;
         self.coverage(report)?;
+        self.notes(report)?;
         let is_new = |r: &&RequirementReport| failures(r).any(|broken| broken.expected(report).is_none());
         let (failed, expected): (Vec<_>, Vec<_>) =
             report.requirements.iter().filter(|r| r.verdict == Verdict::Fail).partition(is_new);
@@ -68,6 +69,13 @@ impl<W: Write> MarkdownReport<W> {
         writeln!(self.out, "| SHOULD that were decided | {} |", of(Level::Should))?;
         writeln!(self.out, "| requirements | {} |", counts(&report.summary.requirements))?;
         writeln!(self.out, "| cases | {} |\n", counts(&report.summary.cases))
+    }
+
+    /// Lists what recordings do not tell, and which of their conversations this edition does not cover.
+    fn notes(&mut self, report: &RunReport) -> io::Result<()> {
+        let notes = report.cases.iter().flat_map(|case| case.notes.iter().map(move |note| (&case.id, note)));
+        let lines: Vec<String> = notes.map(|(id, note)| format!("- {}: {}\n", escaped(id), escaped(note))).collect();
+        if lines.is_empty() { Ok(()) } else { writeln!(self.out, "{}", lines.concat()) }
     }
 
     fn evidence(&mut self, requirement: &RequirementReport) -> io::Result<()> {

@@ -194,11 +194,25 @@ pub struct RequirementReport {
     pub source: String,
     /// The cases that exercised it, by id.
     pub cases: Vec<String>,
+    /// The cases that were written for it and ended undecided before they exercised it, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undecided: Vec<String>,
     /// Everything that was found apart from passes.
     pub findings: Vec<FindingReport>,
     /// Departures that the specification tolerates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl RequirementReport {
+    /// Joins the verdicts on one requirement, of cases or of reports. That it does not apply in some cases decides nothing
+    /// where others, which it does apply to, ended undecided.
+    pub(super) fn joined(verdicts: impl IntoIterator<Item = Verdict>, undecided: &[String]) -> Verdict {
+        match Verdict::over_cases(verdicts) {
+            Verdict::NotApplicable if !undecided.is_empty() => Verdict::Inconclusive,
+            verdict => verdict,
+        }
+    }
 }
 
 /// What the run saw of something that the specification leaves open; it decides nothing.

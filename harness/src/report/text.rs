@@ -250,7 +250,8 @@ fn by_reason<'r>(requirements: &[&'r RequirementReport]) -> Vec<(String, Vec<&'r
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for requirement in requirements {
         let finding = requirement.findings.iter().find(|finding| finding.verdict == Verdict::Inconclusive);
-        let reason = finding.map(|finding| finding.message.clone()).unwrap_or_default();
+        let undecided = || requirement.undecided.first().map(|case| format!("{case} ended undecided"));
+        let reason = finding.map(|finding| finding.message.clone()).or_else(undecided).unwrap_or_default();
         match groups.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, ids)) => ids.push(&requirement.id),
             None => groups.push((reason, vec![&requirement.id])),

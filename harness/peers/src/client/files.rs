@@ -26,7 +26,7 @@ use super::{
 pub(super) fn read(client: &Client, request: &ReadTextFileRequest) -> Result<Value, Error> {
     client.served_session(&request.session_id)?;
     let path = absolute(&request.path)?;
-    let text = match read_text(path) {
+    let text = match client.unsaved(path).map_or_else(|| read_text(path), Ok) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound && client.commits(Fault::MissingFileEmpty) => String::new(),
         Err(error) if client.commits(Fault::ReadErrorInternal) => return Err(failed(&error.to_string())),
@@ -71,6 +71,10 @@ fn write(client: &Client, request: &WriteTextFileRequest) -> Result<WriteTextFil
     let mut content = request.content.clone();
     if client.commits(Fault::WriteAppendsNewline) && !content.ends_with('\n') {
         content.push('\n');
+    }
+    if client.options.unsaved {
+        client.keep_unsaved(path, content);
+        return Ok(WriteTextFileResponse::new());
     }
     let written = write_text(client, path, &content);
     written.map(|()| WriteTextFileResponse::new()).map_err(|error| refusal(path, &error))

@@ -48,6 +48,9 @@ pub struct Options {
     /// Features to leave out: neither advertised nor served
     #[arg(long, value_enum, value_name = "FEATURE", value_delimiter = ',')]
     pub without: Vec<Feature>,
+    /// Keep written texts in unsaved buffers and read from them, as editors do
+    #[arg(long)]
+    pub unsaved: bool,
     /// Commit a deliberate protocol violation; may be given several times
     #[arg(long = "fault", value_name = "NAME", hide_possible_values = true, value_parser = Fault::parser())]
     pub faults: Vec<Fault>,

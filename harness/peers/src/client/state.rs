@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -72,6 +72,8 @@ pub(super) struct Client {
     connection: OnceLock<ConnectionTo<Agent>>,
     agent: OnceLock<AgentSide>,
     sessions: Mutex<Sessions>,
+    /// The texts that were written and not saved, by path.
+    buffers: Mutex<HashMap<PathBuf, String>>,
     n_running: watch::Sender<usize>,
     has_failed: AtomicBool,
     crash: Mutex<Option<String>>,
@@ -88,6 +90,7 @@ impl Client {
             connection: OnceLock::new(),
             agent: OnceLock::new(),
             sessions: Mutex::default(),
+            buffers: Mutex::default(),
             n_running: watch::channel(0).0,
             has_failed: AtomicBool::new(false),
             crash: Mutex::default(),
@@ -104,6 +107,16 @@ impl Client {
     pub(super) fn serves(&self, feature: Feature) -> bool {
         let advertised = self.options.with(feature);
         advertised && !self.commits(Fault::AdvertiseUnserved) || self.commits(Fault::ServeUnadvertised)
+    }
+
+    /// Keeps a written text without saving it.
+    pub(super) fn keep_unsaved(&self, path: &Path, text: String) {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), text);
+    }
+
+    /// Returns the unsaved text of a file.
+    pub(super) fn unsaved(&self, path: &Path) -> Option<String> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
     }
 
     /// Takes the connection over.

@@ -46,7 +46,7 @@ const BEGINNING_US: u64 = 1_000_000;
 
 /// The answer to a turn that the client cancelled, and how things stood then.
 fn cancelled<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>, &'m AtCancel)> {
-    let finish = Finish::of(moment, answer)?;
+    let finish = Finish::even_overlapped(moment, answer)?;
     let at = finish.course.at_cancel.as_ref()?;
     Some((finish, at))
 }
@@ -88,7 +88,7 @@ fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let Some((finish, at)) = cancelled(moment, answer) else { return };
     let Some(reason) = finish.reason() else { return };
     match knew(moment, &finish, at) {
-        _ if reason == "cancelled" => ruling.pass(),
+        _ if reason == "cancelled" && finish.course.overlapped.is_none() => ruling.pass(),
         _ if !had_begun(&finish, at) => {
             ruling.inconclusive(
                 format!("the turn ended as {reason}, and was cancelled before it showed itself"),
@@ -110,7 +110,7 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer) else { return };
     let Outcome::Error(error) = finish.outcome else {
         // A turn that ended by itself meanwhile has caught nothing.
-        return if finish.reason() == Some("cancelled") {
+        return if finish.reason() == Some("cancelled") && finish.course.overlapped.is_none() {
             ruling.pass();
         };
     };
@@ -138,7 +138,7 @@ fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut R
 fn nothing_came_late(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let course = call.text("sessionId").and_then(|id| moment.talk.course.session(id));
     let turn = course.and_then(|course| course.turn.as_ref()).filter(|_| call.method == "session/prompt");
-    if turn.is_some_and(|turn| turn.at_cancel.is_some() && turn.gave_up) {
+    if turn.is_some_and(|turn| turn.at_cancel.is_some() && turn.gave_up && turn.overlapped.is_none()) {
         ruling.pass();
     }
 }
@@ -146,7 +146,8 @@ fn nothing_came_late(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 /// Exercised by a cancelled turn with nothing of it between its answer and that to a later request.
 fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let turns = moment.talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
-    for (ended, _) in turns.filter(|turn| turn.at_cancel.is_some() && turn.gave_up).filter_map(|turn| turn.ended) {
+    let cancelled = turns.filter(|turn| turn.at_cancel.is_some() && turn.gave_up && turn.overlapped.is_none());
+    for (ended, _) in cancelled.filter_map(|turn| turn.ended) {
         if moment.talk.fence.is_some_and(|fence| fence > ended) {
             ruling.pass();
         }
@@ -155,7 +156,11 @@ fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// `session/cancel` is a notification, and "the Server MUST NOT reply to a Notification".
 fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    replied_to(moment, answer, "session/cancel", ruling);
+    let told = moment.talk.told.answered_by(answer, moment.from.other());
+    // A cancel that breaks the protocol may be refused as what it is.
+    if told.iter().all(|(n, _)| !moment.talk.deliberate.contains(n)) {
+        replied_to(moment, answer, "session/cancel", ruling);
+    }
 }
 
 /// Fails when this answers no request, and can only be to the notification `method` of the other party.
@@ -181,7 +186,11 @@ fn not_replied(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "It SHOULD stop all language model requests and all tool call invocations as soon as possible."
 fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((finish, at)) = cancelled(moment, answer).filter(|(_, at)| at.waiting.is_empty()) else { return };
+    let alone = |finish: &Finish<'_>| finish.course.overlapped.is_none();
+    let Some((finish, at)) = cancelled(moment, answer).filter(|(finish, at)| at.waiting.is_empty() && alone(finish))
+    else {
+        return;
+    };
     let taken = since(moment, at, moment.us);
     if finish.reason() != Some("cancelled") && !had_begun(&finish, at) {
         return;
@@ -224,7 +233,9 @@ fn never_answered<const WAITING: bool>(moment: &Moment<'_>, ruling: &mut Ruling<
 
 /// The agent reacts to the cancel while a request of its own is open.
 fn did_not_wait(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((_, at)) = cancelled(moment, answer) else { return };
+    let Some((_, at)) = cancelled(moment, answer).filter(|(finish, _)| finish.course.overlapped.is_none()) else {
+        return;
+    };
     let others = at.waiting.iter().filter(|(_, method)| method != "session/request_permission");
     let open = |n: usize| moment.talk.open_of(Party::Agent).any(|open| open.n == n);
     if others.into_iter().any(|(n, _)| open(*n)) {
@@ -314,8 +325,9 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
     let until = talk.course.closed_us.unwrap_or(moment.us);
     let turns = talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
-    for (turn, (ended, us)) in
-        turns.filter(|turn| turn.at_cancel.is_some()).filter_map(|turn| Some((turn, turn.ended?)))
+    for (turn, (ended, us)) in turns
+        .filter(|turn| turn.at_cancel.is_some() && turn.overlapped.is_none())
+        .filter_map(|turn| Some((turn, turn.ended?)))
     {
         for (id, terminal) in talk.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n)) {
             let waited = until.saturating_sub(us) > SOON_US && talk.fence.is_some_and(|fence| fence > ended);

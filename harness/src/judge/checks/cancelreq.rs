@@ -200,7 +200,9 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(cancel) = cancels.next_back() else { return };
     let ended = match moment.from {
         Party::Agent => {
-            Finish::of(moment, answer).is_some_and(|finish| finish.was_cancelled() || finish.course.disturbed.is_some())
+            let finish = Finish::of(moment, answer);
+            finish.is_some_and(|finish| finish.was_cancelled() || finish.course.disturbed.is_some())
+                || exchange.session().is_some_and(|id| moment.talk.is_overlapped(id))
         }
         Party::Client => may_give_up(moment, exchange),
     };

@@ -80,7 +80,9 @@ fn empty_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
-    let Some(turn) = session.turn.as_ref().filter(|turn| turn.n == exchange.n && turn.cancelled.is_none()) else {
+    let Some(turn) =
+        session.turn.as_ref().filter(|turn| turn.n == exchange.n && turn.cancelled.is_none() && !turn.overlapped)
+    else {
         return;
     };
     let Some(request) = turn.closed else { return };
@@ -121,7 +123,7 @@ const SOON_US: u64 = 10_000_000;
 fn turn_left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let until = talk.course.closed_us.unwrap_or(moment.us);
-    for (session, turn) in talk.turns() {
+    for (session, turn) in talk.turns().filter(|(_, turn)| !turn.overlapped) {
         let (Some(closed), Some(request)) = (session.closed, turn.closed) else { continue };
         let waited = talk.timed_out.get(&turn.n);
         let long = session.closed_us.is_some_and(|us| until.saturating_sub(us) > SOON_US);

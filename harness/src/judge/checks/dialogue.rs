@@ -43,9 +43,9 @@ fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 /// As above: it was waited for until its limit, and a later request was answered meanwhile.
 fn twin_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let quick = |open: &&Exchange| !open.deliberate && !waits_for_others(&open.method);
+    let quick = |open: &&Exchange| open.is_sound() && !waits_for_others(&open.method);
     // A party that answers no request of this kind at all does not mistake the id.
-    let usual = |open: &&Exchange| talk.has_replied(moment.from, &open.method);
+    let usual = |open: &&Exchange| talk.has_replied_before(moment.from, &open.method, open.n);
     for open in talk.open_of(moment.from.other()).filter(quick).filter(usual) {
         let Some(&twin) = talk.course.twins.get(&open.n) else { continue };
         if talk.timed_out.contains_key(&open.n) && talk.fence.is_some_and(|fence| fence > open.n) {
@@ -92,7 +92,9 @@ fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let over = turns()
         .filter(|turn| turn.at_cancel.is_none())
         .find_map(|turn| turn.ended.filter(|(ended, _)| *ended > exchange.n));
-    if let Some((ended, us)) = over.filter(|(_, us)| is_instant(&exchange.method) && held_back(*us)) {
+    // A party that takes its time for such requests in calm moments too is not held up by the turn.
+    let usual = || moment.talk.has_replied_before(moment.from, &exchange.method, exchange.n);
+    if let Some((ended, us)) = over.filter(|(_, us)| is_instant(&exchange.method) && held_back(*us) && usual()) {
         let seconds = waited(us) / 1_000_000;
         ruling.fail(
             format!("{} was not answered for {seconds} s, until the turn was over", exchange.method),

@@ -216,7 +216,8 @@ pub(super) fn skipped_in_recording(moment: &Moment<'_>, open: &Exchange, ruling:
 
 /// One request, one answer.
 fn response_once(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(id) = answer.id else { return };
+    // Each line that cannot be read may get an error response with id null.
+    let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
     if answer.exchange.is_some() {
         ruling.pass();
         return;
@@ -260,7 +261,8 @@ fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let answered = talk.answered.contains_key(&(other, id.clone()));
     let same = |open: &Exchange| converted(&open.id) == converted(id) || !open.id.is_exact() && !id.is_exact();
     let converted_one = talk.open_of(other).any(same);
-    let read_in_garbage = talk.course.garbled.get(&other).is_some_and(|garbled| garbled.id.as_ref() == Some(id));
+    let read_in_garbage =
+        talk.course.garbled.get(&other).into_iter().flatten().any(|line| line.id.as_ref() == Some(id));
     if answer.exchange.is_some() {
         ruling.pass();
     } else if !answered && !converted_one && !read_in_garbage {

@@ -77,7 +77,9 @@ fn fits(session: &Session, course: &SessionCourse, id: &str, path: Option<&str>)
     };
     let others = session.tools.iter().filter(|(other, tool)| other.as_str() != id && tool.turn == session.prompts);
     let mine = session.tools.get(id).is_some_and(|tool| tool.turn == session.prompts && could(id, tool));
-    mine && !others.into_iter().any(|(other, tool)| could(other, tool) || silent(other, tool))
+    // In a session with overlapping prompts the act may belong to the other prompt.
+    let alone = course.turn.as_ref().is_none_or(|turn| turn.overlapped.is_none());
+    alone && mine && !others.into_iter().any(|(other, tool)| could(other, tool) || silent(other, tool))
 }
 
 fn name(path: Option<&str>) -> String {

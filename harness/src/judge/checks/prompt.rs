@@ -305,7 +305,8 @@ fn updates_went_elsewhere(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
 
 /// `cancelled`: "The Client cancels the turn."
 fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("cancelled")) else { return };
+    let finish = Finish::even_overlapped(moment, answer);
+    let Some(finish) = finish.filter(|finish| finish.reason() == Some("cancelled")) else { return };
     let elsewhere = super::cancel::cancelled_elsewhere(moment, &finish).is_some();
     let before = super::cancel::earlier_cancel(&finish);
     if finish.was_cancelled() {

@@ -124,9 +124,15 @@ pub(super) struct Finish<'m> {
 }
 
 impl<'m> Finish<'m> {
+    /// The turn that this answer ends, as [`Self::even_overlapped`]; none when another prompt of the session was unanswered
+    /// at the same time, since what happened may belong to that one.
+    pub fn of(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
+        Self::even_overlapped(moment, answer).filter(|finish| finish.course.overlapped.is_none())
+    }
+
     /// The turn that this answer ends; none when it ends no turn, or one that the tester broke on purpose, or when the tester
     /// had closed the agent's input, since an agent that leaves may give up what it does.
-    pub fn of(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
+    pub fn even_overlapped(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
         if moment.talk.shutting_down.is_some() {
             return None;
         }
@@ -173,7 +179,8 @@ pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Opti
     let course = moment.talk.course.session(update.session)?;
     let turn = course.turn.as_ref()?;
     let (ended, _) = turn.ended?;
-    course.asked.is_none_or(|asked| asked < ended).then_some(turn)
+    // It may be late for any of the prompts that overlapped, and each has a requirement of its own.
+    (turn.overlapped.is_none() && course.asked.is_none_or(|asked| asked < ended)).then_some(turn)
 }
 
 /// Whether the answer to a request may have to wait for others: for a model, a user, or a command that runs.

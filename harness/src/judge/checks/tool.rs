@@ -37,6 +37,9 @@ fn known<'m>(moment: &Moment<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Sessio
 fn reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let session = proper(answer, "session/prompt").and_then(|prompt| moment.talk.session(prompt.session()?));
     let Some((session, turn)) = session.and_then(|session| Some((session, session.turn.as_ref()?))) else { return };
+    if turn.overlapped {
+        return;
+    }
     let Some(write) = turn.writes.first().filter(|_| matches!(answer.outcome, Outcome::Result(_))) else { return };
     let asked = session.tools.values().any(|tool| tool.turn == turn.number);
     if turn.tools.is_empty() && !asked {
@@ -70,7 +73,11 @@ fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     let Some((session, id, tool)) = known(moment, update).filter(|_| update.variant == "tool_call") else { return };
     match tool.filter(|tool| tool.announced) {
         _ if session.loading.is_some() => {}
-        Some(tool) if tool.turn != session.prompts || tool.is_final() && !is_restated(tool, update) => {
+        // An overlapping prompt may go on in the next turn, and its tool calls with it.
+        Some(tool)
+            if (tool.turn != session.prompts && !moment.talk.is_overlapped(update.session))
+                || tool.is_final() && !is_restated(tool, update) =>
+        {
             ruling.fail(format!("a second tool_call has the id `{id}`"), &[tool.n]);
         }
         Some(tool) => {
@@ -136,7 +143,8 @@ fn in_progress(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
         Some("completed" | "failed") => {
             let pending = tool.filter(|tool| tool.announced && tool.status == "pending" && tool.kind == "execute");
             let (Some(tool), Some(turn)) = (pending, &session.turn) else { return };
-            let alone = turn.tools.len() == 1 && turn.tools.contains(id) && turn.cancelled.is_none();
+            let alone =
+                turn.tools.len() == 1 && turn.tools.contains(id) && turn.cancelled.is_none() && !turn.overlapped;
             let mut terminals =
                 moment.talk.terminals.values().filter(|terminal| terminal.turn == Some(turn.n) && alone);
             if let Some(terminal) = terminals.find(|terminal| terminal.outlasted) {
@@ -227,7 +235,8 @@ fn reported_before_effects(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling:
     let edits = update.body.get("kind").and_then(Value::as_str) == Some("edit");
     let over = matches!(update.body.get("status").and_then(Value::as_str), Some("completed" | "failed"));
     let report = update.body.to_string();
-    let mut silent = session.turn.iter().flat_map(|turn| &turn.writes).filter(|write| !write.reported && edits && over);
+    let turn = session.turn.as_ref().filter(|turn| !turn.overlapped);
+    let mut silent = turn.into_iter().flat_map(|turn| &turn.writes).filter(|write| !write.reported && edits && over);
     if let Some(write) = silent.find(|write| report.contains(&Value::from(write.path.as_str()).to_string())) {
         ruling.fail(format!("the tool call `{id}` was reported only after `{}` was written", write.path), &[write.n]);
     }

@@ -1,5 +1,6 @@
 //! The fold: how each message changes the conversation.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -11,6 +12,9 @@ use crate::protocol::Update;
 use crate::requirement::Party;
 use crate::trace::{Outcome as StepOutcome, StepEvent, StepKind};
 use crate::wire::{Call, RpcId};
+
+/// An answer that comes so soon was held up by nothing; long enough for a busy machine.
+const AT_ONCE_US: u64 = 2_000_000;
 
 impl Conversation {
     /// Takes in a request or a notification.
@@ -117,9 +121,12 @@ impl Conversation {
 
     fn apply_prompt(&mut self, exchange: &Exchange) {
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        if let Some(turn) = session.turn.as_mut() {
+            turn.overlapped = true;
+            turn.unanswered.insert(exchange.n);
+        }
         if session.turn.is_some() || exchange.deliberate {
             session.uneven = true;
-            // A second prompt during a turn is an open question; the first turn stays the one that is judged.
             return;
         }
         session.uneven |= session.loading.is_some();
@@ -129,6 +136,8 @@ impl Conversation {
         session.turn = Some(Turn {
             n: exchange.n,
             number: session.prompts,
+            unanswered: BTreeSet::from([exchange.n]),
+            overlapped: false,
             cancelled: None,
             closed: None,
             close_answered: None,
@@ -137,7 +146,7 @@ impl Conversation {
             permission_refused: None,
             first_output: None,
             wrote_message: false,
-            tools: std::collections::BTreeSet::new(),
+            tools: BTreeSet::new(),
             after: session.reopened.take().map(|(opening, _)| opening),
             refused: Vec::new(),
             writes: Vec::new(),
@@ -184,6 +193,10 @@ impl Conversation {
         match session.turn.as_mut() {
             Some(turn) => {
                 turn.cancelled = turn.cancelled.or(Some(n));
+                if turn.overlapped {
+                    // Each request may belong to a prompt that goes on.
+                    return;
+                }
                 for exchange in self.open.values_mut().filter(|exchange| exchange.turn == Some(turn.n)) {
                     let exchange = Rc::make_mut(exchange);
                     exchange.turn_cancelled = exchange.turn_cancelled.or(Some(n));
@@ -227,7 +240,9 @@ impl Conversation {
         let latest = self.latest_answered.entry(exchange.from).or_default();
         *latest = exchange.n.max(*latest);
         self.told.settle(exchange.n, exchange.from);
-        self.replied.insert((from, super::kind_of(&exchange.method).to_owned()));
+        if self.course.in_between((exchange.us, exchange.heard), us) < AT_ONCE_US {
+            self.replied.entry((from, super::kind_of(&exchange.method).to_owned())).or_insert(n);
+        }
         if exchange.from == Party::Agent {
             self.note_service_answer(n, &exchange, outcome);
             if let Outcome::Result(_) = outcome {
@@ -299,18 +314,22 @@ impl Conversation {
 
     fn apply_turn_end(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
-        if session.turn.as_ref().is_none_or(|turn| turn.n != exchange.n) {
+        let Some(turn) = session.turn.as_mut() else { return };
+        if !turn.unanswered.remove(&exchange.n) || !turn.unanswered.is_empty() {
             return;
         }
+        let (prompt, overlapped) = (turn.n, turn.overlapped);
         let cancelled = session.turn.take().and_then(|turn| turn.cancelled);
         let reason = match outcome {
+            // How it ended is the reason of no single prompt.
+            _ if overlapped => None,
             Outcome::Result(result) => self.edition.adapter.turn_end("session/prompt", result).map(str::to_owned),
             Outcome::Error(_) => None,
         };
         session.uneven |= reason.as_deref() != Some("end_turn");
         session.idle_cancel = None;
         session.last_chunk = None;
-        session.ended = Some(Ended { prompt: exchange.n, n, reason, cancelled });
+        session.ended = Some(Ended { prompt, n, reason, cancelled });
     }
 
     fn apply_permission_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
@@ -497,7 +516,7 @@ impl ToolCall {
             status: "pending".to_owned(),
             kind: "other".to_owned(),
             turn,
-            paths: std::collections::BTreeSet::new(),
+            paths: BTreeSet::new(),
             permissions: Vec::new(),
         }
     }

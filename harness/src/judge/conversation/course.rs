@@ -1,6 +1,6 @@
 //! The finer course of things: how turns were cancelled, who logged in, which ids crossed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use serde_json::Value;
 
@@ -19,8 +19,8 @@ pub struct Course {
     pub heard: u64,
     /// By sender: the last line with a separator of Unicode in it that is no line feed, as a character of its own.
     pub separated: HashMap<Party, usize>,
-    /// By sender: the last line that is no message at all.
-    pub garbled: HashMap<Party, Garbled>,
+    /// By sender: the latest lines that are not messages, oldest first.
+    pub garbled: HashMap<Party, VecDeque<Garbled>>,
     /// The agent's first request or notification.
     pub first_call: Option<usize>,
     /// The microseconds at which the subject's input was closed, or the subject stopped.
@@ -41,38 +41,70 @@ pub struct Course {
     pub sessions: BTreeMap<String, SessionCourse>,
 }
 
-/// A line that is no message.
+/// A line that is not a message.
 #[derive(Debug, Clone)]
 pub struct Garbled {
     /// Its event.
     pub n: usize,
-    /// Whether it is JSON.
-    pub is_json: bool,
+    /// Why it is not a message.
+    pub kind: GarbledKind,
     /// The id that can be read in it.
     pub id: Option<RpcId>,
     /// The event of the answer.
     pub answer: Option<usize>,
 }
 
+/// Why a line is not a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GarbledKind {
+    /// It is not JSON.
+    NotJson,
+    /// It is JSON, and neither a message nor a list.
+    NotMessage,
+    /// No requirement settles the code of its answer: a list, bytes that are not UTF-8, or a notification that the tester
+    /// broke on purpose.
+    Other,
+}
+
 impl Garbled {
-    /// Takes a line apart; a list is no message either, but whether it may be one is an open question.
     fn of(n: usize, content: &Content) -> Option<Self> {
-        let (is_json, id) = match content {
-            Content::NotJson { .. } => (false, None),
-            Content::One { value, .. } if !value.is_array() && matches!(Envelope::of(value), Envelope::Unclear) => {
-                (true, value.get("id").map(RpcId::new))
+        let (kind, id) = match content {
+            Content::NotJson { .. } => (GarbledKind::NotJson, None),
+            Content::One { value, .. } if value.is_array() => (GarbledKind::Other, None),
+            Content::One { value, .. } if matches!(Envelope::of(value), Envelope::Unclear) => {
+                (GarbledKind::NotMessage, value.get("id").map(RpcId::new))
             }
-            _ => return None,
+            // A reader that refuses the line answers it as one that it cannot read.
+            Content::One { refused: true, .. } | Content::Several { .. } | Content::NotUtf8(_) => {
+                (GarbledKind::Other, None)
+            }
+            Content::One { .. } | Content::Blank => return None,
         };
-        Some(Self { n, is_json, id, answer: None })
+        Some(Self { n, kind, id, answer: None })
     }
 
-    /// Whether an answer is to this line: it is to no request, and has its id or none, or a code that speaks of such a line.
+    /// Whether an answer may be to this line: it is to no request, and has the line's id, no id or null, or a code for
+    /// unreadable lines.
     #[must_use]
     pub fn is_meant(&self, answer: &Answer<'_>) -> bool {
         let id = answer.id.filter(|id| **id != RpcId::Null);
         let telling = matches!(answer.outcome.error_code(), Some(-32700 | -32600));
         answer.exchange.is_none() && (telling || id.is_none_or(|id| self.id.as_ref() == Some(id)))
+    }
+
+    fn is_unanswered(&self) -> bool {
+        // A list may get one answer for each of its entries.
+        self.answer.is_none() || self.kind == GarbledKind::Other
+    }
+
+    /// The code that JSON-RPC defines for such a line.
+    #[must_use]
+    pub const fn code(&self) -> Option<i64> {
+        match self.kind {
+            GarbledKind::NotJson => Some(-32700),
+            GarbledKind::NotMessage => Some(-32600),
+            GarbledKind::Other => None,
+        }
     }
 }
 
@@ -162,6 +194,11 @@ pub struct TurnCourse {
     /// Whether the agent reported content of the turn, apart from the user's message, or made a request in its session. It
     /// took the prompt then, whatever its answer is.
     pub acted: bool,
+    /// The event of another prompt of the session that was unanswered at the same time. Agents may run both, queue or
+    /// refuse the second, or stop the first, so what happens in the session belongs to either.
+    pub overlapped: Option<usize>,
+    /// The events of its prompts that have no answer yet: its own, and those that came while it ran.
+    pub unanswered: BTreeSet<usize>,
     /// What the agent did in the client's environment.
     pub deeds: Vec<Deed>,
     /// The microseconds of the last update that is content of the turn.
@@ -206,7 +243,10 @@ pub struct Deed {
 
 impl SessionCourse {
     fn prompt_answered(&mut self, now: (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
-        let Some(turn) = self.turn.as_mut().filter(|turn| turn.n == exchange.n) else { return };
+        let Some(turn) = self.turn.as_mut() else { return };
+        if !turn.unanswered.remove(&exchange.n) || !turn.unanswered.is_empty() {
+            return;
+        }
         turn.ended = Some(now);
         turn.failed = matches!(outcome, Outcome::Error(_));
         turn.gave_up = matches!(outcome, Outcome::Result(result) if result.get("stopReason").and_then(Value::as_str) == Some("cancelled"));
@@ -245,7 +285,7 @@ impl Course {
     /// Takes in a line before what it holds.
     pub(in crate::judge) fn line(&mut self, n: usize, from: Party, line: &LineSeen<'_>) {
         if let Some(garbled) = Garbled::of(n, line.content).filter(|_| line.end == LineEnd::Lf) {
-            self.garbled.insert(from, garbled);
+            self.note_garbled(from, garbled);
         }
         let bytes = line.bytes;
         let text = std::str::from_utf8(bytes).unwrap_or_default();
@@ -305,8 +345,15 @@ impl Course {
 
     fn prompt(&mut self, talk: &Conversation, n: usize, session: &str) {
         self.disturb(n, Some(session));
-        if let Some(known) = talk.session(session).filter(|session| session.turn.is_none()) {
-            let course = self.sessions.entry(session.to_owned()).or_default();
+        let other = talk.open_prompt(session);
+        let Some(known) = talk.session(session) else { return };
+        let course = self.sessions.entry(session.to_owned()).or_default();
+        if known.turn.is_some() {
+            if let Some(turn) = course.turn.as_mut().filter(|turn| turn.ended.is_none()) {
+                turn.overlapped = turn.overlapped.or(Some(n));
+                turn.unanswered.insert(n);
+            }
+        } else {
             let before = course.turn.take().filter(|turn| turn.ended.is_some());
             let last_cancel = before.as_ref().and_then(|turn| turn.at_cancel.as_ref());
             let read = |n: usize| talk.answered_after(Party::Agent, n);
@@ -320,7 +367,15 @@ impl Course {
                 None if turn.failed => turn.after.unwrap_or(After::Error),
                 None => After::Result,
             });
-            course.turn = Some(TurnCourse { n, after, cancel_read, ..TurnCourse::default() });
+            course.turn = Some(TurnCourse {
+                n,
+                after,
+                cancel_read,
+                unanswered: BTreeSet::from([n]),
+                overlapped: other,
+                disturbed: other,
+                ..TurnCourse::default()
+            });
             course.chunk_run = None;
             course.plan_dropped.clear();
         }
@@ -395,10 +450,42 @@ impl Course {
         }
     }
 
-    /// Takes in an answer of `from` to no request.
+    /// Takes in a notification that the tester broke on purpose: an error response without an id may be to it.
+    pub(in crate::judge) fn broken_notification(&mut self, n: usize, from: Party) {
+        self.note_garbled(from, Garbled { n, kind: GarbledKind::Other, id: None, answer: None });
+    }
+
+    fn note_garbled(&mut self, from: Party, garbled: Garbled) {
+        let lines = self.garbled.entry(from).or_default();
+        if lines.len() == MOST_NOTED {
+            lines.pop_front();
+        }
+        lines.push_back(garbled);
+    }
+
+    /// The unanswered lines of the other party that this answer of `from` may be to. An id that is in one of them leaves
+    /// only that one.
+    #[must_use]
+    pub fn meant_by(&self, from: Party, answer: &Answer<'_>) -> Vec<&Garbled> {
+        let lines = self.garbled.get(&from.other()).into_iter().flatten();
+        let meant: Vec<&Garbled> = lines.filter(|line| line.is_unanswered() && line.is_meant(answer)).collect();
+        let id = answer.id.filter(|id| **id != RpcId::Null);
+        match meant.iter().find(|line| id.is_some() && line.id.as_ref() == id) {
+            Some(named) => vec![*named],
+            None => meant,
+        }
+    }
+
+    /// Takes in an answer of `from` to no request. Of several lines it answers the first with its code; with another code
+    /// it counts only where there is one line.
     pub(in crate::judge) fn stray(&mut self, n: usize, from: Party, answer: &Answer<'_>) {
-        if let Some(garbled) = self.garbled.get_mut(&from.other()).filter(|garbled| garbled.is_meant(answer)) {
-            garbled.answer.get_or_insert(n);
+        let meant = self.meant_by(from, answer);
+        let code = answer.outcome.error_code();
+        let alike = meant.iter().all(|line| Some(line.kind) == meant.first().map(|first| first.kind));
+        let found = meant.iter().find(|line| line.code() == code || alike).map(|line| line.n);
+        let lines = self.garbled.get_mut(&from.other()).into_iter().flatten();
+        if let Some(line) = lines.into_iter().find(|line| Some(line.n) == found && line.answer.is_none()) {
+            line.answer = Some(n);
         }
     }
 

@@ -103,7 +103,9 @@ impl Conversation {
             holes.tools |= session.forget_old(memory);
         }
         keep_few(&mut self.methods_used, MOST_NAMES);
-        keep_few(&mut self.replied, MOST_NAMES);
+        while self.replied.len() > MOST_NAMES {
+            self.replied.pop_last();
+        }
         keep_few(&mut self.served, MOST_NAMES);
         keep_few(&mut self.stray_requests, MOST_NAMES);
         keep_ends(&mut self.deliberate);

@@ -20,7 +20,7 @@ use std::rc::Rc;
 use serde_json::Value;
 
 pub(in crate::judge) use self::course::plan_texts;
-pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, Garbled, Login, SessionCourse, TurnCourse};
+pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, GarbledKind, Login, SessionCourse, TurnCourse};
 pub use self::exchange::Exchange;
 pub use self::forget::{Holes, Memory};
 pub use self::listing::{Listing, all_of_several, entries};
@@ -105,8 +105,9 @@ pub struct Conversation {
     pub listed: BTreeSet<String>,
     /// The working directories that listings gave for sessions, by id.
     pub listed_cwds: BTreeMap<String, String>,
-    /// The kinds of requests that each party has answered, in whatever way; see [`Self::has_replied`].
-    replied: BTreeSet<(Party, String)>,
+    /// The kinds of requests that each party has answered at once, in whatever way, with the event of the first such answer;
+    /// see [`Self::has_replied_before`].
+    replied: BTreeMap<(Party, String), usize>,
     /// The methods that the client has served with a result.
     pub served: BTreeSet<String>,
     /// The pages that the agent asked the user to visit.
@@ -170,7 +171,7 @@ impl Conversation {
             listing: None,
             listed: BTreeSet::new(),
             listed_cwds: BTreeMap::new(),
-            replied: BTreeSet::new(),
+            replied: BTreeMap::new(),
             served: BTreeSet::new(),
             visits: Visits::default(),
             latest_answered: HashMap::new(),
@@ -218,10 +219,12 @@ impl Conversation {
         self.edition.adapter.client_capability_of(method).is_some_and(|path| unknown || self.client_lacks(path))
     }
 
-    /// Whether the party has answered a request of this method, in whatever way; methods of nobody's count as one.
+    /// Whether the party had answered a request of this method at once before the event `n`, in whatever way; all custom
+    /// methods count as one. Programs that answer such requests late or never do so in calm moments as well.
     #[must_use]
-    pub fn has_replied(&self, party: Party, method: &str) -> bool {
-        self.replied.iter().any(|(who, known)| *who == party && known == kind_of(method))
+    pub fn has_replied_before(&self, party: Party, method: &str, n: usize) -> bool {
+        let mut known = self.replied.iter().filter(|((who, known), _)| *who == party && known == kind_of(method));
+        known.any(|(_, at)| *at < n)
     }
 
     /// The event of a fence that shows that an agent had time to tidy up after something that happened then.
@@ -240,6 +243,20 @@ impl Conversation {
         let mut open: Vec<&Exchange> = of.map(Rc::as_ref).collect();
         open.sort_by_key(|exchange| exchange.n);
         open.into_iter()
+    }
+
+    /// The event of a prompt of this session that has no answer yet.
+    #[must_use]
+    pub fn open_prompt(&self, session: &str) -> Option<usize> {
+        let of = |open: &&Rc<Exchange>| open.from == Party::Client && open.method == "session/prompt";
+        self.open.values().filter(of).find(|open| open.session() == Some(session)).map(|open| open.n)
+    }
+
+    /// Whether prompts of one session overlap in the session that the params name, or did in its last turn.
+    #[must_use]
+    pub fn is_overlapped(&self, session: &str) -> bool {
+        let turn = self.course.session(session).and_then(|course| course.turn.as_ref());
+        turn.is_some_and(|turn| turn.overlapped.is_some())
     }
 
     /// Whether the party said something that may not have been understood, so that an answer without an id may be to that.
@@ -263,8 +280,12 @@ impl Conversation {
     #[must_use]
     pub fn introduction(&self, party: Party) -> Option<Introduction> {
         let info = match party {
-            Party::Agent => self.initialized.as_ref()?.1.get("agentInfo")?,
-            Party::Client => self.initialize.as_ref()?.1.get("clientInfo")?,
+            Party::Agent => {
+                self.initialized.as_ref().map(|(_, result)| result.get("agentInfo").or(result.get("info")))??
+            }
+            Party::Client => {
+                self.initialize.as_ref().map(|(_, asked)| asked.get("clientInfo").or(asked.get("info")))??
+            }
         };
         let text = |name: &str| info.get(name).and_then(Value::as_str).map(str::to_owned);
         Some(Introduction { name: Some(text("name")?), version: text("version") })
@@ -274,6 +295,23 @@ impl Conversation {
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.version().is_some_and(|version| version != u64::from(self.edition.major))
+    }
+
+    /// The version that both agreed on, when it exists and is not the one that is judged.
+    #[must_use]
+    pub fn other_version(&self) -> Option<u64> {
+        self.edition.other_version(&self.initialized.as_ref()?.1)
+    }
+
+    /// The version above the edition's that the client asked for, when the agent answered the edition's and the client then
+    /// left without another request.
+    #[must_use]
+    pub fn turned_down(&self) -> Option<u64> {
+        let major = u64::from(self.edition.major);
+        let asked = self.initialize.as_ref()?.1.get("protocolVersion")?.as_u64()?;
+        let mut used = self.methods_used.iter().filter(|(from, _)| *from == Party::Client);
+        let silent = used.all(|(_, method)| method == "initialize");
+        (asked > major && self.version() == Some(major) && silent).then_some(asked)
     }
 
     /// The version that both agreed on, when it was agreed on.

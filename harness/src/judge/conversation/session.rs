@@ -221,6 +221,11 @@ pub struct Turn {
     pub n: usize,
     /// The number of the prompt in its session, from 1.
     pub number: usize,
+    /// The events of its prompts that have no answer yet: its own, and those that came while it ran. The turn lasts until
+    /// all of them are answered, since what happens meanwhile belongs to any of them.
+    pub unanswered: BTreeSet<usize>,
+    /// Whether another prompt came while it ran.
+    pub overlapped: bool,
     /// The event of the `session/cancel`.
     pub cancelled: Option<usize>,
     /// The event of a `session/close` during the turn.

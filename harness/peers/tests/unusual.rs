@@ -1,0 +1,106 @@
+//! Clients that are unusual and conforming: no case of theirs may fail.
+
+mod reference;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use acp_conformance::case::{self, Case, LimitOverrides, Vocabulary};
+use acp_conformance::fault::{self, Fault, Planted};
+use acp_conformance::judge::{CaseVerdict, judge, judge_case};
+use acp_conformance::peer::relay;
+use acp_conformance::protocol::Edition;
+use acp_conformance::requirement::{Catalogue, Party};
+use acp_conformance::run::{Subject, run_case};
+use acp_conformance::verdict::Verdict;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// A client that offers version 2, in the shapes of both versions.
+const OFFERS_2: &str = "\
+title: The client offers version 2
+kills: init.version-present
+case: v1/client/init/handshake
+match: { method: initialize }
+do: { set: { /params/protocolVersion: 2, /params/info: { name: c, version: '1' }, /params/capabilities: {} } }
+";
+
+/// A client that leaves its agent, whatever it answers.
+const LEAVES: &str = r#"{ printf '%s\n' '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":2,"info":{"name":"c","version":"1"},"capabilities":{}}}'; sleep 1; } | "$0" | head -n 1 >/dev/null"#;
+
+fn main() -> ExitCode {
+    // Clients start this program in place of their agent.
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    let trials = vec![
+        Trial::test("keeps_writes_unsaved_and_passes", keeps_writes_unsaved),
+        Trial::test("offers_version_2_and_goes_on_with_1", offers_version_2),
+        Trial::test("speaks_version_2_alone_and_is_not_covered", speaks_version_2_alone),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn cases(wanted: impl Fn(&str) -> bool) -> Vec<Case> {
+    let (cases, _) = case::embedded(&Vocabulary::v1());
+    cases.into_iter().filter(|case| case.subject == Party::Client && wanted(&case.id)).collect()
+}
+
+/// The verdict on each case; an error where any requirement of the client fails.
+fn verdicts(subject: &Subject, cases: &[Case]) -> Result<Vec<(String, CaseVerdict)>, Failed> {
+    let mut verdicts = Vec::new();
+    let mut failed = String::new();
+    for case in cases {
+        let trace = run_case(case, subject);
+        let judgement = judge(&trace, Edition::v1());
+        for (id, tally) in judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail) {
+            failed += &format!("\n{id} in {}: {}", case.id, tally.findings[0].message);
+        }
+        verdicts.push((case.id.clone(), judge_case(&trace, &judgement, Catalogue::v1())));
+    }
+    if cases.is_empty() || !failed.is_empty() { Err(format!("failed:{failed}").into()) } else { Ok(verdicts) }
+}
+
+fn keeps_writes_unsaved() -> Result<(), Failed> {
+    let subject = reference::subject(Party::Client, &["--unsaved".to_owned()]);
+    let files = |id: &str| id.starts_with("v1/client/fs/write") || id.contains("split-multibyte-file");
+    // The largest text takes a second to write and shows nothing more.
+    let cases = cases(|id| files(id) && !id.ends_with("@1-mb"));
+    let verdicts = verdicts(&subject, &cases)?;
+    let read_back = verdicts.iter().find(|(id, _)| id == "v1/client/fs/write-then-read");
+    match read_back {
+        Some((_, verdict)) if verdict.verdict == Verdict::Pass => Ok(()),
+        other => Err(format!("what was written is not read back: {other:?}").into()),
+    }
+}
+
+/// Offers version 2 through the reference client.
+fn offering() -> Subject {
+    let (fault, problems) = fault::load_bytes("offers-2.yaml", OFFERS_2.as_bytes(), &["v1/client/init/handshake"]);
+    assert!(problems.is_empty(), "{problems:?}");
+    let limits = LimitOverrides { start: Some(Duration::from_secs(20)), ..LimitOverrides::default() };
+    let fault = Fault { limits, ..fault.expect("an edit") };
+    Subject { fault: Some(Planted::new(fault)), ..reference::subject(Party::Client, &[]) }
+}
+
+fn offers_version_2() -> Result<(), Failed> {
+    let ids = ["init/handshake", "init/minimal", "fs/read", "prompt/two-sessions", "jsonrpc/envelope"];
+    let cases = cases(|id| ids.iter().any(|known| id.strip_prefix("v1/client/") == Some(known)));
+    for (id, verdict) in verdicts(&offering(), &cases)? {
+        if verdict.verdict != Verdict::Pass {
+            return Err(format!("{id}: {verdict:?}").into());
+        }
+    }
+    Ok(())
+}
+
+fn speaks_version_2_alone() -> Result<(), Failed> {
+    let mut subject = reference::subject(Party::Client, &[]);
+    subject.command = ["sh", "-c", LEAVES, "{agent}"].map(str::to_owned).to_vec();
+    let reason = "the client asked for protocol version 2, and left when the agent answered 1";
+    for (id, verdict) in verdicts(&subject, &cases(|id| id == "v1/client/jsonrpc/envelope"))? {
+        if verdict.verdict != Verdict::NotApplicable || verdict.reason.as_deref() != Some(reason) {
+            return Err(format!("{id}: {verdict:?}").into());
+        }
+    }
+    Ok(())
+}
