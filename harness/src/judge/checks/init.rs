@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::common::mentions;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::moment::{Answer, Moment, Outcome};
@@ -36,8 +35,7 @@ pub(super) const NULLS: u8 = 3;
 fn first<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, Option<u64>)> {
     let exchange = answer.exchange.filter(|exchange| exchange.method == "initialize" && !exchange.deliberate)?;
     // Recordings begin a connection with each `initialize`, and may have missed the first one.
-    let refused = answer.outcome.error_code() == Some(-32600) && mentions(answer.outcome, "initialized");
-    let again = !moment.talk.whole && refused;
+    let again = !moment.talk.whole && answer.outcome.error_code() == Some(-32600);
     let first = !again && moment.talk.initialize.as_ref().is_some_and(|(n, _)| *n == exchange.n);
     let valid = moment.talk.edition.stable.problems("InitializeRequest", &exchange.params).is_empty();
     (first && valid).then(|| (exchange, exchange.params.get("protocolVersion").and_then(Value::as_u64)))
