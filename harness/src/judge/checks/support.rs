@@ -198,7 +198,7 @@ pub(super) fn waits_for_others(method: &str) -> bool {
 /// Whether silence to a request of this method can have a cause of its own: a party that never answers an unknown request does
 /// not answer one that is split, long or has a special id either.
 pub(super) fn is_usually_answered(talk: &Conversation, party: Party, method: &str) -> bool {
-    !method.starts_with('_') || talk.has_replied(party, method)
+    !method.starts_with('_') || talk.has_replied_before(party, method, usize::MAX)
 }
 
 /// Whether a client may want its user's consent before it does what the request is about.
