@@ -74,6 +74,9 @@ impl Script<'_> {
         match &line.body {
             Body::Request { label, method, params, wire_id } => {
                 let own = wire_id.as_ref().map(|id| self.bindings.interpolate(id));
+                if let Some(own) = &own {
+                    self.driver.writing.note_chosen(own);
+                }
                 let id = own.unwrap_or_else(|| self.driver.writing.fresh_id());
                 let params = self.params(line, Kind::Request, method, params.as_ref())?;
                 let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });

@@ -16,16 +16,32 @@ pub struct Writing {
     setup: WireSetup,
     /// How many requests have an id.
     count: i64,
+    /// Ids that the case chose itself.
+    chosen: Vec<Value>,
 }
 
 impl Writing {
     /// Writes as the setup of the case says.
     pub fn new(tester: Party, setup: WireSetup) -> Self {
-        Self { tester, setup, count: 0 }
+        Self { tester, setup, count: 0, chosen: Vec::new() }
+    }
+
+    /// Notes an id that the case chose itself, so that no other request gets it.
+    pub fn note_chosen(&mut self, id: &Value) {
+        self.chosen.push(id.clone());
     }
 
     /// A fresh request id.
     pub fn fresh_id(&mut self) -> Value {
+        loop {
+            let id = self.next_id();
+            if !self.chosen.contains(&id) {
+                return id;
+            }
+        }
+    }
+
+    fn next_id(&mut self) -> Value {
         let n = self.count;
         self.count += 1;
         match self.setup.ids {

@@ -115,7 +115,13 @@ pub(super) fn dismiss(client: &Client, session: &SessionId) {
 
 /// Answers all open questions because the client ends.
 pub(super) fn dismiss_all(client: &Client) {
-    client.questions.take(|_, _| true).into_iter().for_each(|question| turn_down(client, question));
+    let leaves_open = client.commits(Fault::PermissionLeftOpen) || client.commits(Fault::CloseLeavesPermissions);
+    for question in client.questions.take(|_, _| true) {
+        match leaves_open {
+            true => lose(client, question.responder),
+            false => turn_down(client, question),
+        }
+    }
 }
 
 /// Answers a question that the user will not look at.
