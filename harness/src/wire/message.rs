@@ -90,6 +90,15 @@ impl RpcId {
         }
     }
 
+    /// Whether it is not a number with a fraction.
+    #[must_use]
+    pub fn is_integral(&self) -> bool {
+        match self {
+            Self::Number(number) => number.parse::<f64>().is_ok_and(|number| number.fract() == 0.0),
+            _ => true,
+        }
+    }
+
     /// Whether every reader of JSON keeps it as it is: many take numbers for doubles, which are exact below 2^53.
     #[must_use]
     pub fn is_exact(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::common::NO_METHOD;
 use super::ext::is_withdrawn;
 use super::support::{Finish, is_usually_answered, waits_for_others};
 use crate::judge::check::{Check, On};
@@ -33,7 +34,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// What comes so soon behind something else comes because of it.
 const AT_ONCE_US: u64 = 1_000_000;
 
-/// A request may have the id of a request of the other party: it is answered all the same.
+/// A request may have the id of a request of the other party: it is answered all the same. This half only counts answers.
 fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some_and(|exchange| moment.talk.course.twins.contains_key(&exchange.n)) {
         ruling.pass();
@@ -41,6 +42,9 @@ fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 }
 
 /// As above: it was waited for until its limit, and a later request was answered meanwhile.
+///
+/// Correct but unusual: a party that never answers such requests, or that waits for its user or a model first. Only a party
+/// that has answered a request of the same kind at once before fails.
 fn twin_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let quick = |open: &&Exchange| open.is_sound() && !waits_for_others(&open.method);
@@ -65,6 +69,10 @@ fn is_instant(method: &str) -> bool {
 
 /// While a turn runs both parties go on to read and to act. That it does not is shown by an answer that needs no work,
 /// and comes long after its request, right when the turn is over.
+///
+/// Correct but unusual: a party that is slow with such requests in calm moments too, or never answers them; a busy machine;
+/// in a recording, an extension method that waits for the end of the turn by design, so that only the error -32601 shows that
+/// nothing had to be waited for.
 fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const LONG_US: u64 = 2_000_000;
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
@@ -96,10 +104,13 @@ fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let usual = || moment.talk.has_replied_before(moment.from, &exchange.method, exchange.n);
     if let Some((ended, us)) = over.filter(|(_, us)| is_instant(&exchange.method) && held_back(*us) && usual()) {
         let seconds = waited(us) / 1_000_000;
-        ruling.fail(
-            format!("{} was not answered for {seconds} s, until the turn was over", exchange.method),
-            &[exchange.n, ended],
-        );
+        let message = format!("{} was not answered for {seconds} s, until the turn was over", exchange.method);
+        // The tester's own methods mean nothing to anybody; those of a recording may be about the turn.
+        if moment.talk.whole || answer.outcome.error_code() == Some(NO_METHOD) {
+            ruling.fail(message, &[exchange.n, ended]);
+        } else {
+            ruling.inconclusive(message, &[exchange.n, ended]);
+        }
     }
 }
 
@@ -186,6 +197,9 @@ fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 /// A message is visible without more input. That it is not is shown by an answer that was waited for in vain, and comes
 /// at once when the party's input is closed or it is told to end, which makes it flush what it held back.
 /// The first answer shows nothing: a party that is slow to start may be ready at that very moment.
+///
+/// Correct but unusual: a party that gives up what it is at when it is told to end, and answers open requests with an error.
+/// Only a result and the error -32601 fail, which must have been ready before.
 fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const LONG_US: u64 = 20_000_000;
     let talk = moment.talk;
@@ -193,10 +207,15 @@ fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(quick) else { return };
     let last_sent = talk.course.last_line.get(&moment.from.other()).map(|(n, _)| *n);
     let has_spoken = talk.course.last_line.contains_key(&moment.from);
+    let was_ready = match answer.outcome {
+        Outcome::Result(_) => true,
+        Outcome::Error(_) => answer.outcome.error_code() == Some(NO_METHOD),
+    };
     match (talk.course.closed_us, talk.timed_out.get(&exchange.n)) {
         (None, None) if last_sent == Some(exchange.n) => ruling.pass(),
         (Some(closed), Some(&verdict))
             if has_spoken
+                && was_ready
                 && moment.us.saturating_sub(closed) < AT_ONCE_US
                 && closed.saturating_sub(exchange.us) > LONG_US =>
         {
@@ -217,6 +236,9 @@ fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "Messages are delimited by newlines (\n)", and by no other separator of lines that Unicode knows.
+///
+/// Correct but unusual: an agent that answers -32700 because it cannot parse what is in the message, or because it could not
+/// read another line. Only an answer without an id fails, right after the message and without another unreadable line.
 fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let separated = talk.course.separated.get(&moment.from.other());
@@ -224,9 +246,13 @@ fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let unreadable = answer.outcome.error_code() == Some(-32700);
     let after = talk.course.last_line.get(&moment.from.other()).is_some_and(|(n, _)| *n == separated);
     match answer.exchange {
-        Some(exchange) if exchange.n == separated => {
-            ruling.decide(!unreadable, || "a message with a line separator in a string could not be read".to_owned());
+        Some(exchange) if exchange.n == separated && unreadable => {
+            // Its id was read, so probably all of it was.
+            let message = "a message with a line separator in a string was answered with -32700 and its id";
+            ruling.inconclusive(message, &[separated]);
         }
+        Some(exchange) if exchange.n == separated => ruling.pass(),
+        None if talk.unreadable.contains_key(&moment.from.other()) => {}
         None if unreadable && after && answer.id.is_none_or(|id| *id == RpcId::Null) && talk.deliberate.is_empty() => {
             ruling.fail("a message with a line separator in a string could not be read", &[separated]);
         }
@@ -235,6 +261,8 @@ fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// As above: the request was waited for until its limit, and a later one was answered meanwhile.
+///
+/// Correct but unusual: a party that never answers custom requests, or that waits for its user or a model.
 fn only_lf_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let last = talk.course.separated.get(&moment.from.other());

@@ -121,8 +121,8 @@ fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
 
 /// It reports "the complete ordered additional-root list associated with the listed session", of absolute paths.
 ///
-/// Correct but unusual: the agent resolves links, drops a root that lies in another one or is there twice, or answers while
-/// the session is being opened with other roots. All of that is inconclusive, and in a recording any root that is missing,
+/// Correct but unusual: the agent resolves links, drops a root that lies in another one or is there twice, lists a relative
+/// root that the client gave, or answers while the session is being opened with other roots. All of that is inconclusive, and in a recording any root that is missing,
 /// since it may not exist.
 fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_has(&CAPABILITY)) {
@@ -130,6 +130,11 @@ fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling
         let roots: Vec<&str> = roots.iter().filter_map(Value::as_str).collect();
         let id = entry.get("sessionId").and_then(Value::as_str).unwrap_or_default();
         match (roots.iter().find(|root| !is_absolute(root)), moment.talk.session(id)) {
+            // The client gave it, and the agent accepted it.
+            (Some(root), Some(session)) if session.roots.iter().any(|given| given == *root) => {
+                let message = format!("the root `{root}` of `{id}` is no absolute path, as the client gave it");
+                ruling.inconclusive(message, &[session.known]);
+            }
             (Some(root), _) => ruling.fail(format!("the root `{root}` of `{id}` is no absolute path"), &[]),
             (None, Some(session)) => compare(moment, id, &roots, session, ruling),
             (None, None) => {}

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::common::{NO_METHOD, mentions};
+use super::common::{LOGIN, NO_METHOD, mentions};
 use super::jsonrpc::skipped_in_recording;
 use super::support::AT_ONCE_US;
 use crate::judge::check::{Check, On};
@@ -87,6 +87,9 @@ pub(super) fn is_withdrawn(method: &str) -> bool {
 }
 
 /// "Implementations MUST NOT add any custom fields at the root of a type that's part of the specification."
+///
+/// Correct but unusual: members of drafts and of earlier schemas, and any member in `_meta`, `rawInput`, `rawOutput`, the schema
+/// of a form or the params of an extension method. All of these are free or only noted.
 fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let mut clean = !payload.parts.members.is_empty();
     for member in payload.parts.members.iter().filter(|member| member.known == Site::Custom) {
@@ -122,18 +125,41 @@ fn is_explained(payload: &Payload<'_>, member: &Member<'_>) -> bool {
 }
 
 /// Unknown keys in `_meta` change nothing: "Implementations MUST NOT make assumptions about values at these keys."
-fn meta_ignored(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+///
+/// Correct but unusual: an error for another reason that repeats the request with its `_meta`, and, in a recording, an error
+/// about a key that the agent may have defined itself. Both are inconclusive.
+fn meta_ignored(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
     let carried = exchange.params.get("_meta").and_then(Value::as_object).is_some_and(|meta| !meta.is_empty());
     match answer.outcome {
         _ if !carried => {}
         Outcome::Result(_) => ruling.pass(),
-        Outcome::Error(_) if mentions(answer.outcome, "_meta") => {
+        Outcome::Error(error) if mentions(answer.outcome, "_meta") => {
             let message = format!("{} with _meta was answered with {}", exchange.method, answer.outcome.describe());
-            ruling.fail(message, &[exchange.n]);
+            let keys = exchange.params.get("_meta").and_then(Value::as_object).into_iter().flat_map(|meta| meta.keys());
+            let own = !moment.talk.whole && keys.into_iter().any(|key| mentions(answer.outcome, key));
+            if own || repeats_meta(error, &exchange.params) || answer.outcome.error_code() == Some(LOGIN) {
+                ruling.inconclusive(format!("{message}, maybe for another reason"), &[exchange.n]);
+            } else {
+                ruling.fail(message, &[exchange.n]);
+            }
         }
         Outcome::Error(_) => {}
     }
+}
+
+/// Whether the data of an error holds the `_meta` of the request as it was sent.
+fn repeats_meta(error: &Value, params: &Value) -> bool {
+    fn holds(value: &Value, meta: &Value) -> bool {
+        match value {
+            Value::Object(members) => {
+                members.iter().any(|(key, value)| key == "_meta" && value == meta || holds(value, meta))
+            }
+            Value::Array(items) => items.iter().any(|item| holds(item, meta)),
+            _ => false,
+        }
+    }
+    error.get("data").zip(params.get("_meta")).is_some_and(|(data, meta)| holds(data, meta))
 }
 
 /// `traceparent`, `tracestate` and `baggage` "SHOULD be reserved for W3C trace context".
@@ -159,6 +185,8 @@ fn is_traceparent(text: &str) -> bool {
 }
 
 /// Custom methods are allowed "as long as their name starts with an underscore (`_`)".
+///
+/// Correct but unusual: methods of drafts and of earlier schemas, which are only noted, and `_` alone.
 fn method_underscore(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let edition = moment.talk.edition;
     if edition.methods.knows(moment.from, call.method) {
@@ -182,6 +210,9 @@ fn method_underscore(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 }
 
 /// A party calls what the other one implements, and not its own methods.
+///
+/// Correct but unusual: `$/cancel_request`, which both parties send, and an extension named after a method of the other party,
+/// such as `_session/prompt`.
 fn direction(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let methods = &moment.talk.edition.methods;
     if methods.knows(moment.from, call.method) {
@@ -191,7 +222,7 @@ fn direction(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
     }
 }
 
-/// "Upon receiving a custom request, implementations MUST respond accordingly with the provided `id`."
+/// "Upon receiving a custom request, implementations MUST respond accordingly with the provided `id`." This half only counts answers.
 fn custom_request_answered(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some_and(|exchange| exchange.method.starts_with('_')) {
         ruling.pass();
@@ -199,6 +230,9 @@ fn custom_request_answered(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
 }
 
 /// A custom request is passed over when its time limit went by and a request that was sent later has its answer.
+///
+/// Correct but unusual: an extension method that waits for a user or for the end of a turn. The tester's own methods mean
+/// nothing to a subject, and a recording has no time limits, so such a method cannot fail.
 fn custom_request_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for open in talk.open_of(moment.from.other()).filter(|open| open.method.starts_with('_') && open.is_sound()) {
@@ -309,6 +343,8 @@ fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_
 }
 
 /// Results may carry `_meta`, as all types of the protocol may.
+///
+/// Correct but unusual: a tool call or a turn that fails for another reason. Only an error that names `_meta` fails.
 fn result_meta_tolerated(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let prompt = answer.exchange.filter(|exchange| exchange.method == "session/prompt");
     let session = prompt.and_then(|prompt| moment.talk.session(prompt.session()?));

@@ -58,6 +58,8 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// "jsonrpc: … MUST be exactly \"2.0\"."
+///
+/// Correct but unusual: the member stands last, or its value is spelled with escapes. The parsed value is compared.
 fn version_member(_: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
     let version = message.get("jsonrpc");
     ruling.decide(version == Some(&Value::from("2.0")), || match version {
@@ -67,6 +69,9 @@ fn version_member(_: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut
 }
 
 /// A message is exactly one of request, notification and response.
+///
+/// Correct but unusual: a result that is null, a result with a `method` inside it, and a call with members of its own. Only
+/// the members `method`, `result` and `error` at the root count.
 fn kind_unambiguous(_: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
     let has = |name: &str| message.get(name).is_some();
     let answers = has("result") || has("error");
@@ -78,6 +83,9 @@ fn kind_unambiguous(_: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &m
 }
 
 /// "id … MUST contain a String, Number, or NULL value"; ACP narrows numbers to integers.
+///
+/// Correct but unusual: ids that are negative, empty, large, null or a different type in each request. A fraction breaks a
+/// SHOULD of its own.
 fn request_id_type(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = call.id {
         let good = id.is_null() || id.is_string() || id.is_number();
@@ -111,6 +119,8 @@ fn request_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 }
 
 /// "method: A String containing the name of the method to be invoked."
+///
+/// Correct but unusual: a response has no method at all. An absent member says nothing here.
 fn method_string(_: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
     if let Some(method) = message.get("method").filter(|method| !method.is_string()) {
         ruling.fail(format!("the method is {method}, and no string"), &[]);
@@ -118,6 +128,9 @@ fn method_string(_: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut 
 }
 
 /// A method in another spelling than the protocol's is none of its methods.
+///
+/// Correct but unusual: an extension method that is a copy of one of the protocol's, such as `_session/prompt`. The underscore
+/// makes it a custom method.
 fn method_spelling(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let methods = &moment.talk.edition.methods;
     if methods.knows(moment.from, call.method) {
@@ -135,11 +148,15 @@ fn method_spelling(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
 }
 
 /// "Method names that begin with the word rpc followed by a period character … MUST NOT be used for anything else."
+///
+/// Correct but unusual: names such as `_rpc.ping` and `rpc_ping`. Only the prefix `rpc.` is reserved.
 fn reserved_prefix(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     ruling.decide(!call.method.starts_with("rpc."), || format!("the method `{}` is reserved by JSON-RPC", call.method));
 }
 
 /// ACP types all params as objects.
+///
+/// Correct but unusual: params that are absent, null or `{}`, also for extension methods. Only lists and scalars fail.
 fn params_object(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(params) = call.params {
         ruling.decide(params.is_object() || params.is_null(), || "params are neither an object nor null".to_owned());
@@ -147,6 +164,10 @@ fn params_object(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "The Server MUST NOT reply to a Notification." An answer that fits no request, behind a notification, is one.
+///
+/// Correct but unusual: an error with id null that belongs to something else: a line that could not be read, a request that
+/// was wrong on purpose, or a request whose id has a fraction and was refused. Any of these leaves the check undecided, as
+/// does a recording that begins in the middle.
 fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let told = moment.talk.told.answered_by(answer, moment.from.other());
     let unread = moment.talk.is_unclear(moment.from.other());
@@ -166,7 +187,7 @@ fn notification_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "the Server MUST reply with a Response" to every request.
+/// "the Server MUST reply with a Response" to every request. This half only counts answers.
 fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some() {
         ruling.pass();
@@ -174,6 +195,11 @@ fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// A request is passed over when it was waited for until its limit, and the party answered a later one meanwhile.
+///
+/// Correct but unusual: a party that waits for its user or a model ([`waits_for_others`], [`asks_first`]); an agent that takes
+/// longer than the limit to open a session, and answers other requests meanwhile; an agent that reports by custom
+/// notifications what it does before it answers `initialize`; a party that was stopped; a recording that ends too early.
+/// All of these are inconclusive.
 fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let quick = |open: &&Exchange| !waits_for_others(&open.method);
@@ -191,17 +217,30 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
                 let message = format!("{} {waited}, though a later request was answered", open.method);
                 ruling.fail(message, &[open.n, verdict]);
             }
+            // To open a session takes as long as its MCP servers and the agent's own services take to start.
+            Some(_) if opens_a_session(&open.method) => {
+                ruling.inconclusive(format!("{} {waited}", open.method), &[open.n, verdict]);
+            }
             Some(fence) => {
                 let message = format!("{} {waited}, though a later request was answered", open.method);
                 ruling.fail(message, &[open.n, verdict, fence]);
             }
-            // Who has said nothing at all may be slow to start.
-            None if open.method == "initialize" && talk.stdout_ended.is_none() && has_spoken => {
+            // Who has said nothing at all may be slow to start, and so may an agent that reports what it does meanwhile.
+            None if open.method == "initialize"
+                && talk.stdout_ended.is_none()
+                && has_spoken
+                && talk.course.first_call.is_none() =>
+            {
                 ruling.fail(format!("initialize {waited}"), &[open.n, verdict]);
             }
             None => ruling.inconclusive(format!("{} {waited}", open.method), &[open.n, verdict]),
         }
     }
+}
+
+/// Whether the request opens a session, new or old.
+fn opens_a_session(method: &str) -> bool {
+    matches!(method, "session/new" | "session/load" | "session/resume" | "session/fork")
 }
 
 /// Leaves open whether a request has an answer that the recording does not hold although it holds the answer to a later one.
@@ -215,6 +254,10 @@ pub(super) fn skipped_in_recording(moment: &Moment<'_>, open: &Exchange, ruling:
 }
 
 /// One request, one answer.
+///
+/// Correct but unusual: a client that uses an id again, after the answer or, wrongly, before it; each of the requests may have
+/// an answer. Answers with id null belong to lines that could not be read, and there may be several. A recording that begins
+/// in the middle shows nothing.
 fn response_once(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     // Each line that cannot be read may get an error response with id null.
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
@@ -229,6 +272,9 @@ fn response_once(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 }
 
 /// "id … MUST be the same as the value of the id member in the Request Object", in value and type.
+///
+/// Correct but unusual: `1.0` for `1`, or other escapes in a string, which are the same value; an answer to a broken line
+/// whose id differs from that of an open request by its type alone; in a recording, an answer to a request from before it.
 fn response_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     // Null is the id of an answer to what could not be read, and no form of another id.
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
@@ -239,10 +285,23 @@ fn response_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
         }
         return;
     }
+    if is_read_in_garbage(moment, id) {
+        return;
+    }
     let mut open = moment.talk.open_of(moment.from.other());
     if let Some(meant) = open.find(|open| converted(&open.id) == converted(id)) {
+        if moment.talk.holes.anywhere {
+            let message = format!("the answer with the id {id} may be to a request that the recording does not hold");
+            return ruling.inconclusive(message, &[meant.n]);
+        }
         ruling.fail(format!("the request has the id {}, and its answer {id}", meant.id), &[meant.n]);
     }
+}
+
+/// Whether a line of the other party that is not a message holds this id, so that an answer with it may be to that line.
+fn is_read_in_garbage(moment: &Moment<'_>, id: &RpcId) -> bool {
+    let lines = moment.talk.course.garbled.get(&moment.from.other());
+    lines.into_iter().flatten().any(|line| line.id.as_ref() == Some(id))
 }
 
 fn converted(id: &RpcId) -> String {
@@ -254,6 +313,9 @@ fn converted(id: &RpcId) -> String {
 }
 
 /// An answer names a request of the other party, or null where the request could not be read.
+///
+/// Correct but unusual: the id of a line that is not a valid request but has an id, and a number above 2^53 that comes back
+/// rounded, which other requirements are about. A recording with gaps shows nothing.
 fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let other = moment.from.other();
@@ -261,16 +323,16 @@ fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let answered = talk.answered.contains_key(&(other, id.clone()));
     let same = |open: &Exchange| converted(&open.id) == converted(id) || !open.id.is_exact() && !id.is_exact();
     let converted_one = talk.open_of(other).any(same);
-    let read_in_garbage =
-        talk.course.garbled.get(&other).into_iter().flatten().any(|line| line.id.as_ref() == Some(id));
     if answer.exchange.is_some() {
         ruling.pass();
-    } else if !answered && !converted_one && !read_in_garbage {
+    } else if !answered && !converted_one && !is_read_in_garbage(moment, id) {
         ruling.fail(format!("no request had the id {id}"), &[]);
     }
 }
 
 /// "Either the result member or error member MUST be included, but both members MUST NOT be included."
+///
+/// Correct but unusual: `"result": null`. Only absent members count as absent, so `"error": null` next to a result fails.
 fn response_xor(_: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ruling: &mut Ruling<'_>) {
     let has = |name: &str| message.get(name).is_some();
     if let Envelope::Response { result, error, .. } = envelope {
@@ -281,6 +343,8 @@ fn response_xor(_: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ruling:
 }
 
 /// "code: … MUST be an integer"; "message: A String".
+///
+/// Correct but unusual: `-32601.0`, an empty message, `data` of any kind, and a code of the program's own.
 fn error_shape(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Outcome::Error(error) = answer.outcome else { return };
     let code = error.get("code").is_some_and(|code| code.is_i64() || code.is_u64());
@@ -290,6 +354,8 @@ fn error_shape(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "If there was an error in detecting the id in the Request object …, it MUST be Null."
+///
+/// Correct but unusual: silence, and an answer with the id of a line that is JSON but not a request: that id could be read.
 fn error_null_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(&unread) = moment.talk.unreadable.get(&moment.from.other()) else { return };
     let code = answer.outcome.error_code();
@@ -299,7 +365,7 @@ fn error_null_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
         // Some clients leave the member out, which no agent can take for an answer to anything else.
         None if moment.from == Party::Client => ruling.note("the answer to an unreadable line has no member `id`"),
         None => ruling.fail("the answer to an unreadable line has no member `id`", &[unread]),
-        Some(id) if code == Some(-32700) => {
+        Some(id) if code == Some(-32700) && !is_read_in_garbage(moment, id) => {
             ruling.fail(format!("the answer to an unreadable line has the id {id}, and not null"), &[unread]);
         }
         Some(_) => {}

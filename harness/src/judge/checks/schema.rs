@@ -9,7 +9,7 @@ use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::fold::without_drafts;
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
-use crate::protocol::Kind;
+use crate::protocol::{Kind, is_absolute};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -24,6 +24,8 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// Absent params are no payload that the table of shapes could look at; those of `initialize` have a rule of their own.
+///
+/// Correct but unusual: absent params of a method that requires no member, such as `session/list`.
 fn params_there(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let edition = moment.talk.edition;
     let method = edition.methods.find(moment.from, call.kind, call.method);
@@ -39,6 +41,9 @@ const NULL_IS_EMPTY: [&str; 6] =
 
 /// Validates a result whose specific requirements do not apply: the agent did not announce the method, or whether a party
 /// announced it is unknown. The table of shapes and the requirements of the area ignore such a result.
+///
+/// Correct but unusual: null as the older form of an empty object, and members of drafts. Where the capabilities were not seen,
+/// a problem is inconclusive.
 fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (talk, edition) = (moment.talk, moment.talk.edition);
     let (Some(exchange), Outcome::Result(result)) = (answer.exchange, answer.outcome) else { return };
@@ -92,19 +97,41 @@ const PATHS: &[(&str, &str)] = &[
 ];
 
 /// "All file paths in the protocol MUST be absolute."
+///
+/// Correct but unusual: paths of Windows, and an agent that accepts a relative path of the client, and lists the session with
+/// it. Where the client gave the session a relative `cwd`, or gave the listed path itself, nothing is shown.
 fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(PATHS) {
         let list = member.value.as_array().map_or(std::slice::from_ref(member.value), Vec::as_slice);
         for path in list.iter().filter_map(Value::as_str) {
             // Only an agent may have a relative path from the other party.
-            let session = payload.value.get("sessionId").filter(|_| moment.from == Party::Agent);
-            let session = session.and_then(Value::as_str);
-            decide_absolute(moment, session, &format!("in {}, {}", payload.method, member.at), path, ruling);
+            let session = session_of(payload, &member.at).filter(|_| moment.from == Party::Agent);
+            let what = format!("in {}, {}", payload.method, member.at);
+            if is_given(moment, session, path) {
+                ruling.inconclusive(format!("{what} is `{path}`, as the client gave it"), &[]);
+            } else {
+                decide_absolute(moment, session, &what, path, ruling);
+            }
         }
     }
 }
 
+/// The session that a member is about: that of its entry in a list of sessions, or else that of the message.
+fn session_of<'p>(payload: &'p Payload<'_>, at: &str) -> Option<&'p str> {
+    let entry = at.strip_prefix("/sessions/").and_then(|rest| rest.split('/').next());
+    let object = entry.map_or(Some(payload.value), |index| payload.value.pointer(&format!("/sessions/{index}")));
+    object?.get("sessionId")?.as_str()
+}
+
+/// Whether the client gave the session this relative path as one of its roots.
+fn is_given(moment: &Moment<'_>, session: Option<&str>, path: &str) -> bool {
+    let session = session.and_then(|id| moment.talk.session(id));
+    !is_absolute(path) && session.is_some_and(|session| session.roots.iter().any(|root| root == path))
+}
+
 /// "Line numbers are 1-based."
+///
+/// Correct but unusual: an absent or null line, a line after the end of the file, and line 1 of an empty file.
 fn line_numbers(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(&[("ReadTextFileRequest", "line"), ("ToolCallLocation", "line")]) {
         if let Some(line) = member.value.as_u64() {

@@ -23,6 +23,8 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// "Messages are … UTF-8 encoded." Pure ASCII shows nothing, so only lines with other characters count.
+///
+/// Correct but unusual: U+0000 and unassigned characters, which are valid UTF-8, and a last line that was cut off.
 fn utf8(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
         // What was cut off may have been cut in the middle of a character.
@@ -34,6 +36,9 @@ fn utf8(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "Messages are delimited by newlines."
+///
+/// Correct but unusual: CR LF, white space around a message, and a program that was killed between a message and its line feed.
+/// In a recording nobody knows who ended the program, and when.
 fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match (line.content, line.end) {
         (Content::Several { number, .. }, _) => {
@@ -44,8 +49,8 @@ fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Rul
             let message = format!("the last message has no line feed, and the {} was being stopped", moment.from);
             ruling.inconclusive(message, &[]);
         }
-        // Who ended a client is not known: its user may have, at any moment.
-        (Content::One { .. }, LineEnd::Eof) if moment.from == Party::Client => {
+        // Who ended a client, or an agent in a recording, is not known: its user may have, at any moment.
+        (Content::One { .. }, LineEnd::Eof) if moment.from == Party::Client || !moment.talk.whole => {
             ruling.inconclusive("the stream ended behind a message without its line feed", &[]);
         }
         (Content::One { .. }, LineEnd::Eof) => {
@@ -57,14 +62,28 @@ fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Rul
 }
 
 /// "Messages … MUST NOT contain embedded newlines." Shown by a message that has line breaks to escape.
+///
+/// Correct but unusual: a message that was cut off when the program ended, and a string with a backslash before an `n`, such as
+/// a path of Windows, which shows nothing.
 fn no_embedded_newline(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
         Content::NotJson { unfinished: true, .. } if is_whole(line) && begins_a_value(line.bytes) => {
             ruling.fail("the line begins a JSON value and does not end it", &[]);
         }
-        Content::One { .. } if line.bytes.windows(2).any(|pair| pair == b"\\n") => ruling.pass(),
+        Content::One { .. } if has_escaped_newline(line.bytes) => ruling.pass(),
         _ => {}
     }
+}
+
+/// Whether JSON text has an escaped line feed. The second of two backslashes escapes nothing.
+fn has_escaped_newline(bytes: &[u8]) -> bool {
+    let mut bytes = bytes.iter();
+    while bytes.any(|byte| *byte == b'\\') {
+        if bytes.next() == Some(&b'n') {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether the line was ended by its sender; otherwise its rest was lost, or has not come yet.
@@ -79,6 +98,9 @@ fn begins_a_value(bytes: &[u8]) -> bool {
 
 /// "The agent MUST NOT write anything to its stdout that is not a valid ACP message", and the client nothing else to
 /// the agent's stdin.
+///
+/// Correct but unusual: a message with white space around it, of any depth and size, or cut off when the program ended. Lists
+/// and objects that are not messages have requirements of their own.
 fn only_messages(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
         Content::One { value, .. } if value.is_object() || value.is_array() => ruling.pass(),
@@ -91,6 +113,8 @@ fn only_messages(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// v1 knows no batches: "individual JSON-RPC requests, notifications, or responses."
+///
+/// Correct but unusual: many messages at once, each on its own line. Lists inside a message are free.
 fn no_batch(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
         Content::One { value, .. } if value.is_array() => ruling.fail("the line holds a JSON array", &[]),

@@ -260,9 +260,11 @@ impl Conversation {
     }
 
     /// Whether the party said something that may not have been understood, so that an answer without an id may be to that.
+    /// A request whose id has a fraction or exceeds 2^53 counts: some readers refuse such an id and answer with null.
     #[must_use]
     pub fn is_unclear(&self, sender: Party) -> bool {
-        self.unreadable.contains_key(&sender) || self.open.values().any(|open| open.from == sender && open.deliberate)
+        let refusable = |open: &Exchange| !open.is_sound() || !open.id.is_integral();
+        self.unreadable.contains_key(&sender) || self.open_of(sender).any(refusable)
     }
 
     /// The session with this id, if the client knows it.

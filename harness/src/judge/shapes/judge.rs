@@ -143,6 +143,9 @@ impl Table {
     }
 
     /// Judges the names of members: a known one in another spelling accounts for the one that is missing.
+    ///
+    /// Correct but unusual: members of drafts, and any name in `_meta`, `rawInput` or `rawOutput`. None of these counts as
+    /// misspelt.
     fn spelling(&self, payload: &Payload<'_>, event: usize, book: &mut Book, owned: &mut BTreeSet<usize>) {
         let strangers = payload.parts.members.iter().filter(|member| !payload.drafts.contains(&member.at));
         let mut misspelt = false;
@@ -163,6 +166,8 @@ impl Table {
     }
 
     /// Judges the closed sets of strings: which variant an update is, and how discriminators are spelt.
+    ///
+    /// Correct but unusual: values of drafts, which are only noted, and values of open sets, which the schema allows.
     fn variants(&self, payload: &Payload<'_>, event: usize, book: &mut Book, owned: &mut BTreeSet<usize>) {
         for (index, problem) in payload.problems.iter().enumerate().filter(|(_, p)| p.kind == ProblemKind::NotInSet) {
             let found = payload.value.pointer(&problem.at).and_then(Value::as_str).unwrap_or_default();
@@ -199,6 +204,8 @@ impl Table {
     }
 
     /// Judges `_meta`, which every object may have, and takes out of judgement what receivers take as absent.
+    ///
+    /// Correct but unusual: a `_meta` that is null or empty, and one of any content. Only its type counts.
     fn metas(&self, payload: &Payload<'_>, event: usize, book: &mut Book, owned: &mut BTreeSet<usize>) {
         for (index, problem) in payload.problems.iter().enumerate() {
             let absent = NULL_IS_ABSENT.iter().find(|(method, at, _)| payload.method == *method && problem.at == *at);
