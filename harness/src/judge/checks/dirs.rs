@@ -135,6 +135,10 @@ fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling
                 let message = format!("the root `{root}` of `{id}` is no absolute path, as the client gave it");
                 ruling.inconclusive(message, &[session.known]);
             }
+            // Another client may have given it before the recording began.
+            (Some(root), None) if !moment.talk.whole => {
+                ruling.inconclusive(format!("the root `{root}` of `{id}` is no absolute path"), &[]);
+            }
             (Some(root), _) => ruling.fail(format!("the root `{root}` of `{id}` is no absolute path"), &[]),
             (None, Some(session)) => compare(moment, id, &roots, session, ruling),
             (None, None) => {}
