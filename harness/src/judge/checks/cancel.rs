@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::support::{Finish, died_after, is_respelt, late_for, says_abort};
+use super::common::mentions;
+use super::support::{Finish, died_after, fail_in_case, is_respelt, late_for, says_abort};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, AtCancel, Opening, Session};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
@@ -64,20 +65,25 @@ fn since(moment: &Moment<'_>, at: &AtCancel, until: u64) -> u64 {
 
 /// Why the agent must have known of the cancel when it sent the answer; none when the two may have crossed.
 ///
-/// A tool call in progress shows that the turn had not come to its end. Only a case asks for one that lasts; in a recording
-/// the agent may leave calls unfinished that go on in the background.
+/// A tool call in progress, or a command in a terminal that ends after the cancel, shows that the turn had not come to its
+/// end. Only a case asks for one that lasts; in a recording both may go on in the background when the turn ends by itself.
 fn knew(moment: &Moment<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<&'static str> {
     let waits_still = |n: usize| moment.talk.open_of(Party::Agent).any(|open| open.n == n);
     let running = finish.turn.tools.iter().filter_map(|id| finish.session.tools.get(id));
     if since(moment, at, moment.us) > CROSSING_US {
         Some("the answer came well after the cancel")
-    } else if at.waiting.iter().any(|(n, _)| !waits_still(*n)) {
+    } else if at.waiting.iter().any(|(n, method)| !waits_still(*n) && (moment.talk.whole || needs_answer(method))) {
         Some("the turn waited for an answer of the client, which it got behind the cancel")
     } else if moment.talk.whole && running.into_iter().any(|tool| tool.status == "in_progress") {
         Some("a tool call of the turn was still in progress")
     } else {
         None
     }
+}
+
+/// Whether a turn cannot end by itself before the client answers; a command in a terminal may outlast it.
+fn needs_answer(method: &str) -> bool {
+    !method.starts_with("terminal/")
 }
 
 /// "The Agent MUST respond to the original session/prompt request with the cancelled stop reason."
@@ -105,7 +111,8 @@ fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 
 /// "Agents MUST catch these errors and return the semantically meaningful cancelled stop reason."
 ///
-/// Correct but unusual: a model that failed on its own while the cancel was on its way, and a login that expired.
+/// Correct but unusual: a model that failed on its own while the cancel was on its way, a login that expired, and a prompt
+/// that the agent refuses for itself, after a slow start, without having begun.
 fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer) else { return };
     let Outcome::Error(error) = finish.outcome else {
@@ -119,18 +126,22 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     match knew(moment, &finish, at) {
         _ if code == Some(-32800) && finish.exchange.cancel_requested.is_some() => {}
         _ if code == Some(-32000) || finish.course.disturbed.is_some() => ruling.inconclusive(seen, &[at.n]),
+        _ if matches!(code, Some(-32600 | -32602)) && !finish.course.acted && !says_abort(error) => {
+            ruling.inconclusive(format!("{seen}, which may be for the prompt itself"), &[at.n]);
+        }
         None if !says_abort(error) => ruling.inconclusive(format!("{seen}, while the cancel was on its way"), &[at.n]),
         _ => ruling.fail(seen, &[at.n]),
     }
 }
 
 /// "It MUST ensure that it does so before responding to the session/prompt request."
+///
+/// Correct but unusual: the agent reports what a command in the background did, speaks up by itself, or shows the turn that
+/// another client has in the same session. So a recording is inconclusive.
 fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some((at, (ended, _))) = late_for(moment, update).and_then(|turn| turn.at_cancel.as_ref().zip(turn.ended)) {
-        ruling.fail(
-            format!("the update {} came after the answer to the cancelled prompt", update.variant),
-            &[at.n, ended],
-        );
+        let message = format!("the update {} came after the answer to the cancelled prompt", update.variant);
+        fail_in_case(moment, message, &[at.n, ended], ruling);
     }
 }
 
@@ -155,6 +166,9 @@ fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// `session/cancel` is a notification, and "the Server MUST NOT reply to a Notification".
+///
+/// Correct but unusual: an answer without an id that is to a line which could not be read, or to an answer of the client that
+/// the agent rejects. See [`replied_to`].
 fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let told = moment.talk.told.answered_by(answer, moment.from.other());
     // A cancel that breaks the protocol may be refused as what it is.
@@ -163,13 +177,19 @@ fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// Fails when this answers no request, and can only be to the notification `method` of the other party.
+/// Fails when this answers no request, and can only be to the notification `method` of the other party. In a recording an
+/// error of another code, which does not name the method, may be about a response that was not accepted.
 pub(super) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     let told = moment.talk.told.answered_by(answer, moment.from.other());
     let unread = moment.talk.is_unclear(moment.from.other());
     let only = told.iter().all(|(_, known)| *known == method);
-    if let Some((n, _)) = told.last().filter(|_| only && !unread) {
-        ruling.fail(format!("an answer without a request came after the notification {method}"), &[*n]);
+    let Some((n, _)) = told.last().filter(|_| only && !unread) else { return };
+    let message = format!("an answer without a request came after the notification {method}");
+    // These two codes answer calls alone.
+    let to_a_call = matches!(answer.outcome.error_code(), Some(-32601 | -32602)) || mentions(answer.outcome, method);
+    match answer.outcome {
+        Outcome::Error(_) if !to_a_call => fail_in_case(moment, message, &[*n], ruling),
+        _ => ruling.fail(message, &[*n]),
     }
 }
 
@@ -260,17 +280,17 @@ pub(super) fn earlier_cancel(finish: &Finish<'_>) -> bool {
 ///
 /// Correct but unusual: a next turn that ends as cancelled for another reason, such as a second cancel, a refused
 /// permission or a closed session; and an agent that works on the cancel and the prompt at the same time, since they came
-/// together.
+/// together. In a recording the reason may be unseen, such as a signal.
 fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| earlier_cancel(finish) && !finish.was_cancelled())
     else {
         return;
     };
     match finish.reason() {
-        Some("cancelled") if finish.course.disturbed.is_none() && cancelled_elsewhere(moment, &finish).is_none() => {
+        Some("cancelled") if has_no_other_reason(moment, &finish) && cancelled_elsewhere(moment, &finish).is_none() => {
             let message = "the turn ends as cancelled, and the cancel came before its prompt";
             match finish.course.cancel_read {
-                true => ruling.fail(message, &[finish.exchange.n]),
+                true => fail_in_case(moment, message, &[finish.exchange.n], ruling),
                 false => {
                     ruling.inconclusive(format!("{message}; both may have been read together"), &[finish.exchange.n])
                 }
@@ -279,6 +299,10 @@ fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
         Some("cancelled") | None => {}
         Some(_) => ruling.pass(),
     }
+}
+
+fn has_no_other_reason(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
+    finish.other_reason(moment).or(finish.turn.other_closed).is_none()
 }
 
 /// Exercised when a later request was answered.
@@ -304,13 +328,15 @@ pub(super) fn cancelled_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> O
 
 /// `session/cancel` names one session, and ends the turn of that one.
 ///
-/// Correct but unusual: a client that cancels several sessions, or an agent whose turns fail together with an error.
+/// Correct but unusual: a client that cancels several sessions, an agent whose turns fail together with an error, and one that
+/// ends the other turn because its user refused something. In a recording a signal may have ended both.
 fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| !finish.was_cancelled()) else { return };
     let Some(elsewhere) = cancelled_elsewhere(moment, &finish) else { return };
     match finish.reason() {
-        Some("cancelled") if finish.course.disturbed.is_none() && !earlier_cancel(&finish) => {
-            ruling.fail("the turn ends as cancelled, and only the turn of another session was cancelled", &[elsewhere]);
+        Some("cancelled") if has_no_other_reason(moment, &finish) && !earlier_cancel(&finish) => {
+            let message = "the turn ends as cancelled, and only the turn of another session was cancelled";
+            fail_in_case(moment, message, &[elsewhere], ruling);
         }
         Some("cancelled") | None => {}
         Some(_) => ruling.pass(),
@@ -318,6 +344,9 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "The Agent MUST release the terminal using terminal/release when it's no longer needed", as after a cancel.
+///
+/// Correct but unusual: the agent lets the command end first, releases the terminal seconds after its answer, or gets the
+/// terminal only after the turn is over. It has ten seconds, and a recording never fails.
 fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     if talk.initialize.is_some() && !talk.client_has(&["terminal"]) {
@@ -349,6 +378,8 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "By sending a `session/cancel` notification."
+///
+/// Correct but unusual: a cancel that comes twice, or without a running turn. Only a member `id` fails, also one that is null.
 fn notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == "session/cancel" {
         let id = call.id.unwrap_or(&Value::Null);
@@ -357,6 +388,9 @@ fn notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// The session is one of this connection: it was created, loaded or resumed on it.
+///
+/// Correct but unusual: the client gives up a session whose load failed, one that a draft method opened, one that it found in a
+/// listing and that runs elsewhere, or one that the agent named in an early update. None of these fails.
 fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let Some(id) = call.text("sessionId").filter(|_| call.method == "session/cancel") else { return };
@@ -368,7 +402,7 @@ fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         None if talk.initialized.is_none() => {}
         // Its spelling is a matter of its own.
         None if talk.sessions.keys().any(|known| is_respelt(known, id)) => {}
-        None if talk.course.strangers.contains_key(id) || moment.talk.may_open_otherwise() => {
+        None if talk.course.strangers.contains_key(id) || talk.may_open_otherwise() || talk.listed.contains(id) => {
             ruling.inconclusive(format!("session/cancel names `{id}`, which no method of this edition opened"), &[]);
         }
         None => ruling.fail(format!("session/cancel names `{id}`, and this connection has no such session"), &[]),

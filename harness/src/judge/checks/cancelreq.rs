@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cancel::replied_to;
-use super::support::{Finish, died_after, late_for, says_abort, waits_for_others};
+use super::support::{Finish, died_after, fail_in_case, late_for, says_abort, waits_for_others};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{CancelRequest, Exchange};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
@@ -72,6 +72,9 @@ fn response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// As above: the request was waited for until its limit, and a later one was answered meanwhile.
+///
+/// Correct but unusual: the party does not know `$/cancel_request`, and its answer still waits for a model, a user or a
+/// command. Only a request that waits for none of these fails, and a question once its turn was cancelled.
 fn no_response(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate) {
@@ -102,6 +105,8 @@ fn code(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// `$/cancel_request` is a notification.
+///
+/// Correct but unusual: an error without an id that is about something else than the cancel. See [`replied_to`].
 fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     replied_to(moment, answer, "$/cancel_request", ruling);
 }
@@ -173,7 +178,9 @@ fn own_requests(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// A notification with the id in its own type; that the member is there is seen to by the table of shapes.
+/// A notification with the id in its own type; the table of shapes decides on a missing member.
+///
+/// Correct but unusual: the party has two requests whose ids differ in type alone, and cancels either. That passes.
 fn params(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method != "$/cancel_request" {
         return;
@@ -193,7 +200,8 @@ const BECAUSE_OF_CANCEL_US: u64 = 1_000_000;
 /// `$/cancel_request` cancels "the corresponding request", and no other.
 ///
 /// Correct but unusual: a party that gives up another request for reasons of its own, such as a time limit: "When internal
-/// cancellation occurs, the executing party SHOULD send the same -32800".
+/// cancellation occurs, the executing party SHOULD send the same -32800". So does one that closes a session or logs out. In a
+/// recording the reason may be unseen, such as a user who gives up both.
 fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.cancel_requested.is_none()) else { return };
     let mut cancels = received(moment).filter(|cancel| cancel.open && cancel.n > exchange.n);
@@ -203,6 +211,8 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
             let finish = Finish::of(moment, answer);
             finish.is_some_and(|finish| finish.was_cancelled() || finish.course.disturbed.is_some())
                 || exchange.session().is_some_and(|id| moment.talk.is_overlapped(id))
+                || closed_under(moment, exchange).is_some()
+                || moment.talk.open_of(Party::Client).any(|open| open.method == "logout")
         }
         Party::Client => may_give_up(moment, exchange),
     };
@@ -210,7 +220,7 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32800) && !ended => {
             let message = format!("{} is answered as cancelled, and only another request was", exchange.method);
             match moment.us.saturating_sub(cancel.us) <= BECAUSE_OF_CANCEL_US {
-                true => ruling.fail(message, &[exchange.n, cancel.n]),
+                true => fail_in_case(moment, message, &[exchange.n, cancel.n], ruling),
                 false => ruling.inconclusive(message, &[exchange.n, cancel.n]),
             }
         }
@@ -254,7 +264,7 @@ fn may_give_up(moment: &Moment<'_>, exchange: &Exchange) -> bool {
 /// The event at which the client closed the session of a request that was open then.
 fn closed_under(moment: &Moment<'_>, exchange: &Exchange) -> Option<usize> {
     let session = exchange.session()?;
-    let closing = moment.talk.open_of(moment.from).find(|open| is_closing(open, session) && open.n > exchange.n);
+    let closing = moment.talk.open_of(Party::Client).find(|open| is_closing(open, session) && open.n > exchange.n);
     let closed = || moment.talk.session(session)?.closed.filter(|&closed| closed > exchange.n);
     closing.map(|open| open.n).or_else(closed)
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::common::{BAD_PARAMS, NO_METHOD, is_passed_over, proper};
+use super::support::fail_in_case;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Decision, Exchange};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
@@ -32,6 +33,8 @@ const PENDING: bool = false;
 const LATE: bool = true;
 
 /// The method is one of those that every client has. An error other than -32601 may have its reason in the request.
+///
+/// Correct but unusual: the client answers with another error, since it does not know the session or its user is away.
 fn implemented(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = proper(answer, ASK) else { return };
     match (answer.outcome, answer.outcome.error_code()) {
@@ -62,11 +65,18 @@ fn offered(request: &Exchange) -> Vec<&str> {
 }
 
 /// "optionId: The ID of the option the user selected", of those in the request.
-fn option_offered(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+///
+/// Correct but unusual: two open requests of a careless agent have the same id, so the answer may be to either; or an option's
+/// id is not a text, and the client makes one of it. Both are inconclusive.
+fn option_offered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, id)) = proper(answer, ASK).zip(chosen(answer.outcome)) else { return };
     let offered = offered(request);
+    let all = request.params.get("options").and_then(Value::as_array).map_or(0, Vec::len);
+    let doubled = moment.talk.shared_ids.contains(&(request.from, request.id.clone()));
     if offered.contains(&id) {
         ruling.pass();
+    } else if doubled || offered.len() < all {
+        ruling.inconclusive(format!("the option `{id}` was selected, and the request is unclear"), &[request.n]);
     } else {
         ruling.fail(
             format!("the option `{id}` was selected, and those offered are `{}`", offered.join("`, `")),
@@ -76,6 +86,9 @@ fn option_offered(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 }
 
 /// Of a tool call that was reported before, the id is enough.
+///
+/// Correct but unusual: the client refuses the request because it does not know the session any more, or an option of a kind
+/// of its own. So only a case fails, in which neither happens.
 fn tool_call_minimal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = proper(answer, ASK) else { return };
     let call = request.params.get("toolCall").and_then(Value::as_object);
@@ -90,7 +103,7 @@ fn tool_call_minimal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
         _ if answer.outcome.error_code() == Some(BAD_PARAMS) => {
             let message =
                 format!("a permission request with only the id of a known tool call got {}", answer.outcome.describe());
-            ruling.fail(message, &[request.n]);
+            fail_in_case(moment, message, &[request.n], ruling);
         }
         _ => {}
     }
@@ -131,6 +144,8 @@ fn unanswered(talk: &Conversation) -> impl Iterator<Item = (&Exchange, usize)> {
 
 /// As above, at the end: the specification sets no deadline, so an answer may come at any time before. Only the answer to a
 /// later request, or a later turn that was over long ago, shows that a request was passed over.
+///
+/// Correct but unusual: the client answers at its next turn, or the agent gave up the request itself. Neither fails.
 fn left_open<const WHEN: bool>(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for (request, cancel) in unanswered(moment.talk).filter(|(request, cancel)| (*cancel < request.n) == WHEN) {
         let message = "a permission request of a cancelled turn was not answered";
@@ -157,6 +172,9 @@ fn later_turn_over(moment: &Moment<'_>, request: &Exchange) -> Option<usize> {
 
 /// "If the current prompt turn gets cancelled, the Client MUST respond with the `cancelled` outcome." What is no outcome at
 /// all is a matter of shape.
+///
+/// Correct but unusual: the user takes an option and stops the turn at the same moment, and the client sends the cancel first;
+/// the agent gave up the request; or the session was closed. In a recording an option right after the cancel is inconclusive.
 fn outcome_after_cancel<const WHEN: bool>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, cancel)) = stopped(answer, WHEN) else { return };
     let code = answer.outcome.error_code();
@@ -182,7 +200,7 @@ fn outcome_after_cancel<const WHEN: bool>(moment: &Moment<'_>, answer: &Answer<'
             ));
         }
         Outcome::Error(_) if gone => ruling.inconclusive(seen(), &[request.n, cancel]),
-        _ if WHEN == PENDING && may_cross(moment, request, cancel) => {
+        _ if WHEN == PENDING && may_cross(moment, request, answer.outcome, cancel) => {
             ruling.inconclusive(format!("{}; both within a moment", seen()), &[request.n, cancel]);
         }
         _ => ruling.fail(seen(), &[request.n, cancel]),
@@ -193,11 +211,14 @@ fn outcome_after_cancel<const WHEN: bool>(moment: &Moment<'_>, answer: &Answer<'
 /// a slow machine changes little.
 const CROSSING_US: u64 = 500_000;
 
-/// Whether request, cancel and answer came so close that the client may have decided before it was cancelled.
-fn may_cross(moment: &Moment<'_>, request: &Exchange, cancel: usize) -> bool {
+/// Whether request, cancel and answer came so close that the client may have decided before it was cancelled. In a recording
+/// its user may take an option at any time, also of a request that has been open for long.
+fn may_cross(moment: &Moment<'_>, request: &Exchange, outcome: Outcome<'_>, cancel: usize) -> bool {
     let course = request.session().and_then(|id| moment.talk.course.session(id)?.turn.as_ref());
-    let at = course.and_then(|turn| turn.at_cancel.as_ref()).filter(|at| at.n == cancel);
-    at.is_some_and(|at| at.us.saturating_sub(request.us) < CROSSING_US && moment.us.saturating_sub(at.us) < CROSSING_US)
+    let Some(at) = course.and_then(|turn| turn.at_cancel.as_ref()).filter(|at| at.n == cancel) else { return false };
+    let fresh = at.us.saturating_sub(request.us) < CROSSING_US;
+    let by_user = !moment.talk.whole && chosen(outcome).is_some();
+    (fresh || by_user) && moment.us.saturating_sub(at.us) < CROSSING_US
 }
 
 /// "Cancels an ongoing prompt turn" of one session: a question of another one stays open for its own answer.

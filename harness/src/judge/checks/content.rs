@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::support::not_base64;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::After;
 use crate::judge::moment::{Moment, Payload, UpdateSeen};
 use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("content.image-data.agent", On::Payload(image_data)),
@@ -104,8 +104,8 @@ fn groups(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 
 /// `messageId` is the "unique identifier for a message within a session".
 ///
-/// Correct but unusual: a replay uses the ids of the live turns again, a user's message is echoed with its id, or a chunk of
-/// a cancelled turn comes late. None of these fails.
+/// Correct but unusual: a replay uses the ids of the live turns again, a user's message is echoed with its id, a chunk of the
+/// turn before crosses the next prompt, or the agent goes on with a message that its limit had cut off. None of these fails.
 fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(id), Some(session)) = (message_id(update), moment.talk.session(update.session)) else { return };
     let Some((first, prompt)) = session.message_ids.get(id) else { return ruling.pass() };
@@ -116,11 +116,13 @@ fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
         return;
     };
     let message = format!("the messageId `{id}` was used in an earlier turn");
-    // What a cancelled turn still had to say may come late, and is judged as such.
-    if turn.after == Some(After::Cancel) && turn.last_output_us.is_none() {
-        ruling.inconclusive(message, &[]);
-    } else {
-        ruling.fail(message, &[turn.n]);
+    // What the turn before still had to say may come late. Once the agent answered a later request, all of that is out.
+    let ended = session.ended.as_ref();
+    let is_out = ended.is_some_and(|ended| moment.talk.answered_after(Party::Agent, ended.n));
+    let is_complete = ended.is_some_and(|ended| ended.reason.as_deref() == Some("end_turn"));
+    match prompt + 1 < session.prompts || (is_out && is_complete) {
+        true => ruling.fail(message, &[turn.n]),
+        false => ruling.inconclusive(message, &[turn.n]),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::common::{BAD_PARAMS, decide_implemented, note_null, proper};
-use super::support::AT_ONCE_US;
+use super::support::fail_in_case;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session, option_text};
 use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
@@ -27,6 +27,9 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 const SET: &str = "session/set_mode";
+
+/// An update that comes so soon after the answer was decided together with it. The time is ours.
+const WITH_ANSWER_US: u64 = 500_000;
 
 /// The ids of the modes that a state lists.
 fn ids(state: &Value) -> impl Iterator<Item = &str> {
@@ -125,7 +128,8 @@ fn set_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// After a successful `session/set_mode` the session is in that mode: an update does not name the old one.
 ///
 /// Correct but unusual: the updates on two changes in a row come after both answers, so that one names the mode in between;
-/// or the agent leaves the mode by itself later, or in a turn. None of these fails.
+/// or the agent leaves the mode by itself later, or in a turn, or takes it back after it asked a policy. None of these fails:
+/// the update has to come within half a second, in a case.
 fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = moment.talk.session(update.session).filter(|_| update.variant == "current_mode_update") else {
         return;
@@ -139,8 +143,12 @@ fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
         Some(set) if set.before == mode && session.turn.is_none() => {
             let message = format!("the mode was set to `{}`, and an update names `{mode}` as before", set.mode);
             // Later the agent may have changed it again by itself.
-            let at_once = moment.us.saturating_sub(set.us) < AT_ONCE_US && !set.after_another;
-            if at_once { ruling.fail(message, &[set.n]) } else { ruling.inconclusive(message, &[set.n]) }
+            let at_once = moment.us.saturating_sub(set.us) < WITH_ANSWER_US && !set.after_another;
+            if at_once {
+                fail_in_case(moment, message, &[set.n], ruling);
+            } else {
+                ruling.inconclusive(message, &[set.n]);
+            }
         }
         _ => {}
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::support::Finish;
+use super::support::{Finish, fail_in_case};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Decision, Session, SessionCourse, ToolCall};
 use crate::judge::moment::{Answer, CallSeen, Moment, UpdateSeen};
@@ -62,6 +62,14 @@ impl<'m> Act<'m> {
     fn belongs_to(&self, id: &str) -> bool {
         fits(self.session, self.course, id, self.path)
     }
+
+    /// Fails a file that was written. A command may be another one than that of the tool call, unless a case asked for it.
+    fn decide(&self, moment: &Moment<'_>, message: String, n: usize, ruling: &mut Ruling<'_>) {
+        match self.path {
+            Some(_) => ruling.fail(message, &[n]),
+            None => fail_in_case(moment, message, &[n], ruling),
+        }
+    }
 }
 
 /// Whether a write to `path` (or a command, without one) can belong to this tool call and to no other that the turn has.
@@ -95,13 +103,15 @@ fn asking<'m>(moment: &Moment<'m>, session: &str) -> Vec<(&'m str, usize)> {
 
 /// "Before proceeding with execution, the Agent MAY request permission": what it asked for waits for the answer.
 ///
-/// Correct but unusual: an agent that goes on with other tool calls meanwhile. Only a write or a command that can belong to
-/// no other call of the turn counts.
+/// Correct but unusual: an agent that goes on with other tool calls meanwhile, or runs a command of its own, such as
+/// `git status`, which it reports as no tool call. Only a write or a command that can belong to no other call of the turn
+/// counts, and a command in a recording is inconclusive.
 fn act_while_asking(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(act) = Act::of(moment, call) else { return };
     let asking = asking(moment, call.text("sessionId").unwrap_or_default());
     if let Some((id, n)) = asking.into_iter().find(|(id, _)| act.belongs_to(id)) {
-        ruling.fail(format!("{} for `{id}` while its permission was being asked for", name(act.path)), &[n]);
+        let message = format!("{} for `{id}` while its permission was being asked for", name(act.path));
+        act.decide(moment, message, n, ruling);
     }
 }
 
@@ -121,10 +131,7 @@ fn asked_afterwards(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     let mut early = deeds.filter(|deed| fits(session, course, id, deed.path.as_deref()));
     if let Some(deed) = early.next() {
         let message = format!("{} for `{id}` before its permission is asked for", name(deed.path.as_deref()));
-        match moment.talk.whole {
-            true => ruling.fail(message, &[deed.n, tool.n]),
-            false => ruling.inconclusive(message, &[deed.n, tool.n]),
-        }
+        fail_in_case(moment, message, &[deed.n, tool.n], ruling);
     }
 }
 
@@ -153,13 +160,14 @@ fn refused<const HOW: bool>(tool: &ToolCall) -> Option<usize> {
 
 /// What the user rejected is not done; and `cancelled` is no approval either.
 ///
-/// Correct but unusual: an agent that does it after it asked again and was allowed, or does the same for another tool call.
+/// Correct but unusual: an agent that does it after it asked again and was allowed, does the same for another tool call, or runs
+/// the command in a sandbox, since the user did not let it out of there. So a command in a recording is inconclusive.
 fn act_in_spite_of<const HOW: bool>(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(act) = Act::of(moment, call) else { return };
     let refused = act.session.tools.iter().filter_map(|(id, tool)| Some((id, refused::<HOW>(tool)?)));
     for (id, n) in refused.filter(|(id, _)| act.belongs_to(id)) {
         let how = if HOW == CANCELLED { "cancelled" } else { "rejected" };
-        ruling.fail(format!("{} for `{id}`, whose permission was {how}", name(act.path)), &[n]);
+        act.decide(moment, format!("{} for `{id}`, whose permission was {how}", name(act.path)), n, ruling);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::support::Finish;
+use super::support::{Finish, fail_in_case};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::plan_texts;
 use crate::judge::moment::{Answer, Moment, UpdateSeen};
@@ -22,7 +22,7 @@ fn entries(body: &Value) -> &[Value] {
 /// shorter proves nothing yet: only one that holds what the list before left out, and leaves out what that one held.
 ///
 /// Correct but unusual: the agent removes entries, drops the whole plan, replaces it by another one, or takes back an entry
-/// that it had removed beside others that stay. None of these fails.
+/// that it had removed. Only a case fails, whose plan has entries that stay; a recording is inconclusive.
 fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), "plan") = (moment.talk.session(update.session), update.variant) else { return };
     let (before, now) = (plan_texts(&session.plan), plan_texts(entries(update.body)));
@@ -33,12 +33,10 @@ fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
     }
     match back.first() {
         Some(text) if before.is_disjoint(&now) => {
-            ruling.fail(
-                format!(
-                    "the plan holds `{text}` again, which the one before left out, and leaves out all that it held"
-                ),
-                &[],
+            let message = format!(
+                "the plan holds `{text}` again, which the one before left out, and leaves out all that it held"
             );
+            fail_in_case(moment, message, &[], ruling);
         }
         Some(text) => ruling.inconclusive(format!("the entry `{text}` was left out of the plan, and came back"), &[]),
         None if now.is_subset(&before) && now.len() < before.len() => {

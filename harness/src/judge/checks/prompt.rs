@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::support::{Finish, late_for, says_abort};
+use super::common::mentions;
+use super::support::{Finish, fail_in_case, late_for, says_abort};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, Decision, Session, ToolCall};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
@@ -94,6 +95,11 @@ fn place(finish: &Finish<'_>) -> impl Iterator<Item = u8> {
 
 /// A valid prompt to a session that is open and idle is taken: "Agents MUST support ContentBlock::Text and
 /// ContentBlock::ResourceLink", they take what they advertise, and a session goes on after a turn, whatever its end.
+///
+/// Correct but unusual: the agent refuses a prompt without text, an image that is too large, a link to nothing or a `_meta` of
+/// its own with a wrong value, which a recording may hold. In a case it refuses every prompt until a model is chosen, an image
+/// that the chosen model cannot read, a prompt after a change of the settings, or a second turn at the same time in another
+/// session. None of these fails.
 fn taken<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(is_ready) else { return };
     let params = &finish.exchange.params;
@@ -121,7 +127,7 @@ fn taken<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
         Some(-32602 | -32600)
             if plain && traits.len() == 1 && !finish.course.acted && is_the_reason(moment, &finish, TRAIT) =>
         {
-            ruling.fail(seen(), &[finish.exchange.n]);
+            fail_in_case(moment, seen(), &[finish.exchange.n], ruling);
         }
         Some(_) if finish.was_cancelled() => {}
         Some(_) => ruling.inconclusive(format!("{}, which may come from elsewhere", seen()), &[finish.exchange.n]),
@@ -137,8 +143,14 @@ fn is_ready(finish: &Finish<'_>) -> bool {
 }
 
 /// Whether the prompt can only have been refused for this. Where every prompt is refused, as until a model is chosen, neither
-/// its text nor a cancel before it is the reason.
+/// its text nor a cancel before it is the reason. A change of the settings, or a turn in another session, may be one.
 fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>, kind: u8) -> bool {
+    let asked = finish.exchange.session().and_then(|id| moment.talk.course.session(id)?.asked);
+    let before = finish.session.ended.as_ref().map_or(0, |ended| ended.prompt);
+    let was_set = asked.is_some_and(|asked| asked > before);
+    if was_set || runs_elsewhere(moment, finish) || mentions(finish.outcome, "model") {
+        return false;
+    }
     let abort = || matches!(finish.outcome, Outcome::Error(error) if says_abort(error));
     let reasons = || moment.talk.sessions.values().filter_map(|session| session.ended.as_ref()?.reason.as_ref());
     match kind {
@@ -148,18 +160,26 @@ fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>, kind: u8) -> bool {
     }
 }
 
+/// Whether a turn of another session ran after this prompt was sent.
+fn runs_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
+    let others = moment.talk.sessions.iter().filter(|(id, _)| finish.exchange.session() != Some(id.as_str()));
+    let ended = |session: &Session| session.ended.as_ref().is_some_and(|ended| ended.n > finish.exchange.n);
+    others.into_iter().any(|(_, session)| session.turn.is_some() || ended(session))
+}
+
 /// What a prompt held was the reason to refuse it, if a plain one in the same session is taken after it: some agents
 /// refuse every prompt until a model is chosen.
 fn refused<const TRAIT: u8>(moment: &Moment<'_>, finish: &Finish<'_>, ruling: &mut Ruling<'_>) {
     let course = finish.exchange.session().and_then(|id| moment.talk.course.session(id));
     let Some(refused) = course.and_then(|course| course.refused.as_ref()) else { return };
     let outcome = Outcome::Error(&refused.error);
-    let of_params = matches!(outcome.error_code(), Some(-32602 | -32600)) && !refused.acted;
+    let of_params =
+        matches!(outcome.error_code(), Some(-32602 | -32600)) && !refused.acted && !mentions(outcome, "model");
     let valid = moment.talk.edition.stable.problems("PromptRequest", &refused.params).is_empty();
     if of_params && valid && content(moment, &refused.params).is_some_and(|traits| traits == [TRAIT]) {
         let message =
             format!("the prompt was answered with {}, and a plain one after it was taken", outcome.describe());
-        ruling.fail(message, &[refused.n]);
+        fail_in_case(moment, message, &[refused.n], ruling);
     }
 }
 
@@ -182,8 +202,10 @@ fn no_embedded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "The Agent MUST respond to the original session/prompt request with a StopReason"; null has none.
+///
+/// Correct but unusual: an agent that answers a prompt which the tester broke on purpose with null. That fails nothing.
 fn stop_reason(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if let Some((exchange, Value::Null)) = answer.result_of("session/prompt") {
+    if let Some((exchange, Value::Null)) = answer.result_of("session/prompt").filter(|(it, _)| !it.deliberate) {
         ruling.fail("the result of session/prompt is null, and has no stop reason", &[exchange.n]);
     }
 }
@@ -207,6 +229,9 @@ fn has_said_it_all(session: &Session) -> bool {
 
 /// As above: the agent said all that was asked for, waits for nothing, serves the connection, and has been silent for
 /// long.
+///
+/// Correct but unusual: the agent thinks in silence for minutes, waits for the client, for a tool call or for a command in a
+/// terminal, or says something else than it was asked for. Time alone does not fail.
 fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     const SILENCE_US: u64 = 20_000_000;
     let talk = moment.talk;
@@ -222,8 +247,8 @@ fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         let waits = talk.open_of(Party::Agent).any(|request| request.session() == Some(id));
         let busy = turn.tools.iter().filter_map(|id| session.tools.get(id)).any(|tool| !tool.is_final());
         let served = talk.fence.is_some_and(|fence| fence > open.n);
-        let done =
-            has_said_it_all(session) && !waits && !busy && turn.cancelled.is_none() && course.disturbed.is_none();
+        let alone = turn.cancelled.is_none() && course.disturbed.is_none() && !talk.has_live_terminal(turn);
+        let done = has_said_it_all(session) && !waits && !busy && alone;
         if done && silent && served {
             ruling.fail("the turn said all that was asked for, and the prompt was not answered", &[open.n, verdict]);
         } else {
@@ -272,6 +297,8 @@ fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut R
 
 /// "The Agent reports the model's output to the Client via session/update notifications." That a turn had output is not
 /// to be seen from outside, so only a step that asked for words can miss them.
+///
+/// Correct but unusual: the model answers with nothing, with a thought, or by a tool call. Nothing of that fails here.
 fn output_reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     if finish.turn.wrote_message {
@@ -297,13 +324,14 @@ fn updates_went_elsewhere(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
     let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let Some(strayed) = finish.turn.strayed.filter(|_| finish.turn.first_output.is_none()) else { return };
     let message = "the turn ended with no update in its session, and an update named one that was never prompted";
-    match moment.talk.whole {
-        true => ruling.fail(message, &[strayed, finish.exchange.n]),
-        false => ruling.inconclusive(message, &[strayed, finish.exchange.n]),
-    }
+    fail_in_case(moment, message, &[strayed, finish.exchange.n], ruling);
 }
 
 /// `cancelled`: "The Client cancels the turn."
+///
+/// Correct but unusual: the agent calls the turn cancelled after the user refused a permission or dismissed a form, after a
+/// change of the model, or because the client answered a request with -32800 or sent `session/cancel` with an id. In a
+/// recording the process may have got a signal, such as by Ctrl-C. None of these fails.
 fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let finish = Finish::even_overlapped(moment, answer);
     let Some(finish) = finish.filter(|finish| finish.reason() == Some("cancelled")) else { return };
@@ -313,12 +341,11 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
         ruling.pass();
     } else if finish.turn.other_closed.is_some() {
         // That closing one session leaves the others alone is a rule of its own.
-    } else if let Some(n) = finish.course.disturbed {
-        ruling.inconclusive("the client did something else to the session during the turn", &[n]);
-    } else if let Some(n) = finish.turn.permission_refused {
-        ruling.inconclusive("no stop reason is there for a turn that ends since its user refused something", &[n]);
+    } else if let Some(n) = finish.other_reason(moment) {
+        ruling.inconclusive("the turn ends as cancelled, and the client may have given a reason for that", &[n]);
     } else if !elsewhere && !before {
-        ruling.fail("the turn ends as cancelled, and the client did not cancel it", &[finish.exchange.n]);
+        let message = "the turn ends as cancelled, and the client did not cancel it";
+        fail_in_case(moment, message, &[finish.exchange.n], ruling);
     }
 }
 

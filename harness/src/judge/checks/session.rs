@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::support::is_iso8601;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::Conversation;
+use crate::judge::conversation::{Conversation, Opening};
 use crate::judge::moment::{Answer, CallSeen, Moment, UpdateSeen};
 use crate::judge::ruling::Ruling;
 use crate::protocol::Kind;
@@ -57,8 +57,9 @@ fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 /// "Each session maintains its own context, conversation history, and state": a mode that was chosen for one session is
 /// not found in another that had a different one, and was not touched.
 ///
-/// Correct but unusual: a session that is opened again is in the default mode, or in one that nobody chose. Only the mode
-/// that was chosen for another session of this connection fails.
+/// Correct but unusual: a session that is opened again is in the default mode, or in one that nobody chose. An agent may also
+/// keep the mode that was chosen last as its default. So the mode that was chosen for another session fails only when a
+/// session that was created after that choice began in another mode.
 fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/resume").or(answer.result_of("session/load")) else {
         return;
@@ -75,7 +76,16 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             if let Some(set) = chosen.find(|set| set.mode == now) {
                 let message =
                     format!("the session is in the mode `{now}`, which was chosen for another; it was in `{before}`");
-                ruling.fail(message, &[set.n, exchange.n]);
+                let mut newer = moment.talk.sessions.values();
+                let begins_elsewhere = newer.any(|session| {
+                    session.opening == Opening::New
+                        && session.known > set.n
+                        && session.mode().is_some_and(|mode| mode != set.mode)
+                });
+                match begins_elsewhere {
+                    true => ruling.fail(message, &[set.n, exchange.n]),
+                    false => ruling.inconclusive(format!("{message}; it may be the default now"), &[set.n, exchange.n]),
+                }
             }
         }
         _ => {}

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::judge::conversation::{Conversation, Exchange, Session, Turn, TurnCourse};
 use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
+use crate::judge::ruling::Ruling;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 
@@ -160,6 +161,15 @@ impl<'m> Finish<'m> {
             .iter()
             .any(Option::is_some)
     }
+
+    /// The event of something else for which an agent may end the turn as cancelled: the user refused a question, the client
+    /// gave up a request of the agent, changed a setting, or did something else to the session.
+    pub fn other_reason(&self, moment: &Moment<'m>) -> Option<usize> {
+        let asked = self.exchange.session().and_then(|id| moment.talk.course.session(id)?.asked);
+        let set = asked.filter(|&asked| asked > self.turn.n);
+        let gave_up = self.turn.refused.iter().find(|refusal| refusal.code == Some(-32800)).map(|refusal| refusal.n);
+        self.course.disturbed.or(self.turn.permission_refused).or(gave_up).or(set)
+    }
 }
 
 /// The turn that was over when this content of a turn came; none while a turn runs or a history is replayed.
@@ -181,6 +191,14 @@ pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Opti
     let (ended, _) = turn.ended?;
     // It may be late for any of the prompts that overlapped, and each has a requirement of its own.
     (turn.overlapped.is_none() && course.asked.is_none_or(|asked| asked < ended)).then_some(turn)
+}
+
+/// Fails in a case, where the harness knows all that was said and done. In a recording something unseen may be the reason.
+pub(super) fn fail_in_case(moment: &Moment<'_>, message: impl Into<String>, also: &[usize], ruling: &mut Ruling<'_>) {
+    match moment.talk.whole {
+        true => ruling.fail(message, also),
+        false => ruling.inconclusive(message, also),
+    }
 }
 
 /// Whether the answer to a request may have to wait for others: for a model, a user, or a command that runs.

@@ -296,7 +296,10 @@ impl Conversation {
                 }
             }
             ("session/request_permission", outcome) => self.apply_permission_answer(n, &exchange, outcome),
-            ("elicitation/create", outcome) => self.visits.answer(&exchange, outcome),
+            ("elicitation/create", outcome) => {
+                self.visits.answer(&exchange, outcome);
+                self.note_form_answer(n, &exchange, outcome);
+            }
             ("terminal/create", Outcome::Result(result)) => self.apply_terminal(n, &exchange, result),
             _ => {}
         }
@@ -347,6 +350,16 @@ impl Conversation {
         let Some(tool) = id.and_then(|id| session.tools.get_mut(id)) else { return };
         if let Some(permission) = tool.permissions.iter_mut().find(|permission| permission.n == exchange.n) {
             permission.answer = Some((n, decision));
+        }
+    }
+
+    /// Notes that the user did not accept a form or a page, for which a turn may end as well as for a permission.
+    fn note_form_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        let accepted = matches!(outcome, Outcome::Result(it) if it.get("action") == Some(&Value::from("accept")));
+        let session = exchange.session();
+        let named = self.sessions.iter_mut().filter(|(id, _)| session.is_none_or(|session| session == id.as_str()));
+        for turn in named.filter_map(|(_, session)| session.turn.as_mut()).filter(|_| !accepted) {
+            turn.permission_refused = turn.permission_refused.or(Some(n));
         }
     }
 

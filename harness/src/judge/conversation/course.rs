@@ -308,11 +308,10 @@ impl Course {
         if let Some(twin) = call.id.and_then(|id| talk.open.get(&(from.other(), RpcId::new(id)))) {
             self.twins.insert(n, twin.n);
         }
-        let course = session.and_then(|id| self.sessions.get_mut(id));
-        if let Some(course) =
-            course.filter(|_| from == Party::Client && call.method != "session/prompt" && call.id.is_some())
-        {
-            course.asked = Some(n);
+        let known = session.filter(|id| talk.session(id).is_some());
+        let asks = from == Party::Client && call.method != "session/prompt" && call.id.is_some();
+        if let Some(id) = known.filter(|_| asks) {
+            self.sessions.entry(id.to_owned()).or_default().asked = Some(n);
         }
         match (from, call.method) {
             (Party::Client, "session/prompt") => self.prompt(talk, n, session.unwrap_or_default()),
@@ -321,6 +320,8 @@ impl Course {
                 self.sessions.remove(session.unwrap_or_default());
             }
             (Party::Client, "session/delete" | "logout") => self.disturb(n, session),
+            // As a request it breaks a rule of the client, and the agent may obey it or refuse it.
+            (Party::Client, "session/cancel") if call.id.is_some() => self.disturb(n, session),
             (Party::Client, "session/cancel") => self.cancel(talk, (n, us), session.unwrap_or_default()),
             (_, "$/cancel_request") => self.cancel_request(talk, (n, us), from, params),
             (Party::Agent, "fs/write_text_file" | "terminal/create") => {

@@ -13,6 +13,8 @@ pub struct Refusal {
     pub n: usize,
     /// The method of the request.
     pub method: String,
+    /// The code of the error.
+    pub code: Option<i64>,
     /// The client's message.
     pub message: String,
 }
@@ -124,7 +126,8 @@ impl Turn {
         match outcome {
             Outcome::Error(error) if self.refused.len() < MOST_NOTED => {
                 let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
-                self.refused.push(Refusal { n, method: exchange.method.clone(), message });
+                let code = outcome.error_code();
+                self.refused.push(Refusal { n, method: exchange.method.clone(), code, message });
             }
             Outcome::Result(result) if result.get("_meta").is_some_and(Value::is_object) => {
                 self.meta_answer = self.meta_answer.or(Some(n));
