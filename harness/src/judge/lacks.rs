@@ -100,9 +100,12 @@ const LATE: &[&str] = &[
     "session.known-id-only",
     "session.unknown-id",
     "terminal.known-id",
+    "terminal.no-use-after-release",
+    "terminal.release.invalidates",
     "terminal.unknown-id",
     "tool.created-before-update",
     "tool.location-absolute",
+    "tool.terminal-before-release",
     "tool.terminal-known",
     "transport.only-lf-delimits.agent",
     "transport.only-lf-delimits.client",
@@ -137,12 +140,24 @@ const SESSIONS: &[&str] = &[
     "session.id-verbatim",
     "session.known-id-only",
     "session.unknown-id",
+    "terminal.create.unique-id",
+    "terminal.known-id",
+    "terminal.unknown-id",
     "tool.location-absolute",
+    "tool.terminal-before-release",
+    "tool.terminal-known",
     "update.session-known",
 ];
 
 /// Decided by which terminals there are.
-const TERMINALS: &[&str] = &["terminal.known-id", "terminal.unknown-id", "tool.terminal-known"];
+const TERMINALS: &[&str] = &[
+    "terminal.known-id",
+    "terminal.no-use-after-release",
+    "terminal.release.invalidates",
+    "terminal.unknown-id",
+    "tool.terminal-before-release",
+    "tool.terminal-known",
+];
 
 /// Decided by which tool calls and messages there were.
 const TOOLS: &[&str] = &[

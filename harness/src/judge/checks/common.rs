@@ -14,7 +14,8 @@ pub(super) const NO_METHOD: i64 = -32601;
 /// The error of params that are wrong.
 pub(super) const BAD_PARAMS: i64 = -32602;
 
-/// Passes an absolute path and fails another one; where the client itself began with a relative `cwd` nothing is shown.
+/// Passes an absolute path and fails another one. It is inconclusive if the client itself gave the session a relative `cwd` or
+/// root, since the agent may have joined the path to that.
 pub(super) fn decide_absolute(
     moment: &Moment<'_>,
     session: Option<&str>,
@@ -22,11 +23,15 @@ pub(super) fn decide_absolute(
     path: &str,
     ruling: &mut Ruling<'_>,
 ) {
-    let cwd = session.and_then(|id| moment.talk.session(id)).map_or("", |session| session.cwd.as_str());
+    let session = session.and_then(|id| moment.talk.session(id));
+    let mut given = session.into_iter().flat_map(|session| session.roots.iter().chain([&session.cwd]));
+    let holes = moment.talk.holes;
     if is_absolute(path) {
         ruling.pass();
-    } else if !cwd.is_empty() && !is_absolute(cwd) {
-        ruling.inconclusive(format!("{what} is `{path}`, and the session's cwd `{cwd}` is relative as well"), &[]);
+    } else if session.is_none() && (holes.anywhere || holes.sessions) {
+        ruling.inconclusive(format!("{what} is `{path}`, and the recording does not show the session's cwd"), &[]);
+    } else if let Some(given) = given.find(|given| !given.is_empty() && !is_absolute(given)) {
+        ruling.inconclusive(format!("{what} is `{path}`, and the client gave the relative directory `{given}`"), &[]);
     } else {
         ruling.fail(format!("{what} is `{path}`, which is no absolute path"), &[]);
     }

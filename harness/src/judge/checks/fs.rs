@@ -35,11 +35,16 @@ const READING: [&str; 2] = ["fs", "readTextFile"];
 const WRITING: [&str; 2] = ["fs", "writeTextFile"];
 
 /// "If `readTextFile` or `writeTextFile` is `false` or not present, the Agent MUST NOT attempt to call …"
+///
+/// Correct but unusual: the agent calls the method before it answered `initialize`, or on one of several connections. The
+/// capabilities in the `initialize` request of the same connection count; a recording without it decides nothing.
 fn read_capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     forbid(moment, call, READ, &READING, ruling);
 }
 
 /// As above, for writing.
+///
+/// Correct but unusual: a client that offers writing and no reading. Each capability counts by itself.
 fn write_capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     forbid(moment, call, WRITE, &WRITING, ruling);
 }
@@ -82,6 +87,8 @@ pub(super) fn turn_did(moment: &Moment<'_>, answer: &Answer<'_>, kind: &str) -> 
 }
 
 /// "path: Absolute path to the file to read."
+///
+/// Correct but unusual: a path below a cwd or a root that the client itself gave as a relative path. It is inconclusive.
 fn read_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let (READ, Some(path)) = (call.method, call.text("path")) {
         decide_absolute(moment, call.text("sessionId"), "the path to read", path, ruling);
@@ -89,6 +96,8 @@ fn read_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
 }
 
 /// "path: Absolute path to the file to write."
+///
+/// Correct but unusual: as with reading, a path below a relative cwd or root of the client. It is inconclusive.
 fn write_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let (WRITE, Some(path)) = (call.method, call.text("path")) {
         decide_absolute(moment, call.text("sessionId"), "the path to write", path, ruling);
@@ -96,6 +105,8 @@ fn write_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ru
 }
 
 /// "Optional line number to start reading from (1-based)."
+///
+/// Correct but unusual: `line` is null or absent, or behind the end of the file. None of these fails.
 fn line_one_based(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let line = call.params.and_then(|params| params.get("line")?.as_i64());
     if let (READ, Some(line @ 0..)) = (call.method, line) {
@@ -188,11 +199,16 @@ pub(super) fn decide_survived(moment: &Moment<'_>, answer: &Answer<'_>, prefix: 
 }
 
 /// A client that advertises reading answers with the content.
+///
+/// Correct but unusual: the client refuses this file with another error, as without the user's consent, or sends an empty text.
+/// Neither fails.
 fn read_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     served(moment, answer, READ, &READING, ruling);
 }
 
 /// A client that advertises writing carries it out.
+///
+/// Correct but unusual: the client refuses with another error, or its result is null or an object. None of these fails.
 fn write_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     served(moment, answer, WRITE, &WRITING, ruling);
 }
@@ -231,6 +247,9 @@ fn write_unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
 
 /// "Optional maximum number of lines to read." Line ends behind the last line with something in it are not counted, as it
 /// is open whether they belong to it.
+///
+/// Correct but unusual: fewer lines than the limit, since the file has no more or the client counts other separators as well;
+/// and a limit of 0. None of these fails.
 fn read_limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of(READ) else { return };
     let limit = exchange.params.get("limit").and_then(Value::as_u64).filter(|&limit| limit > 0);

@@ -19,16 +19,23 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// "All Agents MUST support connecting to MCP servers via stdio."
+///
+/// Correct but unusual: an agent that starts a server only when a tool of it is called. This function never fails; the step of a
+/// case does, if the trace shows the call.
 fn stdio_supported(_: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
     connected(McpTransport::Stdio, event, ruling);
 }
 
 /// "When the Agent supports `mcpCapabilities.http`, Clients can specify MCP servers configurations using the HTTP transport."
+///
+/// Correct but unusual: as with stdio, an agent that connects late. This function never fails.
 fn http_honest(_: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
     connected(McpTransport::Http, event, ruling);
 }
 
 /// As with http.
+///
+/// Correct but unusual: an agent that tries streamable HTTP first. This function never fails.
 fn sse_honest(_: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
     connected(McpTransport::Sse, event, ruling);
 }
@@ -44,6 +51,9 @@ fn connected(over: McpTransport, event: &McpEvent, ruling: &mut Ruling<'_>) {
 }
 
 /// `args`: "Command-line arguments to pass to the server." `env`: "Environment variables to set when launching the server."
+///
+/// Correct but unusual: an agent that adds variables of its own, starts the server several times, or serves several sessions
+/// that name it in different ways. Each start passes if it fits one of the entries.
 fn args_env(moment: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
     let McpWhat::Started { command, args, env, .. } = &event.what else { return };
     let named = moment.talk.mcp_servers.iter().filter(|entry| text(entry, "command") == Some(command));
@@ -73,9 +83,16 @@ fn args_env(moment: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
 
 /// http: "HTTP headers to include in requests to the server." sse: "HTTP headers to include when establishing the SSE
 /// connection."
+///
+/// Correct but unusual: an agent that asks other URLs of the host, as to find out about a login, sends headers of its own as
+/// well, or has one session with headers and one without for the same URL. None of these fails.
 fn headers(moment: &Moment<'_>, visit: &Visit, ruling: &mut Ruling<'_>) {
     let named = moment.talk.mcp_servers.iter().filter(|entry| text(entry, "url") == Some(&visit.url));
-    let lists: Vec<_> = named.map(|entry| pairs(entry, "headers")).filter(|headers| !headers.is_empty()).collect();
+    let lists: Vec<_> = named.map(|entry| pairs(entry, "headers")).collect();
+    // Any request may be for the session that gave none.
+    if lists.iter().any(Vec::is_empty) {
+        return;
+    }
     let missing = |headers: &Vec<(&str, &str)>| {
         let sent = |name: &str, value: &str| {
             visit.headers.iter().any(|(sent, found)| sent.eq_ignore_ascii_case(name) && found.trim() == value.trim())

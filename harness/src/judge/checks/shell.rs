@@ -57,11 +57,14 @@ fn alive<'m>(moment: &Moment<'m>, answer: &Answer<'m>, methods: &[&str]) -> Opti
 }
 
 fn is_alive(moment: &Moment<'_>, terminal: &Terminal) -> bool {
-    let closing = |open: &Exchange| open.method == "session/close" && open.session() == Some(terminal.session.as_str());
-    let session = moment.talk.session(&terminal.session);
-    terminal.released.is_none()
-        && session.is_some_and(|session| session.closed.is_none())
-        && !moment.talk.deleted.contains_key(&terminal.session)
+    terminal.released.is_none() && has_session(moment, &terminal.session)
+}
+
+/// Whether the session is known, and neither closed nor deleted nor about to be.
+fn has_session(moment: &Moment<'_>, id: &str) -> bool {
+    let closing = |open: &Exchange| open.method == "session/close" && open.session() == Some(id);
+    moment.talk.session(id).is_some_and(|session| session.closed.is_none())
+        && !moment.talk.deleted.contains_key(id)
         && !moment.talk.open_of(Party::Client).any(closing)
 }
 
@@ -72,12 +75,18 @@ fn open_waits<'m>(moment: &Moment<'m>) -> impl Iterator<Item = (&'m Exchange, &'
 }
 
 /// "These methods" are there together; of what was never created or is released, any error may be said.
+///
+/// Correct but unusual: a client that answers -32601 for an id that it does not know, or for a session that is closed or that
+/// it never opened. None of these fails.
 fn no_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = answer.exchange.filter(|request| !request.deliberate && ALL.contains(&request.method.as_str()))
     else {
         return;
     };
     if answer.outcome.error_code() != Some(NO_METHOD) || !moment.talk.client_has(&CAPABILITY) {
+        return;
+    }
+    if !request.session().is_some_and(|id| has_session(moment, id)) {
         return;
     }
     let meant = |terminal: &Terminal| terminal.released.is_none_or(|released| released == request.n);
@@ -109,13 +118,21 @@ fn unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 }
 
 /// An id stands for one terminal of its session, at least as long as that is not released.
+///
+/// Correct but unusual: a client that counts from 1 in each session, which is noted; and one that begins to count again after
+/// the session was closed or loaded, which is inconclusive.
 fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, result)) = answer.result_of(CREATE) else { return };
     let (Some(id), Some(session)) = (result.get("terminalId").and_then(Value::as_str), request.session()) else {
         return;
     };
     let living = |terminal: &Terminal| terminal.released.is_none() && terminal.session == session;
+    let anew = moment.talk.session(session).is_some_and(|session| session.was_ended || session.was_reopened);
     match moment.talk.terminals.get(id) {
+        Some(other) if living(other) && anew => {
+            let message = format!("`{id}` is the id of a terminal that may be gone since the session was opened again");
+            ruling.inconclusive(message, &[other.created]);
+        }
         Some(other) if living(other) => {
             ruling.fail(format!("`{id}` is the id of another terminal, which is not released"), &[other.created]);
         }
@@ -126,6 +143,9 @@ fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 }
 
 /// "Present only if the command has exited": and the client had said before that it has, and how.
+///
+/// Correct but unusual: the request was sent before the client said how the command ended; the end is once a signal and once
+/// the code 128+n; or nothing is known of the end, with both members null. None of these fails.
 fn exit_status_present(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = alive(moment, answer, &[OUTPUT]) else { return };
     let (Outcome::Result(result), Some((n, exit))) = (answer.outcome, &terminal.exit) else { return };
@@ -160,6 +180,9 @@ fn decide_same(before: &Exit, n: usize, status: &Value, ruling: &mut Ruling<'_>)
 }
 
 /// "Maximum number of output bytes to retain." Bytes that are no text are longer as text, so they count as one each.
+///
+/// Correct but unusual: a command whose output has an encoding with one byte for each character, so that the same text is
+/// longer in UTF-8. That is inconclusive in a recording; the commands of a case print UTF-8.
 fn limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = about(moment, answer, &[OUTPUT]) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
@@ -167,7 +190,11 @@ fn limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (Some(limit), Some(output)) = (limit, result.get("output").and_then(Value::as_str)) else { return };
     let widened = output.chars().filter(|&c| c == char::REPLACEMENT_CHARACTER).count();
     let bytes = (output.len() - widened * (char::REPLACEMENT_CHARACTER.len_utf8() - 1)) as u64;
-    if bytes > limit {
+    if bytes > limit && !moment.talk.whole && output.chars().count() as u64 <= limit {
+        let message =
+            format!("the output has {bytes} bytes in UTF-8 and no more characters than outputByteLimit, {limit}");
+        ruling.inconclusive(message, &[request.n, terminal.created]);
+    } else if bytes > limit {
         ruling.fail(
             format!("the output has {bytes} bytes, and outputByteLimit is {limit}"),
             &[request.n, terminal.created],
@@ -178,6 +205,8 @@ fn limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "The terminal output captured so far." While a command runs it may clear its screen; behind its end nothing goes away.
+///
+/// Correct but unusual: the user clears the terminal in the client. That is inconclusive in a recording, which does not show it.
 fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = alive(moment, answer, &[OUTPUT]) else { return };
     let Some(before) = terminal.last_words.filter(|&n| n < request.n) else { return };
@@ -185,7 +214,11 @@ fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     let truncated = result.get("truncated") != Some(&Value::Bool(false));
     match result.get("output").and_then(Value::as_str) {
         Some("") if !truncated => {
-            ruling.fail("the command had ended, its output was there once, and is not there now", &[before]);
+            let message = "the command had ended, its output was there once, and is not there now";
+            match moment.talk.whole {
+                true => ruling.fail(message, &[before]),
+                false => ruling.inconclusive(message, &[before]),
+            }
         }
         Some(output) if !output.is_empty() => ruling.pass(),
         _ => {}
@@ -193,6 +226,9 @@ fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 }
 
 /// "Returns once the command completes": it has, and the client had said how.
+///
+/// Correct but unusual: the agent gave up the request with `$/cancel_request`, released the terminal or closed the session
+/// meanwhile, or the client tells the same end by a signal and by a code. None of these fails.
 fn wait_after_exit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = alive(moment, answer, &[WAIT]) else { return };
     let Some((n, exit)) = terminal.exit.as_ref().filter(|_| terminal.ended_before(request)) else { return };
@@ -200,12 +236,18 @@ fn wait_after_exit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
         // A nested status has a requirement of its own.
         Outcome::Result(result) if result.get("exitStatus").is_some_and(Value::is_object) => {}
         Outcome::Result(result) => decide_same(exit, *n, result, ruling),
-        Outcome::Error(_) if answer.outcome.error_code() == Some(NO_METHOD) => {}
+        Outcome::Error(_) if is_excused(request, answer) => {}
         Outcome::Error(_) => {
             let message = format!("{WAIT} for a command that had ended with {exit} got {}", answer.outcome.describe());
             ruling.fail(message, &[*n]);
         }
     }
+}
+
+/// Whether the error has another reason than the state of the terminal: there is no such method, which has a requirement of
+/// its own, or the agent gave up the request.
+fn is_excused(request: &Exchange, answer: &Answer<'_>) -> bool {
+    answer.outcome.error_code() == Some(NO_METHOD) || request.cancel_requested.is_some()
 }
 
 /// As above, where no answer came.
@@ -218,24 +260,30 @@ fn wait_after_exit_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// exitCode and signal are members of the result itself, where terminal/output has them in exitStatus.
+///
+/// Correct but unusual: both members are null or absent, since the end is unknown; or there is an exitStatus next to them.
+/// Neither fails.
 fn flat_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(result) = proper(answer, WAIT).and_then(|_| answer.result_of(WAIT)).map(|(_, result)| result) else {
         return;
     };
     if Exit::of(result).is_some() {
         ruling.pass();
-    } else if result.get("exitStatus").is_some_and(Value::is_object) {
+    } else if result.get("exitStatus").and_then(Exit::of).is_some() {
         ruling.fail(format!("the result of {WAIT} has its status in exitStatus"), &[]);
     }
 }
 
 /// "After killing a command, the terminal remains valid."
+///
+/// Correct but unusual: the kill itself was refused, or the agent gave up the request, released the terminal or closed the
+/// session meanwhile. None of these fails.
 fn kept_after_kill(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = alive(moment, answer, &[OUTPUT, WAIT]) else { return };
     let Some(killed) = terminal.kill_done.filter(|&n| n < request.n) else { return };
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
-        Outcome::Error(_) if answer.outcome.error_code() == Some(NO_METHOD) => {}
+        Outcome::Error(_) if is_excused(request, answer) => {}
         Outcome::Error(_) => {
             let message =
                 format!("the command was killed, and then {} got {}", request.method, answer.outcome.describe());
@@ -245,6 +293,9 @@ fn kept_after_kill(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 }
 
 /// A killed command has ended, for those as well who waited for its end.
+///
+/// Correct but unusual: a client that first asks the command to end and kills it seconds later. Only a case fails, after the
+/// time limit of its step and a fence.
 fn kill_resolves_wait(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = alive(moment, answer, &[WAIT]) else { return };
     if terminal.killed.is_some_and(|killed| killed > request.n) && matches!(answer.outcome, Outcome::Result(_)) {
@@ -263,6 +314,9 @@ fn wait_after_kill_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "After release the terminal ID becomes invalid for all other `terminal/*` methods."
+///
+/// Correct but unusual: a request that crosses the release, and an id that the client gave to a new terminal or to one of
+/// another session. Neither fails.
 fn invalid_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = about(moment, answer, &[OUTPUT, WAIT, KILL]) else { return };
     if terminal.release_done.is_some_and(|released| released < request.n) {
@@ -271,6 +325,9 @@ fn invalid_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
 }
 
 /// Every request has an answer, that for the end of a command too whose terminal is released meanwhile.
+///
+/// Correct but unusual: the answer is an error, or comes seconds later when the command has ended. Only a case fails, after the
+/// time limit of its step and a fence.
 fn wait_at_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = about(moment, answer, &[WAIT]) else { return };
     if terminal.released.is_some_and(|released| released > request.n) {

@@ -2,10 +2,12 @@
 
 use super::common::decide_absolute;
 use super::fs::{decide_survived, forbid, turn_did};
+use super::tool::{may_have_other_terminals, was_reopened};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Terminal};
 use crate::judge::moment::{Answer, CallSeen, Moment};
 use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("terminal.capability", On::Call(capability)),
@@ -22,6 +24,8 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// "If `terminal` is `false` or not present, the Agent MUST NOT attempt to call any terminal methods."
+///
+/// Correct but unusual: the agent runs commands by itself, or by an extension whose methods have other names. Neither fails.
 fn capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     forbid(moment, call, "terminal/", &["terminal"], ruling);
 }
@@ -34,6 +38,9 @@ fn without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "cwd: Working directory for the command. Must be an absolute path."
+///
+/// Correct but unusual: no cwd or null, which is not checked; and a cwd below a relative one of the client, which is
+/// inconclusive.
 fn cwd_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let ("terminal/create", Some(cwd)) = (call.method, call.text("cwd")) {
         decide_absolute(moment, call.text("sessionId"), "the cwd of the terminal", cwd, ruling);
@@ -56,11 +63,13 @@ fn released(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// A command may go on in the background, so only a terminal counts whose command is known to have ended and whose
 /// output was fetched after that. Killed ones and those of closed sessions have requirements of their own.
+///
+/// Correct but unusual: an agent that releases up to five seconds after its response, that keeps the terminal for the next
+/// turn, or that still has a request about it open. All of these are inconclusive, and so is every recording.
 fn release(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for (id, terminal) in talk.terminals.iter().filter(|(_, t)| t.released.is_none() && t.killed.is_none()) {
-        let closed = talk.session(&terminal.session).is_some_and(|session| session.closed.is_some());
-        match (closed, terminal.spent(), time_to_release(talk, terminal)) {
+        match (is_ended(talk, terminal), terminal.spent(), time_to_release(talk, id, terminal)) {
             (true, ..) => {}
             (_, Some(exited), Some(proof)) => {
                 let message = format!(
@@ -85,13 +94,15 @@ fn released_after_kill(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ru
 }
 
 /// A killed command does nothing any more, but an agent may still want its output.
+///
+/// Correct but unusual: an agent that reads the output some time after the kill, and one whose kill the client refused, so that
+/// the command runs on. Both are inconclusive until the terminal has no use any more.
 fn release_after_kill(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for (id, terminal) in talk.terminals.iter().filter(|(_, terminal)| terminal.released.is_none()) {
         let Some(killed) = terminal.killed else { continue };
-        let closed = talk.session(&terminal.session).is_some_and(|session| session.closed.is_some());
-        match time_to_release(talk, terminal) {
-            _ if closed => {}
+        match time_to_release(talk, id, terminal).filter(|_| terminal.kill_done.is_some()) {
+            _ if is_ended(talk, terminal) => {}
             Some(proof) => {
                 ruling.fail(
                     format!("the terminal `{id}` was killed and not released"),
@@ -110,20 +121,37 @@ fn release_after_kill(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// The event that shows that the agent needs the terminal no longer and has had the time to release it.
 ///
 /// An agent may keep a terminal for the next turn, and may tidy up after its response. So a later turn has to be over, and
-/// a fence has to be answered some time after that.
-fn time_to_release(talk: &Conversation, terminal: &Terminal) -> Option<usize> {
+/// a fence has to be answered some time after that. Nothing is shown by an id that terminals of two sessions have.
+fn time_to_release(talk: &Conversation, id: &str, terminal: &Terminal) -> Option<usize> {
+    let in_use = talk.open_of(Party::Agent).any(|open| open.text("terminalId") == Some(id));
+    if in_use || terminal.shares_id {
+        return None;
+    }
     let session = talk.session(&terminal.session)?;
     let last = session.ended.as_ref().filter(|ended| ended.cancelled.is_none() && ended.reason.is_some())?;
     let (_, us) = talk.course.session(&terminal.session)?.turn.as_ref()?.ended.filter(|(n, _)| *n == last.n)?;
     talk.settled_since(us).filter(|_| terminal.turn.is_some_and(|turn| turn < last.prompt))
 }
 
+/// Whether the session of the terminal was closed or deleted, perhaps before it was opened again.
+fn is_ended(talk: &Conversation, terminal: &Terminal) -> bool {
+    talk.session(&terminal.session).is_some_and(|session| session.was_ended)
+        || talk.deleted.contains_key(&terminal.session)
+}
+
 /// "After release the terminal ID becomes invalid for all other `terminal/*` methods."
+///
+/// Correct but unusual: requests that were sent before the release and are answered later; a second release; a client that
+/// gives the id to a new terminal, or to one of another session. None of these fails.
 fn use_after_release(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((id, terminal)) = named(moment, call) else { return };
     let Some(released) = terminal.released else { return };
     match call.method {
         "terminal/release" => ruling.note(format!("the terminal `{id}` was released twice")),
+        _ if terminal.shares_id => {
+            let message = format!("{} for `{id}`, which the client gave to terminals of several sessions", call.method);
+            ruling.inconclusive(message, &[released]);
+        }
         _ if terminal.release_refused => {
             ruling.inconclusive(format!("{} for `{id}`, whose release the client refused", call.method), &[released]);
         }
@@ -141,9 +169,16 @@ fn no_use_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
 }
 
 /// A terminal id is what the client returned, and belongs to the session it was returned for.
+///
+/// Correct but unusual: a client that counts its terminals in each session by itself; an agent that goes on with a terminal
+/// from before a load or a resume, or with one of an extension. All of these are inconclusive.
 fn known_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text("terminalId").filter(|_| call.method.starts_with("terminal/")) else { return };
     match (moment.talk.terminals.get(id), call.text("sessionId")) {
+        (Some(terminal), Some(session)) if terminal.session != session && terminal.shares_id => {
+            let message = format!("the client gave the id `{id}` to terminals of several sessions");
+            ruling.inconclusive(message, &[terminal.created]);
+        }
         (Some(terminal), Some(session)) if terminal.session != session => {
             let message =
                 format!("{} names the session `{session}`, and `{id}` is of `{}`", call.method, terminal.session);
@@ -151,6 +186,10 @@ fn known_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
         }
         (Some(_), _) => ruling.pass(),
         (None, _) if moment.talk.initialize.is_none() => {}
+        (None, session) if was_reopened(moment, session) || may_have_other_terminals(moment) => {
+            let message = format!("the terminal `{id}` may come from an earlier connection or from an extension");
+            ruling.inconclusive(message, &[]);
+        }
         (None, _) => {
             ruling.fail(format!("{} names the terminal `{id}`, which the client never returned", call.method), &[])
         }

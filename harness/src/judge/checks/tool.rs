@@ -50,6 +50,9 @@ fn reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// An update changes a tool call that a `tool_call` created before. In a replay `load.replay-valid` says so.
+///
+/// Correct but unusual: an agent that goes on with a call from before a load or a resume, also if the load was refused. It is
+/// inconclusive.
 fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, id, tool)) = known(moment, update).filter(|_| update.variant == "tool_call_update") else {
         return;
@@ -58,8 +61,13 @@ fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
         _ if session.loading.is_some() => {}
         Some(tool) if tool.announced => ruling.pass(),
         Some(_) => ruling.note(format!("the tool call `{id}` was named by a permission request only")),
-        None if session.was_reopened => {
+        // A load that fails leaves the calls of before as they were.
+        None if session.was_reopened || session.earlier_tools.contains_key(id) => {
             ruling.inconclusive(format!("the tool call `{id}` may stem from before the session was opened again"), &[]);
+        }
+        // A tool_call before the answer that opened the session breaks another requirement, and was not seen here.
+        None if moment.talk.course.strangers.contains_key(update.session) => {
+            ruling.inconclusive(format!("the tool call `{id}` may stem from before the session was open"), &[]);
         }
         None => ruling.fail(format!("no tool_call created `{id}` in this session"), &[]),
     }
@@ -68,14 +76,17 @@ fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
 /// "A unique identifier for this tool call within the session", also across turns.
 ///
 /// Correct but unusual: an agent that reports a finished call once more in full, as a `tool_call` with its title and a
-/// final status, in the same turn.
+/// final status, in the same turn; and one that does so in a later turn with a call that ran on in the background. Both are
+/// inconclusive.
 fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, id, tool)) = known(moment, update).filter(|_| update.variant == "tool_call") else { return };
     match tool.filter(|tool| tool.announced) {
         _ if session.loading.is_some() => {}
         // An overlapping prompt may go on in the next turn, and its tool calls with it.
         Some(tool)
-            if (tool.turn != session.prompts && !moment.talk.is_overlapped(update.session))
+            if (tool.turn != session.prompts
+                && !moment.talk.is_overlapped(update.session)
+                && !runs_on(tool, update))
                 || tool.is_final() && !is_restated(tool, update) =>
         {
             ruling.fail(format!("a second tool_call has the id `{id}`"), &[tool.n]);
@@ -91,11 +102,22 @@ fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
 
 /// Whether the report of a finished tool call says again that it is finished, under the same title.
 fn is_restated(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
-    let text = |name: &str| update.body.get(name).and_then(Value::as_str);
-    matches!(text("status"), Some("completed" | "failed")) && text("title") == Some(tool.title.as_str())
+    let status = update.body.get("status").and_then(Value::as_str);
+    matches!(status, Some("completed" | "failed")) && has_same_title(tool, update)
 }
 
-/// "title: A human-readable title"; an empty one is worth a note.
+/// Whether the report may be about a tool call of an earlier turn that has not finished.
+fn runs_on(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
+    !tool.is_final() && has_same_title(tool, update)
+}
+
+fn has_same_title(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
+    update.body.get("title").and_then(Value::as_str) == Some(tool.title.as_str())
+}
+
+/// "title: A human-readable title"; an empty one is worth a note. A missing one fails by its shape.
+///
+/// Correct but unusual: an empty title, which the schema allows.
 fn title_not_empty(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.variant == "tool_call" && update.body.get("title").and_then(Value::as_str) == Some("") {
         ruling.note("a tool call has an empty title");
@@ -162,6 +184,9 @@ fn session_of<'m>(payload: &Payload<'m>) -> Option<&'m str> {
 }
 
 /// "path: The absolute file path being accessed or modified."
+///
+/// Correct but unusual: a path below a cwd or a root that the client itself gave as a relative path, which is inconclusive; and
+/// a path of another system, such as `C:\a` or `\\host\share`, which passes.
 fn location_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for path in payload.members(&[("ToolCallLocation", "path")]).filter_map(|member| member.value.as_str()) {
         decide_absolute(moment, session_of(payload), "the path of a location", path, ruling);
@@ -169,6 +194,8 @@ fn location_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ru
 }
 
 /// Lines count from 1.
+///
+/// Correct but unusual: no line or null, as for an empty file. Neither is checked.
 fn location_line(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let lines = payload.members(&[("ToolCallLocation", "line")]);
     for line in lines.filter_map(|member| member.value.as_i64()).filter(|line| *line >= 0) {
@@ -177,6 +204,8 @@ fn location_line(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>)
 }
 
 /// "path: The absolute file path being modified."
+///
+/// Correct but unusual: as with locations, a path below a relative cwd or root of the client, which is inconclusive.
 fn diff_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for path in payload.members(&[("Diff", "path")]).filter_map(|member| member.value.as_str()) {
         decide_absolute(moment, session_of(payload), "the path of a diff", path, ruling);
@@ -184,6 +213,9 @@ fn diff_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling
 }
 
 /// "The ID of a terminal created with `terminal/create`", in this session.
+///
+/// Correct but unusual: a client that counts its terminals in each session by itself, so that two have the same id; an agent
+/// that shows a terminal from before a load or a resume. Both are inconclusive. A terminal of an extension is only noted.
 fn terminal_known(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let replay = session_of(payload).and_then(|id| talk.session(id)).is_some_and(|session| session.loading.is_some());
@@ -193,34 +225,59 @@ fn terminal_known(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
     for id in payload.members(&[("Terminal", "terminalId")]).filter_map(|member| member.value.as_str()) {
         match talk.terminals.get(id) {
             Some(terminal) if Some(terminal.session.as_str()) == session_of(payload) => ruling.pass(),
+            Some(terminal) if terminal.shares_id => {
+                let message = format!("the client gave the id `{id}` to terminals of several sessions");
+                ruling.inconclusive(message, &[terminal.created]);
+            }
             Some(terminal) => {
                 ruling.fail(
                     format!("the terminal `{id}` was created in the session `{}`", terminal.session),
                     &[terminal.created],
                 );
             }
-            None if shows_other_terminals(moment) => {
+            None if may_have_other_terminals(moment) => {
                 ruling.note(format!("the terminal `{id}` is the agent's own, which the client's _meta may allow"));
+            }
+            None if was_reopened(moment, session_of(payload)) => {
+                let message = format!("the terminal `{id}` may stem from before the session was opened again");
+                ruling.inconclusive(message, &[]);
             }
             None => ruling.fail(format!("no terminal/create returned the terminal `{id}`"), &[]),
         }
     }
 }
 
+/// Whether the client loaded or resumed the session, which may have terminals from an earlier connection.
+pub(super) fn was_reopened(moment: &Moment<'_>, session: Option<&str>) -> bool {
+    session.and_then(|id| moment.talk.session(id)).is_some_and(|session| session.was_reopened)
+}
+
 /// Whether the client announced in `_meta` an extension about terminals; one in use shows the agent's own terminals.
-fn shows_other_terminals(moment: &Moment<'_>) -> bool {
+pub(super) fn may_have_other_terminals(moment: &Moment<'_>) -> bool {
     let params = moment.talk.initialize.as_ref().map(|(_, params)| params);
     let capabilities = params.and_then(|params| moment.talk.edition.adapter.client_capabilities(params));
     capabilities.and_then(|all| all.get("_meta")).is_some_and(|meta| meta.to_string().contains("terminal"))
 }
 
 /// "The terminal must be added before calling `terminal/release`."
+///
+/// Correct but unusual: a replay that shows a terminal which was never shown before its release; a release that the client
+/// refused, so that the terminal is still there; and two sessions with the same terminal id. None of these fails.
 fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let session = session_of(payload).and_then(|id| moment.talk.session(id));
+    if session.is_some_and(|session| session.loading.is_some()) {
+        return;
+    }
+    let reopened = was_reopened(moment, session_of(payload));
     for id in payload.members(&[("Terminal", "terminalId")]).filter_map(|member| member.value.as_str()) {
         let Some(terminal) = moment.talk.terminals.get(id).filter(|terminal| terminal.embedded.is_none()) else {
             continue;
         };
         match terminal.released {
+            Some(released) if terminal.shares_id || terminal.release_refused || reopened => {
+                let message = format!("the terminal `{id}` was embedded after a release, perhaps of another terminal");
+                ruling.inconclusive(message, &[released]);
+            }
             Some(released) => {
                 ruling.fail(format!("the terminal `{id}` was embedded only after its release"), &[released])
             }
