@@ -28,7 +28,8 @@ pub struct Collector {
     cases: Vec<CaseReport>,
     model: BTreeMap<String, usize>,
     by_requirement: BTreeMap<String, Vec<SeenIn>>,
-    /// The cases that ended undecided before they exercised a requirement that they were written for, by requirement.
+    /// The shapes of cases that ended undecided before they exercised a requirement that they were written for, by
+    /// requirement.
     undecided: BTreeMap<String, BTreeSet<String>>,
     reused: Reused,
     fences: BTreeMap<String, usize>,
@@ -168,7 +169,7 @@ impl Collector {
         for (means, times) in &heard.fences {
             *self.fences.entry(means.clone()).or_default() += times;
         }
-        if verdict.verdict == Verdict::Inconclusive {
+        if verdict.verdict == Verdict::Inconclusive && id.contains('@') {
             let missed = heard.requirements().iter().filter(|id| heard.judgement.verdict(id) == Verdict::NotExercised);
             for requirement in missed {
                 self.undecided.entry(requirement.clone()).or_default().insert(id.clone());
@@ -262,7 +263,9 @@ pub fn alone<'t>(
 fn join(requirement: &Requirement, seen: Vec<SeenIn>, undecided: BTreeSet<String>) -> RequirementReport {
     let undecided: Vec<String> = undecided.into_iter().collect();
     let exercised = |seen: &&SeenIn| !matches!(seen.tally.verdict(), Verdict::NotExercised | Verdict::NotApplicable);
-    let verdict = RequirementReport::joined(seen.iter().map(|seen| seen.tally.verdict()), &undecided);
+    let unfit = |seen: &&SeenIn| seen.case.contains('@') && seen.tally.verdict() == Verdict::NotApplicable;
+    let inapplicable: Vec<String> = seen.iter().filter(unfit).map(|seen| seen.case.clone()).collect();
+    let verdict = RequirementReport::joined(seen.iter().map(|seen| seen.tally.verdict()), &undecided, &inapplicable);
     let cases = seen.iter().filter(exercised).map(|seen| seen.case.clone()).collect();
     let notes = notes(&seen);
     let findings: Vec<_> = seen.into_iter().flat_map(|seen| findings(requirement.party, seen)).collect();
@@ -275,6 +278,7 @@ fn join(requirement: &Requirement, seen: Vec<SeenIn>, undecided: BTreeSet<String
         cases,
         notes,
         undecided,
+        inapplicable,
         findings,
     }
 }

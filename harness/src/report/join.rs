@@ -137,10 +137,15 @@ fn sums(one: BTreeMap<String, usize>, other: BTreeMap<String, usize>) -> BTreeMa
 
 fn requirement(one: RequirementReport, other: RequirementReport) -> RequirementReport {
     let undecided = sorted(one.undecided, other.undecided, |case| case);
+    let inapplicable = sorted(one.inapplicable, other.inapplicable, |case| case);
     let findings = sorted(one.findings, other.findings, |finding: &FindingReport| &finding.case);
     RequirementReport {
-        verdict: unless_stalled(RequirementReport::joined([one.verdict, other.verdict], &undecided), &findings),
+        verdict: unless_stalled(
+            RequirementReport::joined([one.verdict, other.verdict], &undecided, &inapplicable),
+            &findings,
+        ),
         undecided,
+        inapplicable,
         cases: sorted(one.cases, other.cases, |case| case),
         findings,
         notes: notes(one.notes, other.notes),

@@ -1,6 +1,6 @@
 //! The report of a run. Format `acp-conformance-report/1`, read by other programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::de::Error;
@@ -194,9 +194,12 @@ pub struct RequirementReport {
     pub source: String,
     /// The cases that exercised it, by id.
     pub cases: Vec<String>,
-    /// The cases that were written for it and ended undecided before they exercised it, by id.
+    /// The shapes of cases that were written for it and ended undecided before they exercised it, by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<String>,
+    /// The shapes of cases in which it does not apply, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inapplicable: Vec<String>,
     /// Everything that was found apart from passes.
     pub findings: Vec<FindingReport>,
     /// Departures that the specification tolerates.
@@ -205,11 +208,19 @@ pub struct RequirementReport {
 }
 
 impl RequirementReport {
-    /// Joins the verdicts on one requirement, of cases or of reports. That it does not apply in some cases decides nothing
-    /// where others, which it does apply to, ended undecided.
-    pub(super) fn joined(verdicts: impl IntoIterator<Item = Verdict>, undecided: &[String]) -> Verdict {
+    /// Joins the verdicts on one requirement, of cases or of reports. That it does not apply to one shape of a case decides
+    /// nothing where another shape of that case ended undecided.
+    pub(super) fn joined(
+        verdicts: impl IntoIterator<Item = Verdict>,
+        undecided: &[String],
+        inapplicable: &[String],
+    ) -> Verdict {
+        let case = |shape: &String| shape.split('@').next().unwrap_or_default().to_owned();
+        let cases: BTreeSet<String> = inapplicable.iter().map(case).collect();
         match Verdict::over_cases(verdicts) {
-            Verdict::NotApplicable if !undecided.is_empty() => Verdict::Inconclusive,
+            Verdict::NotApplicable if undecided.iter().any(|shape| cases.contains(&case(shape))) => {
+                Verdict::Inconclusive
+            }
             verdict => verdict,
         }
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::common::mentions;
 use super::support::{Finish, died_after, fail_in_case, is_respelt, late_for, says_abort};
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{After, AtCancel, Opening, Session};
+use crate::judge::conversation::{After, AtCancel, Exchange, Opening, Session, Turn};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
 use crate::protocol::Kind;
@@ -53,9 +53,9 @@ fn cancelled<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>
 }
 
 /// Whether the agent had begun the turn when the client cancelled it.
-fn had_begun(finish: &Finish<'_>, at: &AtCancel) -> bool {
-    let showed = finish.turn.first_output.is_some_and(|n| n < at.n) || !at.waiting.is_empty();
-    showed || at.us.saturating_sub(finish.exchange.us) > BEGINNING_US
+fn had_begun(turn: &Turn, prompt: &Exchange, at: &AtCancel) -> bool {
+    let showed = turn.first_output.is_some_and(|n| n < at.n) || !at.waiting.is_empty();
+    showed || at.us.saturating_sub(prompt.us) > BEGINNING_US
 }
 
 /// Microseconds from a cancel until then, as far as the agent has to answer for them.
@@ -95,7 +95,7 @@ fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let Some(reason) = finish.reason() else { return };
     match knew(moment, &finish, at) {
         _ if reason == "cancelled" && finish.course.overlapped.is_none() => ruling.pass(),
-        _ if !had_begun(&finish, at) => {
+        _ if !had_begun(finish.turn, finish.exchange, at) => {
             ruling.inconclusive(
                 format!("the turn ended as {reason}, and was cancelled before it showed itself"),
                 &[at.n],
@@ -212,7 +212,7 @@ fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
         return;
     };
     let taken = since(moment, at, moment.us);
-    if finish.reason() != Some("cancelled") && !had_begun(&finish, at) {
+    if finish.reason() != Some("cancelled") && !had_begun(finish.turn, finish.exchange, at) {
         return;
     }
     // What ends as anything else so soon may have ended by itself.
@@ -223,12 +223,19 @@ fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 }
 
 /// As above, for a turn that did not end at all: by itself, or because it waits for the client.
+///
+/// Correct but unusual: an agent that meets the cancel before it has begun the turn.
 fn never_answered<const WAITING: bool>(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let until = talk.course.closed_us.unwrap_or(moment.us);
     for (session, course) in &talk.course.sessions {
         let running = course.turn.as_ref().filter(|turn| turn.ended.is_none() && turn.disturbed.is_none());
         let Some((turn, at)) = running.and_then(|turn| Some((turn, turn.at_cancel.as_ref()?))) else { continue };
+        let known = talk.session(session).and_then(|session| session.turn.as_ref());
+        let prompt = talk.open_of(Party::Client).find(|open| open.n == turn.n);
+        if !known.zip(prompt).is_some_and(|(known, prompt)| had_begun(known, prompt, at)) {
+            continue;
+        }
         let long = since(moment, at, until) > SOON_US && talk.timed_out.contains_key(&turn.n);
         let mut waits = talk.open_of(Party::Agent).filter(|open| open.session() == Some(session.as_str()));
         let waiting = waits.find(|open| open.n < at.n && open.method != "session/request_permission");

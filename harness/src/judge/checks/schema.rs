@@ -42,14 +42,18 @@ const NULL_IS_EMPTY: [&str; 6] =
 /// Validates a result whose specific requirements do not apply: the agent did not announce the method, or whether a party
 /// announced it is unknown. The table of shapes and the requirements of the area ignore such a result.
 ///
-/// Correct but unusual: null as the older form of an empty object, and members of drafts. Where the capabilities were not seen,
-/// a problem is inconclusive.
+/// Correct but unusual: null as the older form of an empty object, members of drafts, and an agent that answers every method
+/// that it does not know with null. A client must not call a method that is not announced, so null is inconclusive; an
+/// object shows that the agent has the method after all. Where the capabilities were not seen, a problem is inconclusive too.
 fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (talk, edition) = (moment.talk, moment.talk.edition);
     let (Some(exchange), Outcome::Result(result)) = (answer.exchange, answer.outcome) else { return };
     let (unowned, known) = match moment.from {
         Party::Agent if is_unlisted(talk, exchange, result) => (true, talk.whole),
-        Party::Agent => (talk.unannounced_area(&exchange.method).is_some(), talk.initialized.is_some()),
+        Party::Agent => {
+            let known = talk.initialized.is_some() && !result.is_null();
+            (talk.unannounced_area(&exchange.method).is_some(), known)
+        }
         // A result of a client that lacks the capability violates a requirement of its own.
         Party::Client => (talk.is_unoffered(&exchange.method) && talk.initialize.is_none(), false),
     };
@@ -66,7 +70,7 @@ fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     if known {
         ruling.fail(message, &[exchange.n]);
     } else {
-        ruling.inconclusive(format!("{message}; what was agreed on before is unknown"), &[exchange.n]);
+        ruling.inconclusive(format!("{message}; the method may not have been agreed on"), &[exchange.n]);
     }
 }
 

@@ -175,7 +175,7 @@ impl<'m> Finish<'m> {
 /// The turn that was over when this content of a turn came; none while a turn runs or a history is replayed.
 ///
 /// Also none where the content may belong to something else: to a tool call of an earlier turn that goes on in the
-/// background, or to another request about the session since, such as a change of its mode.
+/// background, or to another request about the session that is open or came since, such as a close or a change of its mode.
 pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Option<&'m TurnCourse> {
     let content = moment.talk.edition.adapter.is_turn_content(update.variant);
     let session = moment.talk.session(update.session).filter(|_| content)?;
@@ -189,8 +189,11 @@ pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Opti
     let course = moment.talk.course.session(update.session)?;
     let turn = course.turn.as_ref()?;
     let (ended, _) = turn.ended?;
+    let mut open = moment.talk.open_of(moment.from.other());
+    let asked =
+        course.asked.is_some_and(|asked| asked > ended) || open.any(|open| open.session() == Some(update.session));
     // It may be late for any of the prompts that overlapped, and each has a requirement of its own.
-    (turn.overlapped.is_none() && course.asked.is_none_or(|asked| asked < ended)).then_some(turn)
+    (turn.overlapped.is_none() && !asked).then_some(turn)
 }
 
 /// Fails in a case, where the harness knows all that was said and done. In a recording something unseen may be the reason.
