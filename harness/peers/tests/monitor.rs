@@ -201,9 +201,9 @@ fn clean() {
 fn guilty_agent() {
     let desk = Desk::new();
     let prompt = r#"acp-intent: {"intent":"run-command","command":"true"}"#;
-    let errors = desk.reference(prompt, &[], &["--live", "--html", "page.html"], &["--fault", "act-before-permission"]);
+    let errors = desk.reference(prompt, &[], &["--live", "--html", "page.html"], &["--fault", "use-after-release"]);
     let [agent, client] = desk.reports();
-    assert_eq!((failed(&agent), failed(&client)), (vec!["permission.before-execution"], vec![]));
+    assert_eq!((failed(&agent), failed(&client)), (vec!["terminal.no-use-after-release"], vec![]));
     assert!(errors.contains("agent is at fault in"), "{errors}");
     assert!(errors.contains("the agent (acp-reference-agent) broke 1 MUST;"), "{errors}");
     let page = String::from_utf8(desk.read("page.html")).expect("a page is UTF-8");
