@@ -8,7 +8,7 @@ use super::readable::{FEW_VALUES, MOST_VALUES, Readable, readable};
 /// What a line holds.
 ///
 /// Everything that RFC 8259 calls JSON is read, whatever its depth and size. What `serde_json` cannot decode is read as
-/// described at [`readable`](super::readable).
+/// described at the module `readable`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Nothing but white space.
