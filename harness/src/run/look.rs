@@ -21,7 +21,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Compares the text that the agent streamed in a turn.
 pub(super) fn reply(script: &mut Script<'_>, look: &ReplyText) -> Report {
-    let text = text_of_turn(script, &look.label);
+    let whole = text_of_turn(script, &look.label);
+    let text = without_prompt(script, &look.label, &whole);
+    let repeats = if text == whole { "" } else { ", apart from the prompt, which it repeats" };
     let bindings = &script.bindings;
     let wanted = [
         look.contains
@@ -40,7 +42,7 @@ pub(super) fn reply(script: &mut Script<'_>, look: &ReplyText) -> Report {
             Report {
                 events,
                 expected,
-                seen: format!("the reply was {}", quote(&text)),
+                seen: format!("the reply was {}{repeats}", quote(&text)),
                 ..Report::new(StepKind::Reply, outcome)
             }
         }
@@ -48,8 +50,6 @@ pub(super) fn reply(script: &mut Script<'_>, look: &ReplyText) -> Report {
 }
 
 /// The text of all `agent_message_chunk`s of the session between a prompt and its answer.
-///
-/// Leaves out where the agent repeats the prompt as a whole: the words of an intent show nothing when they only come back.
 fn text_of_turn(script: &Script<'_>, label: &str) -> String {
     let Some(asked) = script.driver.asked.get(label) else { return String::new() };
     let session = asked.params.get("sessionId");
@@ -64,9 +64,15 @@ fn text_of_turn(script: &Script<'_>, label: &str) -> String {
             push_text(&mut text, piece);
         }
     }
-    let blocks = asked.params.get("prompt").and_then(Value::as_array).into_iter().flatten();
-    let intents = blocks.filter_map(|block| block.get("text")?.as_str()).filter(|block| block.contains(MARKER));
-    intents.fold(text, |text, intent| text.replace(intent, ""))
+    text
+}
+
+/// The text without what repeats the prompt as a whole: the words of an intent show nothing when they only come back.
+fn without_prompt(script: &Script<'_>, label: &str, text: &str) -> String {
+    let prompt = script.driver.asked.get(label).and_then(|asked| asked.params.get("prompt")?.as_array());
+    let blocks = prompt.into_iter().flatten().filter_map(|block| block.get("text")?.as_str());
+    let intents = blocks.filter(|block| block.contains(MARKER));
+    intents.fold(text.to_owned(), |text, intent| text.replace(intent, ""))
 }
 
 /// Compares a file on disk, which may take a while to become as it should be.
