@@ -256,7 +256,7 @@ fn required_code(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// "Supplying {} means the Agent supports the method" `logout`; "On success, the Agent returns an empty result".
 ///
-/// Correct but unusual: an agent that refuses to log out because nobody is logged in.
+/// Correct but unusual: an agent that refuses to log out because no user is logged in.
 fn logout_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "logout" && !exchange.deliberate) else {
         return;

@@ -198,7 +198,7 @@ fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 /// at once when the party's input is closed or it is told to end, which makes it flush what it held back.
 /// The first answer shows nothing: a party that is slow to start may be ready at that very moment.
 ///
-/// Correct but unusual: a party that gives up what it is at when it is told to end, and answers open requests with an error.
+/// Correct but unusual: a party that stops its work when it has to exit, and answers open requests with an error.
 /// Only a result and the error -32601 fail, which must have been ready before.
 fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const LONG_US: u64 = 20_000_000;

@@ -38,7 +38,7 @@ fn utf8(_: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
 /// "Messages are delimited by newlines."
 ///
 /// Correct but unusual: CR LF, white space around a message, and a program that was killed between a message and its line feed.
-/// In a recording nobody knows who ended the program, and when.
+/// A recording does not show what ended the program, and when.
 fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match (line.content, line.end) {
         (Content::Several { number, .. }, _) => {

@@ -48,7 +48,7 @@ fn noise(talk: &mut Talk, choices: &mut Choices) {
     }
 }
 
-/// Has the subject exit only when it is killed, where the end of its process is nobody's concern.
+/// Has the subject exit only when it is killed, where no check looks at the exit of its process.
 fn late_exit(talk: &mut Talk, choices: &mut Choices) {
     let concerns = |entry: &Entry| matches!(&entry.event.what, What::Step(step) if step.kind == StepKind::Exit);
     if talk.entries.iter().any(concerns) {
