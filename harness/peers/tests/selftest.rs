@@ -1,4 +1,4 @@
-//! Proves that the checks can fail: every file of `cases/faults/` is given to the reference peer of its party, and must
+//! Proves that the checks can fail: every file below `cases/faults/` is given to the reference peer of its party, and must
 //! break exactly the requirements that it names, in whatever case could notice it.
 //!
 //! A case could notice a fault if the fault names it, or if the clean peer exercises the requirement there. What nearly

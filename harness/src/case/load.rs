@@ -265,14 +265,19 @@ pub(crate) fn joined(mut first: Vec<Diagnostic>, second: Vec<Diagnostic>) -> Vec
     first
 }
 
-/// The embedded YAML files with their path below `cases/`, in order.
+/// The embedded case files with their paths below `cases/`, in order.
 pub(crate) fn embedded_files() -> Vec<(String, &'static [u8])> {
+    yaml_files(&V1).into_iter().map(|(path, bytes)| (format!("v1/{path}"), bytes)).collect()
+}
+
+/// Lists the YAML files of an embedded folder with their paths below it, in order.
+pub(crate) fn yaml_files(root: &'static Dir<'static>) -> Vec<(String, &'static [u8])> {
     let mut files = Vec::new();
-    let mut folders = vec![&V1];
+    let mut folders = vec![root];
     while let Some(folder) = folders.pop() {
         folders.extend(folder.dirs());
         for file in folder.files().filter(|file| file.path().extension().is_some_and(|e| e == "yaml")) {
-            files.push((format!("v1/{}", file.path().to_string_lossy().replace('\\', "/")), file.contents()));
+            files.push((file.path().to_string_lossy().replace('\\', "/"), file.contents()));
         }
     }
     files.sort();

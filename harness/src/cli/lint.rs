@@ -41,9 +41,10 @@ pub(super) fn run(args: &LintArgs) -> anyhow::Result<Exit> {
 }
 
 fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<Diagnostic>)> {
-    let is_fault = |path: &Path| path.file_name().is_some_and(|name| name == FAULTS);
-    if path.is_dir() && is_fault(path) {
-        let (faults, problems) = fault::load_dir(path, &ids(&cases_beside(path, vocabulary)));
+    if path.is_dir()
+        && let Some(folder) = faults_of(path)
+    {
+        let (faults, problems) = fault::load_dir(path, &ids(&cases_beside(folder, vocabulary)));
         return Ok((faults.len(), problems));
     }
     if path.is_dir() {
@@ -65,8 +66,9 @@ fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<
     let bytes = read(path)?;
     let shown = path.display().to_string();
     Ok(match path.extension().and_then(|extension| extension.to_str()) {
-        Some("yaml") if path.parent().is_some_and(is_fault) || says_what_it_kills(&bytes) => {
-            let cases = path.parent().map_or_else(Vec::new, |folder| cases_beside(folder, vocabulary));
+        Some("yaml") if faults_of(path).is_some() || says_what_it_kills(&bytes) => {
+            let folder = faults_of(path).or_else(|| path.parent());
+            let cases = folder.map_or_else(Vec::new, |folder| cases_beside(folder, vocabulary));
             let (fault, problems) = fault::load_bytes(&shown, &bytes, &ids(&cases));
             (usize::from(fault.is_some()), problems)
         }
@@ -106,6 +108,11 @@ fn says_what_is_expected(bytes: &[u8]) -> bool {
 /// Whether a file that lies anywhere is a fault: no case has the key `kills`.
 fn says_what_it_kills(bytes: &[u8]) -> bool {
     bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"kills:"))
+}
+
+/// The folder of faults that a path is, or is in: `faults/<party>/<area>/<name>.yaml`.
+fn faults_of(path: &Path) -> Option<&Path> {
+    path.ancestors().take(4).find(|folder| folder.file_name().is_some_and(|name| name == FAULTS))
 }
 
 /// The cases that a fault in this folder can name: the built-in ones, and those of the folders beside it.

@@ -179,5 +179,5 @@ fn item_of_case(case: &Case) -> Item {
 }
 
 fn item_of_fault(fault: &Fault) -> Item {
-    Item { id: fault.id.clone(), title: fault.title.clone(), path: format!("cases/faults/{}.yaml", fault.id) }
+    Item { id: fault.id.clone(), title: fault.title.clone(), path: fault.source.path().to_owned() }
 }

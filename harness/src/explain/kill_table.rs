@@ -56,8 +56,8 @@ fn row(text: &mut String, fault: &Fault, requirement: &Requirement) {
     let sometimes = fault.sometimes.iter().map(|(id, reason)| format!("sometimes {id}: {}", escaped(reason)));
     let also = also.chain(sometimes);
     let also = also.collect::<Vec<_>>().join("<br>");
-    let (id, title, caught) = (&fault.id, escaped(&fault.title), link(requirement));
-    let _ = writeln!(text, "| [`{id}`](../cases/faults/{id}.yaml) | {title} | {caught} | {also} |");
+    let (id, path, title, caught) = (&fault.id, fault.source.path(), escaped(&fault.title), link(requirement));
+    let _ = writeln!(text, "| [`{id}`](../{path}) | {title} | {caught} | {also} |");
 }
 
 fn link(requirement: &Requirement) -> String {

@@ -1,10 +1,13 @@
 //! Reads fault files: from bytes, from a directory, and those embedded in the program.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use include_dir::{Dir, include_dir};
 
+use crate::case::load::yaml_files;
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
 use crate::document::{decode, yaml};
@@ -51,45 +54,98 @@ pub fn load_bytes(path: &str, bytes: &[u8], cases: &[&str]) -> (Option<Fault>, V
     (fault.filter(|_| sound), problems)
 }
 
-/// Reads every fault of a folder, in the order of their names.
+/// Reads every fault below a folder, in the order of their names.
 #[must_use]
 pub fn load_dir(dir: &Path, cases: &[&str]) -> (Vec<Fault>, Vec<Diagnostic>) {
-    let entries = match std::fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) => return (Vec::new(), vec![unreadable(dir, &error)]),
-    };
-    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
-    files.sort();
-    let (mut faults, mut problems) = (Vec::new(), Vec::new());
-    for path in files {
-        match std::fs::read(&path) {
-            Err(error) => problems.push(unreadable(&path, &error)),
-            Ok(bytes) => {
-                let (fault, more) = load_bytes(&path.display().to_string(), &bytes, cases);
-                faults.extend(fault);
-                problems.extend(more);
-            }
-        }
-    }
+    let (mut files, mut problems) = (Vec::new(), Vec::new());
+    walk(dir, &mut files, &mut problems);
+    let (faults, more) = load_all(files, cases);
+    problems.extend(more);
     (faults, problems)
 }
 
 /// Reads the faults that are embedded in the program, in the order of their names.
 #[must_use]
 pub fn embedded(cases: &[&str]) -> (Vec<Fault>, Vec<Diagnostic>) {
-    let (mut faults, mut problems) = (Vec::new(), Vec::new());
-    let mut files: Vec<_> = FAULTS.files().filter(|f| f.path().extension().is_some_and(|e| e == "yaml")).collect();
-    files.sort_by_key(|file| file.path());
-    for file in files {
-        let (fault, more) = load_bytes(&format!("cases/faults/{}", file.path().display()), file.contents(), cases);
-        faults.extend(fault);
+    let files = yaml_files(&FAULTS).into_iter();
+    load_all(files.map(|(path, bytes)| (format!("cases/faults/{path}"), bytes)), cases)
+}
+
+/// Reads the faults in these files, whose names have to differ whatever their folders are.
+fn load_all<B: AsRef<[u8]>>(
+    files: impl IntoIterator<Item = (String, B)>,
+    cases: &[&str],
+) -> (Vec<Fault>, Vec<Diagnostic>) {
+    let (mut faults, mut problems) = (BTreeMap::<String, Fault>::new(), Vec::new());
+    for (path, bytes) in files {
+        let (fault, more) = load_bytes(&path, bytes.as_ref(), cases);
         problems.extend(more);
+        let Some(fault) = fault else { continue };
+        match faults.entry(fault.id.clone()) {
+            Entry::Vacant(free) => drop(free.insert(fault)),
+            Entry::Occupied(first) => problems.push(doubled(&fault, first.get())),
+        }
     }
-    (faults, problems)
+    (faults.into_values().collect(), problems)
+}
+
+fn doubled(fault: &Fault, first: &Fault) -> Diagnostic {
+    let message = format!("another fault has the name `{}`", fault.id);
+    Diagnostic::error("fault::doubled-name", &fault.source, Span::default(), message)
+        .help(format!("rename one of the two files; the other one is {}", first.source.path()))
+}
+
+/// Lists the YAML files below a folder with what is in them, in the order of their paths.
+fn walk(dir: &Path, files: &mut Vec<(String, Vec<u8>)>, problems: &mut Vec<Diagnostic>) {
+    let entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) => return problems.push(unreadable(dir, &error)),
+    };
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            walk(&path, files, problems);
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+            match std::fs::read(&path) {
+                Ok(bytes) => files.push((path.display().to_string(), bytes)),
+                Err(error) => problems.push(unreadable(&path, &error)),
+            }
+        }
+    }
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
     let source = Arc::new(SourceFile::new(path.display().to_string(), ""));
     Diagnostic::error("file::unreadable", &source, Span::default(), format!("cannot read the file: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "title: t\nkills: prompt.stop-reason\ncase: v1/agent/x\nmatch: {any: true}\ndo: {drop: true}\n";
+
+    #[test]
+    fn load_dir_reads_folders_in_folders_by_name() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for file in ["agent/prompt/b.yaml", "agent/a.yaml", "client/c.yaml"] {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+            std::fs::write(path, TEXT).expect("a file");
+        }
+        let (faults, problems) = load_dir(dir.path(), &["v1/agent/x"]);
+        assert_eq!(problems, []);
+        assert_eq!(faults.iter().map(|fault| fault.id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn doubled_name_is_an_error_and_the_first_file_counts() {
+        let files = ["agent/prompt/x.yaml", "agent/tool/x.yaml"].map(|path| (path.to_owned(), TEXT));
+        let (faults, problems) = load_all(files, &["v1/agent/x"]);
+        assert_eq!(faults.iter().map(|fault| fault.source.path()).collect::<Vec<_>>(), ["agent/prompt/x.yaml"]);
+        let drawn = problems.iter().map(ToString::to_string).collect::<String>();
+        assert!(drawn.contains("fault::doubled-name") && drawn.contains("agent/tool/x.yaml"), "{drawn}");
+        assert!(drawn.contains("the other one is agent/prompt/x.yaml"), "{drawn}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Faults: deliberate deviations of a subject, as data, to prove that the checks can fail.
 //!
-//! A fault is a file of `cases/faults/` ([`mod@file`], read by [`load`] into the [`model`]). It says which message of the
+//! A fault is a file below `cases/faults/`, in the folder of its party and area ([`mod@file`], read by [`load`] into the [`model`]). It says which message of the
 //! subject is changed and how, and which requirement must fail for it. [`inject`] applies it to the lines of the subject
 //! before anything else sees them, as if the subject had said so itself. Nothing here judges or does input or output.
 

@@ -92,3 +92,24 @@ fn cases_name_their_schema_for_editors() {
     }
     none_of("cases that an editor does not know", &wrong);
 }
+
+#[test]
+fn faults_stand_in_the_folder_of_their_party_and_area() {
+    let cases = cases();
+    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let (faults, problems) = fault::embedded(&ids);
+    assert_eq!(problems, []);
+    let mut wrong = Vec::new();
+    for fault in faults {
+        let area = fault.kills.split('.').next().unwrap_or_default();
+        let wanted = format!("cases/faults/{}/{area}/{}.yaml", fault.party, fault.id);
+        if fault.source.path() != wanted {
+            wrong.push(format!("{} should be {wanted}", fault.source.path()));
+        }
+        let schema = "# yaml-language-server: $schema=../../../../schemas/fault.schema.json";
+        if fault.source.text().lines().next() != Some(schema) {
+            wrong.push(format!("{}: the first line should be `{schema}`", fault.source.path()));
+        }
+    }
+    none_of("faults in the wrong folder or without their schema", &wrong);
+}
