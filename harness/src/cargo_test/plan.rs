@@ -1,7 +1,6 @@
 //! What is to be tested and what is expected of it, whichever side it is on.
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use libtest_mimic::Trial;
 
@@ -10,6 +9,7 @@ use super::{AGENT_VARIABLE, CLIENT_VARIABLE, INCONCLUSIVE_VARIABLE};
 use crate::diagnostic::{Diagnostic, Look, render_all};
 use crate::expected::{Date, Expectation};
 use crate::profile::{self, Means, Profile, Setting};
+use crate::report::today;
 use crate::requirement::Party;
 use crate::run::{Limits, Subject};
 
@@ -190,11 +190,6 @@ impl Plan {
         let value = value.map(|value| format!(" {}", shell_words::quote(value))).unwrap_or_default();
         self.arguments.push(format!("{option}{value}"));
     }
-}
-
-fn today() -> Date {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    Date::of_unix(since.unwrap_or_default().as_secs())
 }
 
 fn here() -> PathBuf {

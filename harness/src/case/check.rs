@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -202,22 +201,9 @@ impl Checker<'_> {
 /// The limits of a file.
 pub(crate) fn limits(file: &LimitsFile) -> LimitOverrides {
     LimitOverrides {
-        start: file.start.as_ref().map(duration),
-        answer: file.answer.as_ref().map(duration),
-        turn: file.turn.as_ref().map(duration),
-        exit: file.exit.as_ref().map(duration),
-    }
-}
-
-/// The duration of a text that has the form which the schema asks for.
-pub(crate) fn duration(text: &DurationText) -> Duration {
-    let text = &text.0;
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    // The schema allows seven digits, so that the number fits.
-    let number: u64 = text[..digits].parse().unwrap_or(0);
-    match &text[digits..] {
-        "ms" => Duration::from_millis(number),
-        "m" => Duration::from_secs(number * 60),
-        _ => Duration::from_secs(number),
+        start: file.start.as_ref().map(DurationText::duration),
+        answer: file.answer.as_ref().map(DurationText::duration),
+        turn: file.turn.as_ref().map(DurationText::duration),
+        exit: file.exit.as_ref().map(DurationText::duration),
     }
 }

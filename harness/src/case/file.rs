@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 pub use self::client::{ActFile, AgentProcessFile, AttachFile, ProcessFile, StdoutFile, UserFile, UserPermissionFile};
 use self::words::present;
-pub use self::words::{DurationText, Label, OneOrMany, ServerName};
+pub use self::words::{DurationText, Label, OneOrMany, ServerName, parse_duration};
 use crate::document::shape;
 use crate::requirement::Party;
 

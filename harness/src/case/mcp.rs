@@ -1,7 +1,7 @@
 //! Lowers what a case says of the MCP servers that the tester plays.
 
-use crate::case::check::{Checker, duration};
-use crate::case::file::{McpFile, ServerName};
+use crate::case::check::Checker;
+use crate::case::file::{DurationText, McpFile, ServerName};
 use crate::case::model::{Action, McpLook, Presence};
 use crate::case::vocabulary::MCP_METHODS;
 use crate::diagnostic::did_you_mean;
@@ -40,7 +40,7 @@ impl Checker<'_> {
         let decides = self.decides(spot, &decides);
         let methods = method.items.into_iter().map(|(_, method)| method).collect();
         let action = Action::Mcp(McpLook { server, methods, params, presence });
-        self.push(spot, action, decides, within.as_ref().map(duration));
+        self.push(spot, action, decides, within.as_ref().map(DurationText::duration));
     }
 
     fn known_method(&mut self, spot: &Spot<'_>, method: &str) {

@@ -7,9 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::case::check::{Checker, duration};
+use crate::case::check::Checker;
 use crate::case::file::{
-    ExitFile, FenceFile, LineFile, LookFile, OneOrMany, ProcessFile, RawFile, ReplyFile, StepFile,
+    DurationText, ExitFile, FenceFile, LineFile, LookFile, OneOrMany, ProcessFile, RawFile, ReplyFile, StepFile,
 };
 use crate::case::includes::IncludeError;
 use crate::case::model::{Action, FileLook, FileWant, Presence, ProcessLook, RawBytes, ReplyText, Step};
@@ -62,7 +62,7 @@ impl Checker<'_> {
         }
         if let Some(FenceFile { decides, within }) = step.fence {
             let decides = self.decides(&spot, &decides);
-            self.push(&spot, Action::Fence, decides, within.as_ref().map(duration));
+            self.push(&spot, Action::Fence, decides, within.as_ref().map(DurationText::duration));
         }
         if let Some(reply) = step.reply {
             self.reply(&spot, Presence::Must, reply);
@@ -89,7 +89,7 @@ impl Checker<'_> {
         }
         if let Some(FenceFile { decides, within }) = step.login {
             let decides = self.decides(&spot, &decides);
-            self.login(&spot, decides, within.as_ref().map(duration));
+            self.login(&spot, decides, within.as_ref().map(DurationText::duration));
         }
         if let Some(order) = step.agent_process {
             self.agent_process(&spot, order);
@@ -100,12 +100,12 @@ impl Checker<'_> {
         }
         if let Some(FenceFile { decides, within }) = step.end {
             let decides = self.decides(&spot, &decides);
-            self.push(&spot, Action::End, decides, within.as_ref().map(duration));
+            self.push(&spot, Action::End, decides, within.as_ref().map(DurationText::duration));
         }
         if let Some(ExitFile { code, decides, within }) = step.exit {
             let decides = self.decides(&spot, &decides);
             self.ended = Some((Arc::clone(spot.source()), spot.key_span()));
-            self.push(&spot, Action::Exit { code }, decides, within.as_ref().map(duration));
+            self.push(&spot, Action::Exit { code }, decides, within.as_ref().map(DurationText::duration));
         }
         if let Some(name) = step.include {
             self.include(&spot, &name);
@@ -138,7 +138,7 @@ impl Checker<'_> {
 
     fn speak(&mut self, spot: &Spot<'_>, speaker: Party, presence: Presence, line: LineFile) {
         if speaker == self.subject {
-            let within = line.within.as_ref().map(duration);
+            let within = line.within.as_ref().map(DurationText::duration);
             let decides = self.decides(spot, &line.decides);
             if let Some(line) = self.incoming(spot, line, presence, false) {
                 self.push(spot, Action::Expect { line, presence }, decides, within);
@@ -176,7 +176,7 @@ impl Checker<'_> {
                     decided.push(id);
                 }
             }
-            limit = limit.max(line.within.as_ref().map(duration));
+            limit = limit.max(line.within.as_ref().map(DurationText::duration));
             lowered.extend(self.incoming(&here, line, Presence::Must, false));
         }
         self.push(spot, Action::AnyOrder(lowered), decided, limit);
@@ -266,14 +266,19 @@ impl Checker<'_> {
                 return;
             }
         };
-        self.push(spot, Action::File(FileLook { path, want }), decides, look.within.as_ref().map(duration));
+        self.push(
+            spot,
+            Action::File(FileLook { path, want }),
+            decides,
+            look.within.as_ref().map(DurationText::duration),
+        );
     }
 
     fn process(&mut self, spot: &Spot<'_>, look: &ProcessFile) {
         self.absolute(&spot.down("pid-file"), &look.pid_file);
         let decides = self.decides(spot, &look.decides);
         let action = Action::Process(ProcessLook { pid_file: Template::parse(&look.pid_file), running: look.running });
-        self.push(spot, action, decides, look.within.as_ref().map(duration));
+        self.push(spot, action, decides, look.within.as_ref().map(DurationText::duration));
     }
 
     fn template(&mut self, spot: &Spot<'_>, key: &str, text: Option<String>) -> Option<Template> {

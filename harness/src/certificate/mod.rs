@@ -12,12 +12,10 @@ mod judging;
 mod model;
 mod place;
 mod suite;
-mod time;
 mod verify;
 
 pub use compare::shown;
 pub use issue::{IssueError, Issued, issue};
 pub use model::{Certificate, Claims, Counts, Coverage, FORMAT, ProfileMark, Subject, SuiteMark, TraceMark, schema};
 pub use place::{Place, PlaceError};
-pub use time::rfc3339;
 pub use verify::{Changed, Mismatch, NoCertificate, OtherSuite, Outcome, Verification, verify};

@@ -17,6 +17,7 @@ pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
 
 use super::outputs::Output;
 use super::shard::Shard;
+use crate::case;
 use crate::profile::{self, Means, Setting};
 use crate::recording;
 use crate::requirement::{Level, Party, Status};
@@ -505,19 +506,15 @@ fn level_by_name() -> impl TypedValueParser<Value = Level> {
     PossibleValuesParser::new(Level::ALL.iter().map(name)).try_map(move |given| named(given).ok_or("no such level"))
 }
 
-/// Reads `500ms`, `20s` or `2m`; a bare number counts seconds.
+/// Reads a whole number of at least 1.
 fn count(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "it is a whole number, and at least 1")
 }
 
+/// Reads `500ms`, `20s` or `2m`; a bare number counts seconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: f64 = digits.parse().map_err(|_| format!("`{text}` is no duration; write it like 500ms, 20s or 2m"))?;
-    let seconds = match &text[digits.len()..] {
-        "ms" => number / 1000.0,
-        "" | "s" => number,
-        "m" => number * 60.0,
-        unit => return Err(format!("`{unit}` is no unit of time; use ms, s or m")),
-    };
-    Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
+    text.parse().map_or_else(
+        |_| case::file::parse_duration(text),
+        |seconds| Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
+    )
 }

@@ -12,12 +12,12 @@ use super::outputs::Outputs;
 use super::plan::{self, Plan};
 use super::progress::Progress as Shown;
 use super::suite::{Driven, Going, Keep, Wanted, drive};
-use crate::certificate::{Claims, Issued, Place, ProfileMark, issue, rfc3339};
+use crate::certificate::{Claims, Issued, Place, ProfileMark, issue};
 use crate::judge::judge;
 use crate::profile;
 use crate::protocol::{Edition, sha256};
-use crate::report::SuiteEvent;
 use crate::report::model::{Conformance, RunReport};
+use crate::report::{SuiteEvent, rfc3339};
 use crate::trace::Trace;
 
 /// Runs the command.

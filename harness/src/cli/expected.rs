@@ -2,7 +2,6 @@
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 
@@ -12,6 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::expected::{self, Changes, Date, Expectation, PLACEHOLDER, Standing};
 use crate::report::expected::{FailureReport, Weighing};
 use crate::report::model::RunReport;
+use crate::report::today;
 use crate::requirement::Party;
 
 /// What is expected of a subject.
@@ -160,9 +160,4 @@ impl File {
         self.text = text;
         Ok(())
     }
-}
-
-fn today() -> Date {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    Date::of_unix(since.unwrap_or_default().as_secs())
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use super::file::{EntryFile, ExpectedFile};
-use super::{Expectation, Mistake, PLACEHOLDER};
+use super::{Expectation, Mistake, PLACEHOLDER, parse_day};
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
 use crate::document::{Spot, decode, toml};
@@ -74,7 +74,7 @@ fn lower_one(spot: &Spot<'_>, entry: EntryFile, problems: &mut Vec<Diagnostic>) 
         let problem = said.error("expected::placeholder", "the reason is to be filled in").warning();
         problems.push(problem.help("say why it fails, and who mends it or why it stays"));
     }
-    let expires = expires.and_then(|text| match text.parse() {
+    let expires = expires.and_then(|text| match parse_day(&text) {
         Ok(day) => Some(day),
         Err(message) => {
             problems.push(spot.down("expires").error("expected::date", message));

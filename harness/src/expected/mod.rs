@@ -28,8 +28,9 @@ pub(crate) mod file;
 mod load;
 mod update;
 
-pub use date::Date;
+pub use date::parse_day;
 pub use file::schema;
+pub use jiff::civil::Date;
 pub(crate) use load::lower;
 pub use load::{load_bytes, load_text, unknown_cases};
 pub use update::{Changes, update};

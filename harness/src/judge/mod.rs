@@ -16,6 +16,7 @@ mod looks;
 mod moment;
 mod ruling;
 mod shapes;
+mod timestamp;
 
 pub use case::{CaseVerdict, judge_case};
 pub use check::{Check, On, Registry};

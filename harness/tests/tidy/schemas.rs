@@ -55,7 +55,7 @@ fn what_is_really_written_fits_the_schemas() {
     collector.add(&trace, Duration::from_millis(3), Some("handshake.jsonl".to_owned()));
     let mut report = collector.finish(Duration::from_millis(4), true);
     report.timings = Some(timings(&trace));
-    let weighing = Weighing { whole: false, strict: true, today: Date::of_unix(0) };
+    let weighing = Weighing { whole: false, strict: true, today: Date::constant(1970, 1, 1) };
     let expected = ["jsonrpc.version-member.agent", "cancel.stop-reason"].map(|id| Expectation::new(id, "known"));
     report.expected = Some(report.weigh(&expected, weighing));
     let report = serde_json::to_value(report).expect("a report is JSON");

@@ -1,7 +1,9 @@
 //! The small forms in which case files say something: lists of one, durations, labels.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
+use jiff::SignedDuration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -46,6 +48,25 @@ impl JsonSchema for OneOrMany {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub struct DurationText(pub String);
+
+impl DurationText {
+    /// Returns the duration; the schema has checked the form of the text.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        parse_duration(&self.0).unwrap_or_default()
+    }
+}
+
+/// Reads a duration with its unit, such as `500ms`, `20s` or `2m`.
+///
+/// # Errors
+///
+/// When the text has another form or the duration is negative.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let signed = text.parse::<SignedDuration>().ok();
+    let duration = signed.and_then(|signed| Duration::try_from(signed).ok());
+    duration.ok_or_else(|| format!("`{text}` is not a duration; write it like 500ms, 20s or 2m"))
+}
 
 impl JsonSchema for DurationText {
     fn schema_name() -> Cow<'static, str> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::super::outputs::{self, Output};
 use super::Format;
-use crate::expected::Date;
+use crate::expected::{Date, parse_day};
 
 /// What is known to fail, for whatever judges.
 #[derive(Debug, Default, clap::Args)]
@@ -17,7 +17,7 @@ pub struct ExpectedArgs {
     #[arg(long, requires = "expected")]
     pub update_expected: bool,
     /// The day by which it is told what has expired, for tests
-    #[arg(long, value_name = "DAY", hide = true)]
+    #[arg(long, value_name = "DAY", value_parser = parse_day, hide = true)]
     pub today: Option<Date>,
 }
 

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::common::{BAD_PARAMS, NO_METHOD, NOT_FOUND, decide_absolute, decide_applicable, decide_implemented, proper};
-use super::support::{is_iso8601, last_part};
+use super::support::last_part;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, all_of_several, entries};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
+use crate::judge::timestamp::is_iso8601;
 use crate::protocol::is_absolute;
 
 pub(super) const CHECKS: &[Check] = &[

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::support::is_iso8601;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Opening};
 use crate::judge::moment::{Answer, CallSeen, Moment, UpdateSeen};
 use crate::judge::ruling::Ruling;
+use crate::judge::timestamp::is_iso8601;
 use crate::protocol::Kind;
 use crate::requirement::Party;
 

@@ -68,41 +68,6 @@ fn url_decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A date of ISO 8601, with or without a time, in the extended or the basic form.
-pub(super) fn is_iso8601(text: &str) -> bool {
-    let (date, time) = match text.split_once(['T', 't', ' ']) {
-        Some((date, time)) => (date, Some(time)),
-        None => (text, None),
-    };
-    let calendar = digits(date, &[4, 2, 2], '-') || digits(date, &[4, 3], '-');
-    (calendar || is_week_date(date)) && time.is_none_or(is_time)
-}
-
-/// A date by the number of its week, such as `2026-W47-6`.
-fn is_week_date(date: &str) -> bool {
-    let Some((year, rest)) = date.split_once('W') else { return false };
-    let dashed = year.strip_suffix('-');
-    let separated = dashed.is_some() == rest.contains('-');
-    separated && digits(dashed.unwrap_or(year), &[4], '-') && digits(rest, &[2, 1], '-')
-}
-
-fn is_time(time: &str) -> bool {
-    let zone = time.find(['Z', 'z', '+', '-']).unwrap_or(time.len());
-    let (clock, zone) = time.split_at(zone);
-    let (clock, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, "0"));
-    let good_zone = matches!(zone, "" | "Z" | "z") || digits(&zone[1..], &[2, 2], ':') || digits(&zone[1..], &[2], ':');
-    let good_clock = digits(clock, &[2, 2, 2], ':') || digits(clock, &[2, 2], ':') || digits(clock, &[2], ':');
-    good_clock && good_zone && !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Groups of so many digits, all with or all without the separator between them.
-fn digits(text: &str, groups: &[usize], separator: char) -> bool {
-    let plain = text.replace(separator, "");
-    let lengths = text.split(separator).map(str::len);
-    let grouped = !text.contains(separator) || lengths.eq(groups.iter().copied());
-    grouped && plain.len() == groups.iter().sum::<usize>() && plain.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 /// Whether an error says by itself that it comes from an abort.
 pub(super) fn says_abort(error: &Value) -> bool {
     let text = error.to_string().to_lowercase();
@@ -241,34 +206,6 @@ pub(super) fn died_after(moment: &Moment<'_>, process: &ProcessEvent, n: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn timestamps_are_told_from_other_dates() {
-        for good in [
-            "2026-11-21T10:00:00Z",
-            "2026-11-21T10:00:00.123+01:00",
-            "20261121T100000Z",
-            "2026-11-21",
-            "2026-11-21T10:00",
-            "2026-11-21T10Z",
-            "2026-325",
-            "2026-W47-6T10:00:00,5Z",
-            "2026W476",
-        ] {
-            assert!(is_iso8601(good), "{good}");
-        }
-        for bad in [
-            "Nov 21, 2026",
-            "21.11.2026 10:00",
-            "2026-11-21T",
-            "1763719200",
-            "2026-11-21T10:00:00 CET",
-            "2026-W476",
-            "",
-        ] {
-            assert!(!is_iso8601(bad), "{bad}");
-        }
-    }
 
     #[test]
     fn base64_is_told_from_data_urls_and_hexadecimal() {
