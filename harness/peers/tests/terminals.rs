@@ -32,7 +32,7 @@ fn a_command_sees_the_home_of_the_case_and_leaves_nothing_behind() {
     let trace = run_case(&case, &reference::subject(Party::Agent, &[]));
     for event in &trace.events {
         if let What::Step(step) = &event.what {
-            assert_eq!(step.outcome, Outcome::Done, "{}: expected {}, {}", step.text, step.expected, step.seen);
+            assert_eq!(step.outcome, Outcome::Done, "{}: {:?}", step.text, step.observed);
         }
     }
     let folder = Path::new(&cwd(&trace)).parent().expect("the working directory is in a folder").to_owned();

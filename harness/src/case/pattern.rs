@@ -102,6 +102,12 @@ impl Pattern {
         if errors.is_empty() { Ok(Self { node, written: value.clone() }) } else { Err(errors) }
     }
 
+    /// The pattern as the case file has it.
+    #[must_use]
+    pub const fn written(&self) -> &Value {
+        &self.written
+    }
+
     /// Compares a value with the pattern. New names are bound only if all of it matches.
     ///
     /// # Errors

@@ -55,8 +55,8 @@ pub(super) fn save(trace: &Trace, path: &Path) -> anyhow::Result<()> {
 fn report(to: &Path, before: &Trace, redacted: &Redacted) {
     let cut = match redacted.cut {
         0 => String::new(),
-        1 => "; 1 sentence about steps was cut, since it quoted what was said".to_owned(),
-        many => format!("; {many} sentences about steps were cut, since they quoted what was said"),
+        1 => "; removed 1 quote from step results".to_owned(),
+        many => format!("; removed {many} quotes from step results"),
     };
     say(&format!("{}: read it before you publish it{cut}", to.display()));
     let [was, is] = [before, &redacted.trace].map(|trace| judge(trace, Edition::v1()));

@@ -1,8 +1,9 @@
 //! The verdict on a whole case: its steps, and what was found along the way.
 
 use super::ruling::Judgement;
+use super::step::{observed_text, step_text};
 use crate::requirement::{Catalogue, Level, Party, is_probe};
-use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::trace::{Outcome, ProcessEvent, StepEvent, Trace, What};
 use crate::verdict::Verdict;
 
 /// A verdict with the reason for it, where one is needed.
@@ -28,7 +29,7 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
     let steps =
         || trace.events.iter().filter_map(|event| if let What::Step(step) = &event.what { Some(step) } else { None });
     if let Some(step) = steps().find(|step| step.outcome == Outcome::HarnessError) {
-        return CaseVerdict::new(Verdict::HarnessError, step.seen.clone());
+        return CaseVerdict::new(Verdict::HarnessError, observed_text(step, subject));
     }
     let broken = judgement.tallies.iter().find(|(id, tally)| {
         let requirement = catalogue.find(id);
@@ -38,7 +39,7 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
         return CaseVerdict::new(Verdict::Fail, id.clone());
     }
     if let Some(step) = steps().find(|step| step.outcome == Outcome::NotApplicable) {
-        return CaseVerdict::new(Verdict::NotApplicable, step.seen.clone());
+        return CaseVerdict::new(Verdict::NotApplicable, observed_text(step, subject));
     }
     // What the version in the answer leads to may be what the case is about.
     let decided = trace.header.requirements.iter().any(|id| judgement.verdict(id) == Verdict::Pass);
@@ -48,7 +49,7 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
     {
         return CaseVerdict::new(Verdict::NotApplicable, format!("not covered: protocol version {}", other.version));
     }
-    if let Some(reason) = undecided(trace, steps()) {
+    if let Some(reason) = undecided(trace, steps(), subject) {
         if let Some(asked) = judgement.turned_down.filter(|_| subject == Party::Client) {
             let reason = format!("the client asked for protocol version {asked}, and left when the agent answered 1");
             return CaseVerdict::new(Verdict::NotApplicable, reason);
@@ -58,7 +59,7 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
     own_requirements(trace, judgement, catalogue)
 }
 
-fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>) -> Option<String> {
+fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>, subject: Party) -> Option<String> {
     let not_spawned = trace.events.iter().find_map(|event| match &event.what {
         What::Process(ProcessEvent::NotSpawned(reason)) => Some(format!("the subject could not be started: {reason}")),
         _ => None,
@@ -68,16 +69,14 @@ fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>) 
     // What a weak fence should have shown is undecided by itself; the rest of the case does not depend on it.
     let weak = |step: &StepEvent| step.outcome == Outcome::Quiet && step.decides.is_empty();
     let step = steps.find(|step| step.outcome != Outcome::Done && !decided(step) && !weak(step));
-    not_spawned.or_else(|| step.map(describe))
+    not_spawned.or_else(|| step.map(|step| describe(step, subject)))
 }
 
-fn describe(step: &StepEvent) -> String {
+fn describe(step: &StepEvent, subject: Party) -> String {
     let place = step.place().map_or_else(String::new, |place| format!("{place}: "));
     match step.outcome {
         Outcome::LoginNeeded => format!("{place}the agent asks for a login (-32000)"),
-        _ if step.expected.is_empty() => format!("{place}{}", step.seen),
-        _ if step.kind == StepKind::Hope => format!("{place}hoped for {}, but {}", step.expected, step.seen),
-        _ => format!("{place}expected {}; {}", step.expected, step.seen),
+        _ => format!("{place}{}", step_text(step, subject)),
     }
 }
 

@@ -170,7 +170,8 @@ impl Judge {
             }),
             What::Step(step) => {
                 self.book.unread = self.talk.cut.map(Unread::Before);
-                checks::script::judge_step(&self.talk, step, &self.case_requirements, event.n, &mut self.book);
+                let subject = self.parties.first().copied().unwrap_or(Party::Agent);
+                checks::script::judge_step(&self.talk, subject, step, &self.case_requirements, event.n, &mut self.book);
                 self.talk.apply_step(self.now, step);
                 if self.talk.fence == Some(event.n) {
                     self.logins.fenced(self.connection, event.n);

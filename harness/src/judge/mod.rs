@@ -16,6 +16,7 @@ mod looks;
 mod moment;
 mod ruling;
 mod shapes;
+mod step;
 mod timestamp;
 
 pub use case::{CaseVerdict, judge_case};
@@ -28,3 +29,4 @@ pub use fold::{Judge, judge};
 pub use login::LoginProcess;
 pub use moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
 pub use ruling::{Finding, Introduction, Judgement, NotCovered, Ruling, Tally};
+pub use step::{EndCause, expected_text, observed_text, step_text};

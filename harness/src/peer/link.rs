@@ -11,8 +11,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::pipe::{self, PIECE, PIECE_POLL, PIECE_TAKEN};
-use super::process::{Exit, Launch, Leader, Process, ProcessGroup, SpawnError, TerminalProcess};
+use super::process::{Launch, Leader, Process, ProcessGroup, SpawnError, TerminalProcess};
 use super::relay::{Caller, Order, RelayOrders, Relays, serve};
+use crate::trace::Exit;
 
 /// Something that came from the subject. An agent has one connection; a client has one for each start of its agent.
 #[derive(Debug)]

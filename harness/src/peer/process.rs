@@ -16,7 +16,7 @@ pub(crate) use crate::peer::unix::read_available;
 pub use crate::peer::unix::{give_way, is_running};
 pub(in crate::peer) use children::exclusively;
 pub use children::{Orphans, reap_marked};
-pub use group::{Exit, Leader, ProcessGroup};
+pub use group::{Leader, ProcessGroup};
 pub use launch::{Environment, Launch, MergedProcess, Process, SpawnError, TerminalProcess};
 pub use stream::{Drained, drain, read_all};
 

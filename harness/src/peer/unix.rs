@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpid};
 use tokio::process::{ChildStdout, Command};
 
-use crate::peer::process::Exit;
+use crate::trace::Exit;
 
 /// Makes the child the leader of a new process group.
 pub(super) fn lead_group(command: &mut Command) {

@@ -12,6 +12,7 @@ use super::line::{Part, walk};
 use super::literal::Literal;
 use super::place::{self, Fate, Setting};
 use super::speech::{PIECE, Speech};
+use super::step;
 use super::words;
 use crate::requirement::Party;
 use crate::trace::{Event, McpEvent, McpWhat, ProcessEvent, Trace, What};
@@ -25,7 +26,7 @@ const OF_MCP: Setting = Setting { is_own: true, is_introduction: false };
 pub struct Redacted {
     /// The trace.
     pub trace: Trace,
-    /// How many sentences about the steps of the case were cut before what they quote.
+    /// How many texts and values were removed that step results quote.
     pub cut: usize,
 }
 
@@ -167,16 +168,7 @@ impl Writer {
                 let (kept, tools) = model.split_tools();
                 model.did = kept.to_owned() + &self.plain(tools);
             }
-            What::Step(step) => {
-                for text in [&mut step.expected, &mut step.seen] {
-                    let kept = before_quotes(text);
-                    if kept < text.len() {
-                        text.truncate(kept);
-                        text.push('…');
-                        self.cut += 1;
-                    }
-                }
-            }
+            What::Step(step) => self.cut += step::remove_quotes(step),
         }
     }
 
@@ -376,18 +368,15 @@ fn is_json(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().first().is_some_and(|first| b"{[".contains(first)) || message(bytes).is_some()
 }
 
-/// How much of a sentence about a step stands before the first thing that it may quote.
-fn before_quotes(text: &str) -> usize {
-    let marks = ["\"", "`", "{", "[", " /", ":\\"];
-    marks.iter().filter_map(|mark| text.find(mark)).min().unwrap_or(text.len())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::trace::{AgentStart, Header, McpTransport, Outcome, StepEvent, StepKind, Visit};
+    use crate::trace::{
+        AgentStart, Excerpt, Expected, ExpectedText, Header, McpTransport, Observed, Outcome, StepEvent, StepKind,
+        Visit,
+    };
     use crate::wire::LineEnd;
 
     fn line(from: Party, text: &str) -> What {
@@ -404,8 +393,11 @@ mod tests {
             outcome: Outcome::Missed,
             decides: Vec::new(),
             events: Vec::new(),
-            expected: "the file /x/alice/secret".to_owned(),
-            seen: "the reply was \"hunter2 secret\"".to_owned(),
+            expected: Some(Expected::File {
+                path: "/x/alice/secret".to_owned(),
+                content: ExpectedText::Contains(Excerpt::of("hunter2")),
+            }),
+            observed: Some(Observed::Reply { text: Excerpt::of("hunter2 secret"), repeats_prompt: true }),
         };
         let started = ProcessEvent::AgentStarted(AgentStart {
             args: vec!["--token=hunter2".to_owned(), "secret".to_owned()],
@@ -471,7 +463,7 @@ mod tests {
         for word in ["sess-0001", "/agent", "--key=", "_acme/do", "rawinput", " is no key "] {
             assert!(text.contains(word), "{word}:\n{text}");
         }
-        assert_eq!(redacted.cut, 2);
+        assert_eq!(redacted.cut, 3);
     }
 
     #[test]

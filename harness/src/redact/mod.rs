@@ -14,6 +14,7 @@ mod line;
 mod literal;
 mod place;
 mod speech;
+mod step;
 mod words;
 
 pub use cipher::Key;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::visible::visible;
 use super::words::count;
+use crate::judge::observed_text;
 use crate::requirement::Party;
 use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::wire::{Content, Envelope, read_line};
@@ -39,7 +40,9 @@ fn of_client(trace: &Trace) -> Option<String> {
         return Some(format!("The program could not be started: {reason}."));
     }
     let missed = trace.events.iter().find_map(|event| match &event.what {
-        What::Step(StepEvent { kind: StepKind::Act, outcome: Outcome::Missed, seen, .. }) => Some(seen.clone()),
+        What::Step(step @ StepEvent { kind: StepKind::Act, outcome: Outcome::Missed, .. }) => {
+            Some(observed_text(step, Party::Client))
+        }
         _ => None,
     });
     if let Some(missed) = missed {

@@ -197,8 +197,8 @@ mod tests {
             outcome: Outcome::Done,
             decides: Vec::new(),
             events: events.to_vec(),
-            expected: String::new(),
-            seen: String::new(),
+            expected: None,
+            observed: None,
         };
         Event { n, us: 0, connection: 0, what: What::Step(step) }
     }

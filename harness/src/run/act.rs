@@ -12,7 +12,7 @@ use crate::case::model::{Act, AgentProcess};
 use crate::peer::process::{Launch, MergedProcess, ProcessGroup};
 use crate::profile::{Means, person, places};
 use crate::requirement::Party;
-use crate::trace::{Outcome, StepKind};
+use crate::trace::{Observed, Outcome, StepKind};
 
 /// Begins the part of the user: gives the first prompt to a client that did not get it when it was started.
 ///
@@ -44,7 +44,7 @@ pub(super) fn begin(script: &mut Script<'_>) -> Result<(), String> {
 pub(super) fn perform(script: &mut Script<'_>, act: &Act) -> Report {
     match attempt(script, act) {
         Ok(()) => Report::new(StepKind::Act, Outcome::Done),
-        Err(seen) => Report { seen, ..Report::new(StepKind::Act, Outcome::Missed) },
+        Err(why) => Report { observed: Some(Observed::Problem(why)), ..Report::new(StepKind::Act, Outcome::Missed) },
     }
 }
 
@@ -183,8 +183,8 @@ pub(super) fn order(script: &mut Script<'_>, order: &AgentProcess) -> Report {
         AgentProcess::Linger => script.driver.agent_lingers(connection),
         AgentProcess::Kill => script.driver.kill_agent(connection),
         AgentProcess::Stdout(_) => {
-            let seen = "no login runs that could print something".to_owned();
-            return Report { seen, ..Report::new(StepKind::Act, Outcome::Missed) };
+            let observed = Some(Observed::Problem("no login runs that could print something".to_owned()));
+            return Report { observed, ..Report::new(StepKind::Act, Outcome::Missed) };
         }
     }
     Report::new(StepKind::Act, Outcome::Done)

@@ -24,10 +24,9 @@ use super::writing::Writing;
 use crate::case::model::TesterSetup;
 use crate::fault::{Injector, Planted};
 use crate::peer::link::{Link, LinkEvent};
-use crate::peer::process::Exit;
 use crate::peer::web::{Web, WebRequest};
 use crate::requirement::Party;
-use crate::trace::{AgentStart, Aside, ModelEvent, ProcessEvent, Reuse, Visit, What};
+use crate::trace::{AgentStart, Aside, Exit, ModelEvent, ProcessEvent, Reuse, Visit, What};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
 
 /// After how many steps the MCP servers, the endpoint and the model have their turn, whatever else the subject does.

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::driver::Seen;
 use super::script::{Report, Script};
-use crate::case::Bindings;
 use crate::case::model::{Action, Incoming, IncomingBody, Presence};
+use crate::case::{Bindings, Mismatch, Pattern};
 use crate::requirement::Party;
-use crate::trace::{Outcome, StepKind};
+use crate::trace::{Expected, ExpectedAnswer, ExpectedMessage, Observed, Outcome, StepKind};
 use crate::wire::{Call, Envelope, RpcId};
 
 /// Whether an expected line has come.
@@ -65,7 +65,7 @@ fn look_for_call(script: &mut Script<'_>, line: &Incoming, from: usize) -> Found
     Found::NotYet
 }
 
-fn call_matches(value: &Value, line: &Incoming, bindings: &mut crate::case::template::Bindings) -> bool {
+fn call_matches(value: &Value, line: &Incoming, bindings: &mut Bindings) -> bool {
     let IncomingBody::Call { label, method, params } = &line.body else { return false };
     let Envelope::Call(call) = Envelope::of(value) else { return false };
     let form = label.is_some() == call.id.is_some();
@@ -83,7 +83,7 @@ fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str, from: 
     let Some(index) = position.map(|position| position + from) else { return Found::NotYet };
     let (n, value) = (script.driver.inbox[index].n, script.driver.inbox[index].value.clone());
     script.cursor = script.cursor.max(index + 1);
-    let Err(seen) = fits(line, &value, &mut script.bindings) else {
+    let Err(observed) = fits(line, &value, &mut script.bindings) else {
         return Found::Matched(Report { events: vec![n, request], ..Report::new(StepKind::Must, Outcome::Done) });
     };
     // Only an agent asks for a login; the code means nothing in the answer of a client.
@@ -91,23 +91,29 @@ fn look_for_answer(script: &mut Script<'_>, line: &Incoming, label: &str, from: 
         && value.pointer("/error/code") == Some(&Value::from(-32000))
         && matches!(line.body, IncomingBody::Result { .. });
     let outcome = if login { Outcome::LoginNeeded } else { Outcome::Contradicted };
-    let expected = describe(script, line);
-    Found::Contradicted(Report { events: vec![n, request], expected, seen, ..Report::new(StepKind::Must, outcome) })
+    let expected = Some(Expected::Message(describe(script, line)));
+    let observed = Some(observed);
+    Found::Contradicted(Report { events: vec![n, request], expected, observed, ..Report::new(StepKind::Must, outcome) })
 }
 
-/// Whether an answer says what the line expects; the words for what it says instead.
-fn fits(line: &Incoming, answer: &Value, bindings: &mut Bindings) -> Result<(), String> {
+/// Whether an answer says what the line expects; the difference if not.
+fn fits(line: &Incoming, answer: &Value, bindings: &mut Bindings) -> Result<(), Observed> {
     match (&line.body, answer.get("result"), answer.get("error")) {
         (IncomingBody::Answer { .. }, ..) => Ok(()),
         (IncomingBody::Result { result, .. }, Some(found), None) => {
-            result.matches(found, bindings, line.exact).map_err(|mismatch| mismatch.to_string())
+            result.matches(found, bindings, line.exact).map_err(difference)
         }
         (IncomingBody::Error { error, .. }, _, Some(found)) => {
-            error.matches(found, bindings, line.exact).map_err(|mismatch| mismatch.to_string())
+            error.matches(found, bindings, line.exact).map_err(difference)
         }
-        (_, _, Some(found)) => Err(format!("it was answered with the error {found}")),
-        (_, found, None) => Err(format!("it was answered with the result {}", found.unwrap_or(&Value::Null))),
+        (_, _, Some(found)) => Err(Observed::Error(found.clone())),
+        (_, found, None) => Err(Observed::Result(found.cloned().unwrap_or_default())),
     }
+}
+
+fn difference(mismatch: Mismatch) -> Observed {
+    let Mismatch { pointer, expected, found } = mismatch;
+    Observed::Mismatch { pointer, expected, actual: found }
 }
 
 /// Requests like the one that is hoped for, which neither this line nor a later one awaits; left to the transcript they
@@ -179,31 +185,17 @@ pub(super) fn request_event(script: &Script<'_>, line: &Incoming) -> Option<usiz
     line.body.answers().and_then(|label| script.driver.asked.get(label)).map(|asked| asked.n)
 }
 
-/// The words for a line in reports.
-pub(super) fn describe(script: &Script<'_>, line: &Incoming) -> String {
-    let method = |label: &str| script.driver.asked.get(label).map_or("a request", |asked| asked.method.as_str());
+/// The message that a line is about.
+pub(super) fn describe(script: &Script<'_>, line: &Incoming) -> ExpectedMessage {
+    let answer = |label: &str, pattern: Option<&Pattern>| ExpectedAnswer {
+        method: script.driver.asked.get(label).map(|asked| asked.method.clone()),
+        pattern: pattern.map(Pattern::written).filter(|written| **written != "<any>").cloned(),
+    };
     match &line.body {
-        IncomingBody::Call { method, label: Some(_), .. } => format!("a request {method}"),
-        IncomingBody::Call { method, label: None, .. } => format!("a {method}"),
-        IncomingBody::Result { label, result } => {
-            format!("{} answered with {}", method(label), wanted("a result", result))
-        }
-        IncomingBody::Answer { label } => format!("an answer to {}", method(label)),
-        IncomingBody::Error { label, error } => {
-            format!("{} answered with {}", method(label), wanted("an error", error))
-        }
-    }
-}
-
-/// What an answer should look like, unless anything will do.
-fn wanted(kind: &str, pattern: &crate::case::Pattern) -> String {
-    /// A pattern may hold the text of a large file.
-    const MOST: usize = 2000;
-    match pattern.to_string().as_str() {
-        "\"<any>\"" => kind.to_owned(),
-        text if text.len() > MOST => {
-            format!("{kind} like {} …", text.chars().take(MOST).collect::<String>())
-        }
-        text => format!("{kind} like {text}"),
+        IncomingBody::Call { method, label: Some(_), .. } => ExpectedMessage::Request(method.clone()),
+        IncomingBody::Call { method, label: None, .. } => ExpectedMessage::Notification(method.clone()),
+        IncomingBody::Result { label, result } => ExpectedMessage::Result(answer(label, Some(result))),
+        IncomingBody::Answer { label } => ExpectedMessage::Answer(answer(label, None)),
+        IncomingBody::Error { label, error } => ExpectedMessage::Error(answer(label, Some(error))),
     }
 }

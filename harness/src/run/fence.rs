@@ -17,7 +17,7 @@ use super::driver::{Driver, Written};
 use super::expect;
 use super::script::{Report, Script};
 use crate::case::model::Incoming;
-use crate::trace::{FENCE, INVENTED, Outcome, StepKind, What};
+use crate::trace::{Expected, FENCE, INVENTED, Observed, Outcome, StepKind, What};
 use crate::wire::{LineEnd, RpcId};
 
 /// How long a request goes unanswered before the tester tries another one behind it, and how long a weak fence lasts. Programs
@@ -115,12 +115,11 @@ impl Script<'_> {
     }
 
     async fn report_fence(&mut self, sent: &[Sent], came: Option<usize>) -> Report {
-        let subject = self.case.subject;
-        let expected = format!("an answer, as proof that the {subject} has read everything before");
+        let expected = Some(Expected::FenceAnswer);
         let all = sent.iter().map(|sent| sent.n).collect();
         if self.driver.ended(self.connection) {
-            let seen = self.how_it_ended().await;
-            return Report { events: all, expected, seen, ..Report::new(StepKind::Fence, Outcome::Ended) };
+            let observed = Some(Observed::Ended(self.how_it_ended().await));
+            return Report { events: all, expected, observed, ..Report::new(StepKind::Fence, Outcome::Ended) };
         }
         if let Some(answered) = came.and_then(|came| sent.get(came)) {
             for sent in sent.iter().take_while(|sent| sent.n <= answered.n) {
@@ -131,16 +130,12 @@ impl Script<'_> {
             return Report { events, expected, ..Report::new(StepKind::Fence, Outcome::Done) };
         }
         sent.iter().for_each(|sent| self.subject.fences.note(sent.method, false));
-        let asked = sent.iter().map(|sent| sent.method).collect::<Vec<_>>().join(", ");
+        let observed = Some(Observed::FenceUnanswered(sent.iter().map(|sent| sent.method.to_owned()).collect()));
         // Where there is only the unknown request, and the subject never answered one, its silence says nothing.
-        let (outcome, seen) = if sent.len() > 1 || self.answers_unknown {
-            (Outcome::TimedOut, format!("no answer to {asked} came before the time limit"))
-        } else {
-            self.is_weak = true;
-            let seen = format!("no answer to {asked} came, and no other request could serve as a fence here");
-            (Outcome::Quiet, seen)
-        };
-        Report { events: all, expected, seen, ..Report::new(StepKind::Fence, outcome) }
+        let proves_nothing = sent.len() == 1 && !self.answers_unknown;
+        self.is_weak |= proves_nothing;
+        let outcome = if proves_nothing { Outcome::Quiet } else { Outcome::TimedOut };
+        Report { events: all, expected, observed, ..Report::new(StepKind::Fence, outcome) }
     }
 
     /// Whether the subject answers requests of the protocol here and leaves a fence by an unknown request without an answer.

@@ -9,7 +9,7 @@ use super::driver::LoginStart;
 use super::script::{Report, Script};
 use crate::case::model::AgentProcess;
 use crate::protocol::TerminalLogin;
-use crate::trace::{Outcome, StepKind};
+use crate::trace::{Expected, Observed, Outcome, StepKind};
 
 /// Waits for the next start of the agent's program for a login; the orders of the case go there from then on.
 pub(super) async fn wait_for(script: &mut Script<'_>, within: Option<Duration>) -> Report {
@@ -22,7 +22,7 @@ pub(super) async fn wait_for(script: &mut Script<'_>, within: Option<Duration>) 
     if start.on_terminal {
         return Report { events: vec![start.n], ..Report::new(StepKind::Login, Outcome::Done) };
     }
-    missed(vec![start.n], "the login does not run in a terminal")
+    missed(vec![start.n], Observed::LoginOutsideTerminal)
 }
 
 /// What to say when no login came: a client that called authenticate for it has shown what it does instead.
@@ -35,16 +35,16 @@ fn instead(script: &Script<'_>) -> Report {
     });
     match called {
         Some(seen) if script.logins == 0 => {
-            let report = missed(vec![seen.n], "it called authenticate for that login, and started nothing");
+            let report = missed(vec![seen.n], Observed::AuthenticateInstead);
             Report { outcome: Outcome::Contradicted, ..report }
         }
-        _ => missed(Vec::new(), "nothing of the kind came"),
+        _ => missed(Vec::new(), Observed::Nothing),
     }
 }
 
-fn missed(events: Vec<usize>, seen: &str) -> Report {
-    let expected = "a start of the agent's program for a login in a terminal".to_owned();
-    Report { events, expected, seen: seen.to_owned(), ..Report::new(StepKind::Login, Outcome::Missed) }
+fn missed(events: Vec<usize>, observed: Observed) -> Report {
+    let (expected, observed) = (Some(Expected::TerminalLogin), Some(observed));
+    Report { events, expected, observed, ..Report::new(StepKind::Login, Outcome::Missed) }
 }
 
 /// Gives an order to a login that runs.

@@ -11,9 +11,10 @@ use super::expect::answers;
 use super::script::{Report, Script};
 use crate::case::MARKER;
 use crate::case::model::{FileLook, FileWant, Presence, ProcessLook, ReplyText};
+use crate::case::template::Template;
 use crate::peer::folder::read_file;
 use crate::peer::process::is_running;
-use crate::trace::{Outcome, StepKind};
+use crate::trace::{Excerpt, Expected, ExpectedText, Observed, Outcome, StepKind};
 use crate::wire::push_text;
 
 /// How often a file or a process is looked at that is not yet as it should be.
@@ -23,16 +24,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 pub(super) fn reply(script: &mut Script<'_>, look: &ReplyText) -> Report {
     let whole = text_of_turn(script, &look.label);
     let text = without_prompt(script, &look.label, &whole);
-    let repeats = if text == whole { "" } else { ", apart from the prompt, which it repeats" };
-    let bindings = &script.bindings;
+    let rendered = |template: &Option<Template>| template.as_ref().map(|template| template.render(&script.bindings));
     let wanted = [
-        look.contains
-            .as_ref()
-            .map(|t| t.render(bindings))
-            .map(|t| (text.contains(&t), format!("a reply that contains {t:?}"))),
-        look.equals.as_ref().map(|t| t.render(bindings)).map(|t| (text == t, format!("the reply {t:?}"))),
-        look.lacks.as_ref().map(|t| t.render(bindings)).map(|t| (!text.contains(&t), format!("a reply without {t:?}"))),
-        look.empty.map(|empty| (text.is_empty() == empty, format!("{} reply", if empty { "no" } else { "some" }))),
+        rendered(&look.contains).map(|t| (text.contains(&t), Expected::Reply(ExpectedText::Contains(Excerpt::of(&t))))),
+        rendered(&look.equals).map(|t| (text == t, Expected::Reply(ExpectedText::Equals(Excerpt::of(&t))))),
+        rendered(&look.lacks).map(|t| (!text.contains(&t), Expected::Reply(ExpectedText::Lacks(Excerpt::of(&t))))),
+        look.empty.map(|empty| (text.is_empty() == empty, Expected::AnyReply(!empty))),
     ];
     let events = script.driver.asked.get(&look.label).map(|asked| asked.n).into_iter().collect();
     match wanted.into_iter().flatten().find(|(good, _)| !good) {
@@ -41,8 +38,8 @@ pub(super) fn reply(script: &mut Script<'_>, look: &ReplyText) -> Report {
             let outcome = if look.presence == Presence::Must { Outcome::Contradicted } else { Outcome::Missed };
             Report {
                 events,
-                expected,
-                seen: format!("the reply was {}{repeats}", quote(&text)),
+                expected: Some(expected),
+                observed: Some(Observed::Reply { text: Excerpt::of(&text), repeats_prompt: text != whole }),
                 ..Report::new(StepKind::Reply, outcome)
             }
         }
@@ -114,17 +111,16 @@ fn process_now(script: &Script<'_>, look: &ProcessLook) -> Report {
     let path = look.pid_file.render(&script.bindings);
     let text = read_file(Path::new(&path)).unwrap_or_default();
     let Ok(pid) = String::from_utf8_lossy(&text).trim().parse::<u32>() else {
-        let seen = format!("no process has written its id to {path}");
-        return Report { seen, ..Report::new(StepKind::Process, Outcome::Missed) };
+        let observed = Some(Observed::NoProcessId { path });
+        return Report { observed, ..Report::new(StepKind::Process, Outcome::Missed) };
     };
     let runs = is_running(pid);
     if runs == look.running {
         return Report::new(StepKind::Process, Outcome::Done);
     }
-    let state = |runs: bool| if runs { "running" } else { "gone" };
     Report {
-        expected: format!("the process {pid} of the command {}", state(look.running)),
-        seen: format!("it is {}", state(runs)),
+        expected: Some(Expected::Process { pid, running: look.running }),
+        observed: Some(Observed::Process { running: runs }),
         ..Report::new(StepKind::Process, Outcome::Contradicted)
     }
 }
@@ -141,12 +137,10 @@ pub(super) async fn page(script: &mut Script<'_>, visited: bool) -> Report {
     if events.is_empty() != visited {
         return Report::new(StepKind::Page, Outcome::Done);
     }
-    let (expected, seen) =
-        if visited { ("a visit to the page", "none came") } else { ("no visit to the page", "one came") };
     Report {
         events,
-        expected: format!("{expected} up to here"),
-        seen: seen.to_owned(),
+        expected: Some(Expected::PageVisit(visited)),
+        observed: Some(Observed::PageVisit(!visited)),
         ..Report::new(StepKind::Page, Outcome::Contradicted)
     }
 }
@@ -155,35 +149,26 @@ fn file_now(script: &Script<'_>, look: &FileLook) -> Report {
     let path = look.path.render(&script.bindings);
     let found = read_file(Path::new(&path));
     let bindings = &script.bindings;
-    let (good, expected) = match (&look.want, &found) {
-        (FileWant::Absent, _) => (is_absent(Path::new(&path)), format!("no file {path}")),
-        (FileWant::Content(text), found) => {
+    let (good, expected) = match &look.want {
+        FileWant::Absent => (is_absent(Path::new(&path)), Expected::NoFile(path)),
+        FileWant::Content(text) => {
             let text = text.render(bindings);
-            (
-                found.as_ref().is_ok_and(|bytes| bytes == text.as_bytes()),
-                format!("the file {path} with the content {}", quote(&text)),
-            )
+            let good = found.as_ref().is_ok_and(|bytes| bytes == text.as_bytes());
+            (good, Expected::File { path, content: ExpectedText::Equals(Excerpt::of(&text)) })
         }
-        (FileWant::Contains(text), found) => {
+        FileWant::Contains(text) => {
             let text = text.render(bindings);
-            let has = found.as_ref().is_ok_and(|bytes| String::from_utf8_lossy(bytes).contains(&text));
-            (has, format!("the file {path} with {} in it", quote(&text)))
+            let good = found.as_ref().is_ok_and(|bytes| String::from_utf8_lossy(bytes).contains(&text));
+            (good, Expected::File { path, content: ExpectedText::Contains(Excerpt::of(&text)) })
         }
     };
     if good {
         return Report::new(StepKind::File, Outcome::Done);
     }
-    let seen = match found {
-        Ok(bytes) => format!("it holds {}", quote(&String::from_utf8_lossy(&bytes))),
-        Err(error) => format!("it could not be read: {error}"),
+    let observed = match found {
+        Ok(bytes) => Observed::File(Excerpt::of(&String::from_utf8_lossy(&bytes))),
+        Err(error) => Observed::FileUnreadable(error.to_string()),
     };
-    Report { expected, seen, ..Report::new(StepKind::File, Outcome::Contradicted) }
-}
-
-fn quote(text: &str) -> String {
-    const LONGEST: usize = 300;
-    match text.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{:?}… ({} bytes)", &text[..cut], text.len()),
-        None => format!("{text:?}"),
-    }
+    let (expected, observed) = (Some(expected), Some(observed));
+    Report { expected, observed, ..Report::new(StepKind::File, Outcome::Contradicted) }
 }

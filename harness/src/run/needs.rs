@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::expect;
 use super::script::Script;
 use crate::case::model::{Need, NeedRoot};
-use crate::trace::{Outcome, StepEvent, StepKind, What};
+use crate::trace::{Observed, Outcome, StepEvent, StepKind, What};
 
 impl Script<'_> {
     /// Looks whether the subject advertises what the case needs, as soon as that can be known.
@@ -16,7 +16,6 @@ impl Script<'_> {
             }
             let Some((event, root)) = self.need_root(need.root) else { continue };
             if !is_met(need, &root) {
-                let verb = if need.unmet { "advertises" } else { "does not advertise" };
                 let event = StepEvent {
                     kind: StepKind::Needs,
                     line: 0,
@@ -25,8 +24,8 @@ impl Script<'_> {
                     outcome: Outcome::NotApplicable,
                     decides: Vec::new(),
                     events: vec![event],
-                    expected: String::new(),
-                    seen: format!("the {} {verb} {}", self.case.subject, need.text),
+                    expected: None,
+                    observed: Some(Observed::Capability { need: need.text.clone(), advertised: need.unmet }),
                 };
                 self.driver.recorder.record(What::Step(event));
                 return true;

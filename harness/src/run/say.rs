@@ -9,7 +9,7 @@ use super::{expect, intent};
 use crate::case::model::{Body, Outgoing, RawBytes};
 use crate::protocol::{Edition, Kind};
 use crate::requirement::Party;
-use crate::trace::{Outcome, StepKind};
+use crate::trace::{Observed, Outcome, StepKind};
 use crate::wire::{LineEnd, RpcId, write_json};
 
 impl Script<'_> {
@@ -19,13 +19,12 @@ impl Script<'_> {
         let mut cancelled = Vec::new();
         if let Some(label) = lines.iter().find_map(|line| self.unasked(line)) {
             // The subject was hoped to ask, and did not; what the transcript says next makes no sense without it.
-            let subject = self.case.subject;
-            let seen = format!("the {subject} did not make the request `{label}`, which the case would answer now");
-            return Report { seen, ..Report::new(StepKind::Send, Outcome::Missed) };
+            let observed = Some(Observed::RequestMissing { label: label.to_owned() });
+            return Report { observed, ..Report::new(StepKind::Send, Outcome::Missed) };
         }
         if let Some(name) = lines.iter().find_map(|line| self.unbound(line)) {
-            let seen = format!("`<{name}>` has no value, since what should have given it one did not come");
-            return Report { seen, ..Report::new(StepKind::Send, Outcome::Missed) };
+            let observed = Some(Observed::NameUnbound { name });
+            return Report { observed, ..Report::new(StepKind::Send, Outcome::Missed) };
         }
         for line in lines {
             let message = match self.message(written.len(), line, &mut asked, &mut cancelled) {
@@ -33,7 +32,7 @@ impl Script<'_> {
                 Err(fault) => {
                     // What was hoped for in vain has left names without a value.
                     let outcome = if self.missed.is_some() { Outcome::Missed } else { Outcome::HarnessError };
-                    return Report { seen: fault, ..Report::new(StepKind::Send, outcome) };
+                    return Report { observed: Some(Observed::Problem(fault)), ..Report::new(StepKind::Send, outcome) };
                 }
             };
             written.push(Written { bytes: write_json(&message).into_bytes(), deliberate: line.illegal });
@@ -42,8 +41,8 @@ impl Script<'_> {
         let split = lines.iter().find_map(|line| line.split);
         let connection = lines.iter().find_map(|line| self.caller(line)).unwrap_or(self.connection);
         if connection >= self.driver.connections() {
-            let seen = "the client has not started its agent, so that nothing can be said to it".to_owned();
-            return Report { seen, ..Report::new(StepKind::Send, Outcome::Missed) };
+            let observed = Some(Observed::NotConnected);
+            return Report { observed, ..Report::new(StepKind::Send, Outcome::Missed) };
         }
         let events = self.driver.write(connection, written, LineEnd::Lf, split);
         self.sent_at = Some(Instant::now());

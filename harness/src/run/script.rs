@@ -19,7 +19,7 @@ use super::wait;
 use crate::case::model::{Action, Case, Presence, Step};
 use crate::case::template::Bindings;
 use crate::requirement::Party;
-use crate::trace::{Outcome, StepEvent, StepKind, What};
+use crate::trace::{Expected, Observed, Outcome, StepEvent, StepKind, What};
 
 /// How long an agent has after the transcript to release its terminals: longer than the judge takes for enough.
 const RELEASING: Duration = Duration::from_secs(6);
@@ -73,18 +73,18 @@ pub(super) struct Report {
     pub(super) kind: StepKind,
     pub(super) outcome: Outcome,
     pub(super) events: Vec<usize>,
-    pub(super) expected: String,
-    pub(super) seen: String,
+    pub(super) expected: Option<Expected>,
+    pub(super) observed: Option<Observed>,
 }
 
 impl Report {
     pub(super) fn new(kind: StepKind, outcome: Outcome) -> Self {
-        Self { kind, outcome, events: Vec::new(), expected: String::new(), seen: String::new() }
+        Self { kind, outcome, events: Vec::new(), expected: None, observed: None }
     }
 
     /// The event of a step that does not stand in the case.
     pub(super) fn event(self) -> StepEvent {
-        let Self { kind, outcome, events, expected, seen } = self;
+        let Self { kind, outcome, events, expected, observed } = self;
         StepEvent {
             kind,
             line: 0,
@@ -94,7 +94,7 @@ impl Report {
             decides: Vec::new(),
             events,
             expected,
-            seen,
+            observed,
         }
     }
 }
@@ -226,7 +226,7 @@ impl Script<'_> {
     }
 
     fn record(&mut self, step: &Step, report: Report, decides: bool) {
-        let Report { kind, outcome, events, expected, seen } = report;
+        let Report { kind, outcome, events, expected, observed } = report;
         let event = StepEvent {
             kind,
             line: step.place.line,
@@ -236,7 +236,7 @@ impl Script<'_> {
             decides: if decides { step.decides.clone() } else { Vec::new() },
             events,
             expected,
-            seen,
+            observed,
         };
         self.driver.recorder.record(What::Step(event));
     }
@@ -248,16 +248,15 @@ impl Script<'_> {
         for (index, step) in case.steps.iter().enumerate() {
             let Action::Never(line) = &step.action else { continue };
             let came = expect::came(self, index, line);
-            let expected = format!("{} not to come", expect::describe(self, line));
-            let (outcome, seen, decides) = if came.is_empty() && self.is_weak {
-                let seen = "it did not come, and no request could show that it will not".to_owned();
-                (Outcome::Quiet, seen, whole && self.missed.is_none())
+            let expected = Some(Expected::NoMessage(expect::describe(self, line)));
+            let (outcome, observed, decides) = if came.is_empty() && self.is_weak {
+                (Outcome::Quiet, Some(Observed::NoMessageSoFar), whole && self.missed.is_none())
             } else if came.is_empty() {
-                (Outcome::Done, String::new(), whole && self.missed.is_none())
+                (Outcome::Done, None, whole && self.missed.is_none())
             } else {
-                (Outcome::Contradicted, "it came".to_owned(), self.missed.is_none_or(|missed| index < missed))
+                (Outcome::Contradicted, Some(Observed::Message), self.missed.is_none_or(|missed| index < missed))
             };
-            self.record(step, Report { kind: StepKind::Never, outcome, events: came, expected, seen }, decides);
+            self.record(step, Report { kind: StepKind::Never, outcome, events: came, expected, observed }, decides);
         }
     }
 }
@@ -268,11 +267,11 @@ const fn is_look(kind: StepKind) -> bool {
 }
 
 /// Something that the harness could not do, for a reason of its own.
-pub(super) fn own_fault(seen: String) -> StepEvent {
-    Report { seen, ..Report::new(StepKind::End, Outcome::HarnessError) }.event()
+pub(super) fn own_fault(why: String) -> StepEvent {
+    Report { observed: Some(Observed::Problem(why)), ..Report::new(StepKind::End, Outcome::HarnessError) }.event()
 }
 
 /// Something that nobody said how to do with this client.
-pub(super) fn cannot_act(seen: String) -> StepEvent {
-    Report { seen, ..Report::new(StepKind::Act, Outcome::Missed) }.event()
+pub(super) fn cannot_act(why: String) -> StepEvent {
+    Report { observed: Some(Observed::Problem(why)), ..Report::new(StepKind::Act, Outcome::Missed) }.event()
 }

@@ -8,9 +8,8 @@ use super::driver::Driver;
 use super::expect::{self, Found};
 use super::script::{Report, Script};
 use crate::case::model::{Action, Incoming, Step};
-use crate::peer::process::Exit;
 use crate::requirement::Party;
-use crate::trace::{Outcome, StepEvent, StepKind, UNASKED, What};
+use crate::trace::{Exit, Expected, Observed, Outcome, StepEvent, StepKind, SubjectEnd, What};
 
 /// How long a subject has for the fence that follows a time limit, to tell a dropped request from a wedged subject.
 const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,13 +33,13 @@ impl Script<'_> {
             }
             let until = doubt.map_or(deadline, |doubt| doubt.min(deadline));
             if self.nothing_more(line) {
-                return self.never_came(line, StepKind::Must).await;
+                return self.never_came(line, self.limit(line, within)).await;
             }
             if self.driver.step(until).await {
                 continue;
             }
             if doubt.take().is_none() || until == deadline {
-                return self.never_came(line, StepKind::Must).await;
+                return self.never_came(line, self.limit(line, within)).await;
             }
             if self.ignores_unknown(line).await {
                 return self.left_unanswered(line);
@@ -52,12 +51,16 @@ impl Script<'_> {
     /// about, and the silence itself is judged in a case of its own.
     fn left_unanswered(&self, line: &Incoming) -> Report {
         let events = expect::request_event(self, line).into_iter().collect();
-        let (expected, subject) = (expect::describe(self, line), self.case.subject);
-        let seen = format!("the {subject} left this unknown request without an answer, and the fence by one as well");
-        Report { events, expected, seen, ..Report::new(StepKind::Must, Outcome::Missed) }
+        let expected = Some(Expected::Message(expect::describe(self, line)));
+        Report {
+            events,
+            expected,
+            observed: Some(Observed::UnknownRequestUnanswered),
+            ..Report::new(StepKind::Must, Outcome::Missed)
+        }
     }
 
-    fn deadline(&self, line: &Incoming, within: Option<Duration>) -> Instant {
+    fn limit(&self, line: &Incoming, within: Option<Duration>) -> Duration {
         let asked = line.body.answers().and_then(|label| self.driver.asked.get(label));
         let limit = within.unwrap_or_else(|| match asked {
             // Whatever it is asked first, it has to start before it can answer.
@@ -67,9 +70,14 @@ impl Script<'_> {
             None if self.case.subject == Party::Client => self.limits.answer,
             None => self.limits.turn,
         });
-        let limit = if self.is_up_to_a_person(line) { self.patient(limit) } else { limit };
+        if self.is_up_to_a_person(line) { self.patient(limit) } else { limit }
+    }
+
+    fn deadline(&self, line: &Incoming, within: Option<Duration>) -> Instant {
+        let asked = line.body.answers().and_then(|label| self.driver.asked.get(label));
         // What the transcript sent since may be why the answer comes only now, as with a close or a cancel.
-        asked.map_or_else(Instant::now, |asked| self.sent_at.map_or(asked.at, |sent| sent.max(asked.at))) + limit
+        asked.map_or_else(Instant::now, |asked| self.sent_at.map_or(asked.at, |sent| sent.max(asked.at)))
+            + self.limit(line, within)
     }
 
     /// Whether a person has to do something before the line can come.
@@ -97,17 +105,22 @@ impl Script<'_> {
         asked.map_or_else(|| self.driver.over(), |asked| self.driver.ended(asked.connection))
     }
 
-    /// What to say when a line did not come: the stream ended, or the limit was met.
-    async fn never_came(&mut self, line: &Incoming, kind: StepKind) -> Report {
-        let expected = expect::describe(self, line);
-        // A person who does not answer is nothing that could be held against the client.
+    /// The result for a line that did not come: the stream ended, or the limit was met.
+    async fn never_came(&mut self, line: &Incoming, limit: Duration) -> Report {
+        let expected = Some(Expected::Message(expect::describe(self, line)));
+        // A client is not responsible for a person who does not answer.
         let request = expect::request_event(self, line).filter(|_| !self.is_up_to_a_person(line));
         let events = request.into_iter().collect();
         if self.nothing_more(line) {
-            let seen = self.how_it_ended().await;
-            return Report { events, expected, seen, ..Report::new(kind, Outcome::Ended) };
+            let observed = Some(Observed::Ended(self.how_it_ended().await));
+            return Report { events, expected, observed, ..Report::new(StepKind::Must, Outcome::Ended) };
         }
-        let report = Report { events, expected, seen: self.silence(), ..Report::new(kind, Outcome::TimedOut) };
+        let observed = Some(Observed::TimedOut {
+            after_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+            connected: self.driver.connections() > 0,
+            by_person: self.subject.desk.is_some(),
+        });
+        let report = Report { events, expected, observed, ..Report::new(StepKind::Must, Outcome::TimedOut) };
         // Before the handshake there is nobody to ask.
         let greeted = match self.case.subject {
             Party::Agent => self.driver.inbox.iter().any(|seen| seen.value.get("result").is_some()),
@@ -127,7 +140,7 @@ impl Script<'_> {
     /// Records a fence that does not stand in the case, if it was answered.
     pub(super) fn record_own_fence(&mut self, fence: Report, text: &str) {
         if fence.outcome == Outcome::Done {
-            let event = StepEvent { text: text.to_owned(), expected: String::new(), ..fence.event() };
+            let event = StepEvent { text: text.to_owned(), expected: None, ..fence.event() };
             self.driver.recorder.record(What::Step(event));
         }
     }
@@ -155,9 +168,9 @@ impl Script<'_> {
             let passed = line.body.answers().is_none() && expect::passed(self, index, looked);
             looked = self.driver.inbox.len();
             if passed || self.nothing_more(line) || !self.driver.step(deadline).await {
-                let why = if passed { "the turn went on without it" } else { "nothing of the kind came" };
-                let expected = expect::describe(self, line);
-                return Report { expected, seen: why.to_owned(), ..Report::new(StepKind::Hope, Outcome::Missed) };
+                let observed = Some(if passed { Observed::Passed } else { Observed::Nothing });
+                let expected = Some(Expected::Message(expect::describe(self, line)));
+                return Report { expected, observed, ..Report::new(StepKind::Hope, Outcome::Missed) };
             }
         }
     }
@@ -217,88 +230,57 @@ impl Script<'_> {
         })
     }
 
-    /// The words for the end of the subject's output; whether it was asked to end makes the difference.
-    pub(super) async fn how_it_ended(&mut self) -> String {
+    /// Waits for the exit of the subject, and collects the facts about the end of its stream.
+    pub(super) async fn how_it_ended(&mut self) -> SubjectEnd {
         let exited = |driver: &Driver| driver.life.exit.is_some();
         self.driver.until(Instant::now() + self.limits.exit, exited).await;
-        let subject = self.case.subject;
-        if self.driver.life.flooded {
-            return format!("the {subject} sent more than a case has room for, and was stopped");
-        }
-        let how = match (&self.driver.life.exit, subject) {
-            (Some(exit), _) => format!("ended ({exit}{})", self.meaning(exit)),
-            (None, Party::Agent) => "closed its output".to_owned(),
-            (None, Party::Client) => "left its agent".to_owned(),
-        };
-        let why = match subject {
-            _ if self.input_closed => "after its input was closed",
-            Party::Agent => UNASKED,
-            Party::Client if self.driver.connections() == 0 => "and never started its agent",
-            Party::Client if !self.driver.awaits_answer(self.connection) => "when no turn was running",
-            // A client may have reasons to leave, and says so by its exit code.
-            Party::Client if self.crashed() => UNASKED,
-            Party::Client if !self.driver.in_turn(self.connection) => "while it waited for an answer",
-            Party::Client => "in the middle of a turn",
-        };
-        format!("the {subject} {how} {why}")
-    }
-
-    /// Whether the subject ended in a way that nobody has an explanation for.
-    fn crashed(&self) -> bool {
-        match &self.driver.life.exit {
-            Some(Exit::Code(code)) => *code != 0 && !self.subject.controls.exit_codes.contains_key(code),
-            Some(Exit::Signal(_)) => true,
-            None => false,
+        let exit = self.driver.life.exit.clone();
+        SubjectEnd {
+            meaning: exit.as_ref().and_then(|exit| self.meaning(exit)),
+            exit,
+            flooded: self.driver.life.flooded,
+            input_closed: self.input_closed,
+            connected: self.driver.connections() > 0,
+            unanswered: self.driver.unanswered_methods(self.connection),
         }
     }
 
-    /// What the profile says of an exit code.
-    fn meaning(&self, exit: &Exit) -> String {
-        let Exit::Code(code) = exit else { return String::new() };
-        let known = self.subject.controls.exit_codes.get(code);
-        known.map_or_else(String::new, |known| format!(": {known}"))
-    }
-
-    /// The words for a time limit that was met.
-    fn silence(&self) -> String {
-        match self.driver.connections() {
-            0 if self.subject.desk.is_some() => "no agent was started in the time that the person has".to_owned(),
-            0 => "the client did not start its agent before the time limit".to_owned(),
-            _ => "nothing of the kind came before the time limit".to_owned(),
-        }
+    /// The meaning of an exit code according to the profile.
+    fn meaning(&self, exit: &Exit) -> Option<String> {
+        let Exit::Code(code) = exit else { return None };
+        self.subject.controls.exit_codes.get(code).cloned()
     }
 
     /// Waits for the subject to end the connection. One that answers afterwards has not.
     pub(super) async fn end(&mut self, limit: Duration) -> Report {
         let connection = self.connection;
         let ended = self.driver.until(Instant::now() + limit, |driver| driver.ended(connection)).await;
-        let expected = format!("the {} ends the connection", self.case.subject);
+        let expected = Some(Expected::ConnectionEnd);
         if ended {
             return Report { expected, ..Report::new(StepKind::Exit, Outcome::Done) };
         }
         let fence = self.fence(FENCE_AFTER_TIMEOUT).await;
-        let (outcome, seen) = match fence.outcome {
-            Outcome::Done => (Outcome::Contradicted, "it goes on, and answers a later request"),
-            Outcome::Ended => (Outcome::Done, ""),
-            _ => (Outcome::TimedOut, "it had not done so at the time limit"),
+        let (outcome, observed) = match fence.outcome {
+            Outcome::Done => (Outcome::Contradicted, Some(Observed::StillConnected { answers: true })),
+            Outcome::Ended => (Outcome::Done, None),
+            _ => (Outcome::TimedOut, Some(Observed::StillConnected { answers: false })),
         };
-        Report { events: fence.events, expected, seen: seen.to_owned(), ..Report::new(StepKind::Exit, outcome) }
+        Report { events: fence.events, expected, observed, ..Report::new(StepKind::Exit, outcome) }
     }
 
     pub(super) async fn exit(&mut self, code: Option<i32>, limit: Duration) -> Report {
         let gone = self.driver.until(Instant::now() + limit, |driver| driver.life.exit.is_some()).await;
-        let expected = code.map_or("the process ends".to_owned(), |code| format!("the process ends with code {code}"));
-        let (outcome, seen) = match (&self.driver.life.exit, gone) {
-            (Some(Exit::Code(found)), _) if code.is_none_or(|code| code == *found) => (Outcome::Done, String::new()),
-            (Some(exit), _) => (Outcome::Contradicted, format!("it ended with {exit}")),
-            (None, _) => (Outcome::TimedOut, "it was still running at the time limit".to_owned()),
+        let expected = Some(Expected::Exit(code));
+        let (outcome, observed) = match (&self.driver.life.exit, gone) {
+            (Some(Exit::Code(found)), _) if code.is_none_or(|code| code == *found) => (Outcome::Done, None),
+            (Some(exit), _) => (Outcome::Contradicted, Some(Observed::Exited(exit.clone()))),
+            (None, _) => (Outcome::TimedOut, Some(Observed::StillRunning)),
         };
-        Report { expected, seen, ..Report::new(StepKind::Exit, outcome) }
+        Report { expected, observed, ..Report::new(StepKind::Exit, outcome) }
     }
 }
 
 /// The look at the end of a process that nobody here has started.
 pub(super) fn unseen_exit() -> Report {
-    let seen = "the process of a client that a person started cannot be seen".to_owned();
-    Report { seen, ..Report::new(StepKind::Exit, Outcome::Missed) }
+    Report { observed: Some(Observed::ProcessNotVisible), ..Report::new(StepKind::Exit, Outcome::Missed) }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::reuse::Reuse;
+use super::step::StepEvent;
 use crate::requirement::Party;
 use crate::wire::LineEnd;
 
@@ -260,80 +261,6 @@ impl AgentStart {
     }
 }
 
-/// How one step of a transcript went.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct StepEvent {
-    /// What kind of step it was.
-    pub kind: StepKind,
-    /// The 1-based line in the case file.
-    pub line: usize,
-    /// The include in which that line is, by its name, where it is not in the case file itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub include: Option<String>,
-    /// The step as it stands in the case file.
-    pub text: String,
-    /// How it went.
-    pub outcome: Outcome,
-    /// The requirements that this step decides.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub decides: Vec<String>,
-    /// The events that it is about, by their position.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<usize>,
-    /// What was expected, in a sentence fragment; empty where nothing was.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub expected: String,
-    /// What was seen instead; empty where the step went as expected.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub seen: String,
-}
-
-impl StepEvent {
-    /// Where the step is written; nowhere, if it stands in no file.
-    #[must_use]
-    pub fn place(&self) -> Option<String> {
-        let include = self.include.as_ref().map(|name| format!(" of the include {name}"));
-        (self.line > 0).then(|| format!("line {}{}", self.line, include.unwrap_or_default()))
-    }
-}
-
-/// The kinds of step that are recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum StepKind {
-    /// A precondition of the case.
-    Needs,
-    /// A line of the tester.
-    Send,
-    /// A line that the subject has to say.
-    Must,
-    /// A line that the subject was hoped to say.
-    Hope,
-    /// A line that the subject must not say.
-    Never,
-    /// A request that proves that nothing more will come.
-    Fence,
-    /// A look at the text of a turn.
-    Reply,
-    /// A look at a file.
-    File,
-    /// A look at a process.
-    Process,
-    /// A look at whether the page of the case was visited.
-    Page,
-    /// A message to an MCP server that the tester plays.
-    Mcp,
-    /// Something that the user of a client does.
-    Act,
-    /// A start of the agent's program for a login in a terminal.
-    Login,
-    /// The end of the subject's process.
-    Exit,
-    /// The end of the transcript.
-    End,
-}
-
 /// How the folders of a case are called, before the letters that make them its own.
 pub const SCRATCH: &str = "acp-case-";
 
@@ -349,32 +276,3 @@ pub const CALL_MCP_TOOL: &str = "call-mcp-tool";
 /// The method of the request that is tried first as a fence. No program knows it, and JSON-RPC wants an answer to every
 /// request. Where it gets none, requests of the protocol follow; see [`What::Fence`].
 pub const FENCE: &str = "_acp-conformance/fence";
-
-/// How a step that met the end of the subject says that nothing in the case gives a reason for it: the last words of what
-/// was seen.
-pub const UNASKED: &str = "without being asked to";
-
-/// How a step went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// As written.
-    Done,
-    /// Something came that contradicts it.
-    Contradicted,
-    /// Nothing came before the time limit.
-    TimedOut,
-    /// A weak fence: the tester had no request that the subject answers, and only waited. What did not come by then may still
-    /// come.
-    Quiet,
-    /// The subject's stream ended first.
-    Ended,
-    /// Hoped for, and given up when the conversation had passed it.
-    Missed,
-    /// The subject does not advertise what the case needs.
-    NotApplicable,
-    /// The subject answered that a login is needed.
-    LoginNeeded,
-    /// The harness could not do it, for a reason of its own.
-    HarnessError,
-}

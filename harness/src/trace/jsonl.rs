@@ -1,25 +1,30 @@
-//! The trace file: a header line, then one event a line. Format `acp-conformance-trace/1`.
+//! The trace file: a header line, then one event a line. Writes format 2; reads formats 1 and 2.
 
 use std::io::{BufRead, Write};
 use std::mem::take;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, McpEvent, ModelEvent, ProcessEvent, StepEvent, Visit, What, is_first};
+use super::event::{Event, McpEvent, ModelEvent, ProcessEvent, Visit, What, is_first};
+use super::format_1::OldStep;
+use super::step::StepEvent;
 use crate::requirement::Party;
 use crate::wire::LineEnd;
 
 /// The name and version of the format.
-pub const FORMAT: &str = "acp-conformance-trace/1";
+pub const FORMAT: &str = "acp-conformance-trace/2";
+
+/// The format before it, which differs only in its step events.
+const FORMAT_1: &str = "acp-conformance-trace/1";
 
 /// The first line of a trace file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
-    /// Always `acp-conformance-trace/1`.
+    /// Always `acp-conformance-trace/2`; reading a file of format 1 converts it.
     pub format: String,
     /// The version of the program that wrote it.
     pub suite: String,
@@ -108,9 +113,9 @@ pub struct Trace {
 
 /// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit`,
 /// `model` and `step`, one is there; a line without any of them is one whose sender is not known.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct EventLine {
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, bound(deserialize = "Step: Deserialize<'de>"))]
+struct EventLine<Step = StepEvent> {
     /// Position in the trace, from 0.
     n: usize,
     /// Microseconds since the start, monotonic.
@@ -156,7 +161,7 @@ struct EventLine {
     model: Option<ModelEvent>,
     /// How a step of the case went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    step: Option<StepEvent>,
+    step: Option<Step>,
 }
 
 /// Why a trace file could not be read; lines count from 1.
@@ -173,7 +178,7 @@ pub enum ReadError {
     #[error("line 1 is no trace header: {0}")]
     Header(String),
     /// The header names another format.
-    #[error("line 1: the format is `{0}`, and this program reads `{FORMAT}`")]
+    #[error("line 1: the format is `{0}`, and this program reads `{FORMAT}` and `{FORMAT_1}`")]
     Format(String),
     /// An event could not be read.
     #[error("line {line}: {message}")]
@@ -263,6 +268,8 @@ pub struct TraceReader<R> {
     from: R,
     line: Vec<u8>,
     position: usize,
+    /// The file is of format 1.
+    is_old: bool,
 }
 
 impl<R: BufRead> TraceReader<R> {
@@ -276,14 +283,17 @@ impl<R: BufRead> TraceReader<R> {
         if from.read_until(b'\n', &mut line)? == 0 {
             return Err(ReadError::Empty);
         }
-        let probe: serde_json::Value = serde_json::from_slice(&line).map_err(|e| ReadError::Header(e.to_string()))?;
-        match probe.get("format").and_then(serde_json::Value::as_str) {
-            Some(FORMAT) => {}
+        let mut probe: serde_json::Value =
+            serde_json::from_slice(&line).map_err(|e| ReadError::Header(e.to_string()))?;
+        let is_old = match probe.get("format").and_then(serde_json::Value::as_str) {
+            Some(FORMAT) => false,
+            Some(FORMAT_1) => true,
             Some(other) => return Err(ReadError::Format(other.to_owned())),
             None => return Err(ReadError::Header("it has no member `format`".to_owned())),
-        }
+        };
+        probe["format"] = FORMAT.into();
         let header = serde_json::from_value(probe).map_err(|e| ReadError::Header(e.to_string()))?;
-        Ok(Self { header, from, line, position: 0 })
+        Ok(Self { header, from, line, position: 0, is_old })
     }
 }
 
@@ -297,7 +307,11 @@ impl<R: BufRead> Iterator for TraceReader<R> {
             Ok(_) => {}
             Err(error) => return Some(Err(error.into())),
         }
-        let event = read_event(&self.line, self.position);
+        let event = if self.is_old {
+            read_event::<OldStep>(&self.line, self.position)
+        } else {
+            read_event::<StepEvent>(&self.line, self.position)
+        };
         self.position += 1;
         let line = self.position + 1;
         let is_cut = || !self.line.ends_with(b"\n") && serde_json::from_slice::<IgnoredAny>(&self.line).is_err();
@@ -308,8 +322,11 @@ impl<R: BufRead> Iterator for TraceReader<R> {
     }
 }
 
-fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
-    let line: EventLine = serde_json::from_slice(line).map_err(|e| e.to_string())?;
+fn read_event<Step>(line: &[u8], position: usize) -> Result<Event, String>
+where
+    Step: DeserializeOwned + Into<StepEvent>,
+{
+    let line: EventLine<Step> = serde_json::from_slice(line).map_err(|e| e.to_string())?;
     if line.n != position {
         return Err(format!("`n` is {}, and the event stands at position {position}", line.n));
     }
@@ -347,7 +364,7 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
         mcp.map(What::Mcp),
         visit.map(What::Visit),
         model.map(What::Model),
-        step.map(What::Step),
+        step.map(|step| What::Step(step.into())),
     ];
     let mut given = given.into_iter().flatten();
     let what = match (given.next(), given.next()) {
@@ -373,7 +390,24 @@ impl Event {
 
 impl From<&Event> for EventLine {
     fn from(event: &Event) -> Self {
-        let mut line = Self { n: event.n, us: event.us, connection: event.connection, ..Self::default() };
+        let mut line = Self {
+            n: event.n,
+            us: event.us,
+            connection: event.connection,
+            from: None,
+            line: None,
+            base64: None,
+            end: None,
+            deliberate: false,
+            stderr: None,
+            stdout: None,
+            fence: None,
+            process: None,
+            mcp: None,
+            visit: None,
+            model: None,
+            step: None,
+        };
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
                 line.from = Some(*from);
@@ -427,7 +461,7 @@ pub fn file_schema() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{McpTransport, McpWhat, Outcome, Reuse, StepKind};
+    use crate::trace::{Expected, McpTransport, McpWhat, Observed, Outcome, Reuse, StepKind};
 
     fn sample() -> Trace {
         let line = |bytes: &[u8], end| What::Line { from: Party::Agent, bytes: bytes.to_vec(), end, deliberate: false };
@@ -439,8 +473,8 @@ mod tests {
             outcome: Outcome::TimedOut,
             decides: vec!["init.respond".to_owned()],
             events: vec![1],
-            expected: "a result".to_owned(),
-            seen: "nothing".to_owned(),
+            expected: Some(Expected::FenceAnswer),
+            observed: Some(Observed::FenceUnanswered(vec!["session/list".to_owned()])),
         };
         let what = [
             What::Process(ProcessEvent::Spawned { pid: 7 }),
@@ -486,6 +520,38 @@ mod tests {
             let value = serde_json::from_str(line).expect("JSON");
             assert!(schema.is_valid(&value), "{line}");
         }
+    }
+
+    #[test]
+    fn format_1_is_read_and_keeps_the_words_of_its_steps() {
+        let header = serde_json::to_string(&sample().header).expect("serialises").replace(FORMAT, FORMAT_1);
+        let step = |outcome: &str, seen: &str| {
+            format!(
+                r#""step":{{"kind":"fence","line":1,"text":"fence","outcome":"{outcome}","expected":"an answer","seen":"{seen}"}}"#
+            )
+        };
+        let file = format!(
+            "{header}\n{{\"n\":0,\"us\":0,{}}}\n{{\"n\":1,\"us\":0,{}}}\n",
+            step("ended", "the agent ended (exit code 1) without being asked to"),
+            step("ended", "the agent ended (exit code 0) after its input was closed"),
+        );
+        let trace = Trace::read(file.as_bytes()).expect("format 1");
+        assert_eq!(trace.header, sample().header);
+        let observed = trace.events.iter().map(|event| match &event.what {
+            What::Step(StepEvent { expected: Some(Expected::Words(expected)), observed: Some(observed), .. }) => {
+                (expected.as_str(), observed.clone())
+            }
+            other => panic!("{other:?}"),
+        });
+        let words = |text: &str, unexplained| ("an answer", Observed::Words { text: text.to_owned(), unexplained });
+        let wanted = [
+            words("the agent ended (exit code 1) without being asked to", true),
+            words("the agent ended (exit code 0) after its input was closed", false),
+        ];
+        assert_eq!(observed.collect::<Vec<_>>(), wanted);
+        let mut again = Vec::new();
+        trace.write(&mut again).expect("a vector takes everything");
+        assert_eq!(Trace::read(&again[..]).expect("format 2"), trace);
     }
 
     #[test]

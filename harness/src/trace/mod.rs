@@ -1,16 +1,22 @@
 //! What was really observed: an append-only list of events, its file format, and a text of it that is stable.
 
 mod event;
+mod format_1;
 mod jsonl;
 mod normal;
 mod renamer;
 mod reuse;
+mod step;
 
 pub use event::{
-    AgentStart, Aside, CALL_MCP_TOOL, Event, FENCE, INVENTED, McpEvent, McpTransport, McpWhat, ModelEvent, Outcome,
-    ProcessEvent, SCRATCH, StepEvent, StepKind, UNASKED, Visit, What,
+    AgentStart, Aside, CALL_MCP_TOOL, Event, FENCE, INVENTED, McpEvent, McpTransport, McpWhat, ModelEvent,
+    ProcessEvent, SCRATCH, Visit, What,
 };
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_name, file_schema};
 pub use normal::normalised;
 pub use renamer::Renamer;
 pub use reuse::Reuse;
+pub use step::{
+    Excerpt, Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, StepKind,
+    SubjectEnd,
+};

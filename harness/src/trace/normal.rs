@@ -15,8 +15,9 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Value, json};
 
-use super::event::{Event, Outcome, ProcessEvent, StepEvent, StepKind, What};
+use super::event::{Event, ProcessEvent, What};
 use super::renamer::Renamer;
+use super::step::{Outcome, StepEvent, StepKind};
 use crate::requirement::Party;
 use crate::wire::{Content, Envelope, LineEnd, RpcId, escape_surrogates, read_line};
 
@@ -284,8 +285,8 @@ mod tests {
             outcome: Outcome::Done,
             decides: Vec::new(),
             events: events.to_vec(),
-            expected: String::new(),
-            seen: String::new(),
+            expected: None,
+            observed: None,
         })
     }
 

@@ -94,7 +94,7 @@ fn hostile_trace() -> String {
     let line =
         |n: usize, from: &str, message: Value| json!({ "n": n, "us": n, "from": from, "line": message.to_string() });
     let header =
-        json!({ "format": "acp-conformance-trace/1", "suite": HOSTILE, "edition": HOSTILE, "command": [HOSTILE] });
+        json!({ "format": "acp-conformance-trace/2", "suite": HOSTILE, "edition": HOSTILE, "command": [HOSTILE] });
     let about = json!({ "name": HOSTILE, "title": HOSTILE, "version": HOSTILE });
     let events = [
         line(
@@ -114,7 +114,8 @@ fn hostile_trace() -> String {
         json!({ "n": 6, "us": 6, "visit": { "method": HOSTILE, "url": HOSTILE, "headers": [] } }),
         json!({ "n": 7, "us": 7, "process": { "agent-signalled": HOSTILE } }),
         json!({ "n": 8, "us": 8, "step": { "kind": "must", "line": 1, "text": HOSTILE, "outcome": "contradicted",
-            "expected": format!("a result like {{\"a\":{}}}", json!(HOSTILE)), "seen": HOSTILE, "events": [9] } }),
+            "expected": { "message": { "result": { "method": HOSTILE, "pattern": { "a": HOSTILE } } } },
+            "observed": { "problem": HOSTILE }, "events": [9] } }),
         line(9, "agent", json!({ "jsonrpc": "2.0", "id": HOSTILE, "result": { HOSTILE: HOSTILE } })),
         line(
             10,

@@ -4,8 +4,9 @@ use super::common::{HOLDS, NO_METHOD};
 use super::support::{asks_first, is_usually_answered, waits_for_others};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::ruling::Book;
+use crate::judge::step::{ended_unexplained, observed_text, step_text};
 use crate::requirement::{Party, is_probe};
-use crate::trace::{Outcome, StepEvent, StepKind, UNASKED};
+use crate::trace::{Outcome, StepEvent, StepKind};
 
 /// The requirements on the params of a method that the subject knows, without the party.
 const INVALID_PARAMS: &str = "jsonrpc.invalid-params.";
@@ -16,6 +17,7 @@ const REFUSALS: [i64; 3] = [-32600, -32601, -32602];
 /// Turns the outcome of a step into findings on the requirements that it decides.
 pub(in crate::judge) fn judge_step(
     talk: &Conversation,
+    subject: Party,
     step: &StepEvent,
     case_requirements: &[String],
     n: usize,
@@ -23,7 +25,7 @@ pub(in crate::judge) fn judge_step(
 ) {
     if step.kind == StepKind::Needs && step.outcome == Outcome::NotApplicable {
         for requirement in case_requirements {
-            book.ruling(requirement, n).not_applicable(step.seen.clone());
+            book.ruling(requirement, n).not_applicable(observed_text(step, subject));
         }
     }
     for requirement in &step.decides {
@@ -33,25 +35,26 @@ pub(in crate::judge) fn judge_step(
         let event = step.events.first().copied().unwrap_or(n);
         let mut ruling = book.ruling(requirement, event);
         match step.outcome {
-            _ if is_probe(requirement) => ruling.note(told(step)),
+            _ if is_probe(requirement) => ruling.note(told(step, subject)),
             Outcome::Done => ruling.pass(),
-            Outcome::NotApplicable => ruling.not_applicable(step.seen.clone()),
+            Outcome::NotApplicable => ruling.not_applicable(observed_text(step, subject)),
             Outcome::Contradicted if step.kind == StepKind::Mcp && !shows_attempt(talk, step) => {
                 let why = "the trace shows no call of a tool of that server";
-                ruling.inconclusive(format!("{}, and {why}", sentence(step)), &step.events);
+                ruling.inconclusive(format!("{}, and {why}", step_text(step, subject)), &step.events);
             }
             Outcome::Contradicted => match outside_cause(talk, step) {
                 Some(cause) => ruling.inconclusive(cause, &step.events),
-                None => ruling.fail(sentence(step), &step.events),
+                None => ruling.fail(step_text(step, subject), &step.events),
             },
-            Outcome::Ended if talk.initialized.is_some() && step.seen.ends_with(UNASKED) => {
-                ruling.fail(sentence(step), &step.events);
+            Outcome::Ended if talk.initialized.is_some() && ended_unexplained(step, subject) => {
+                ruling.fail(step_text(step, subject), &step.events);
             }
             Outcome::TimedOut if was_passed_over(talk, step, requirement) => {
-                ruling.fail(format!("{}, though a later request was answered", sentence(step)), &step.events);
+                ruling.fail(format!("{}, though a later request was answered", step_text(step, subject)), &step.events);
             }
             Outcome::TimedOut if has_stalled(talk, step) => {
-                let message = format!("{}; it answered such a request before, and nothing since", sentence(step));
+                let message =
+                    format!("{}; it answered such a request before, and nothing since", step_text(step, subject));
                 ruling.stalled(message, &step.events);
             }
             Outcome::TimedOut
@@ -60,7 +63,7 @@ pub(in crate::judge) fn judge_step(
             | Outcome::Missed
             | Outcome::LoginNeeded
             | Outcome::HarnessError => {
-                ruling.inconclusive(sentence(step), &step.events);
+                ruling.inconclusive(step_text(step, subject), &step.events);
             }
         }
     }
@@ -116,13 +119,6 @@ fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<String> {
 }
 
 /// What a step saw of something that the specification leaves open.
-fn told(step: &StepEvent) -> String {
-    if step.outcome == Outcome::Done { HOLDS.to_owned() } else { sentence(step) }
-}
-
-fn sentence(step: &StepEvent) -> String {
-    if step.expected.is_empty() {
-        return step.seen.clone();
-    }
-    format!("expected {}; {}", step.expected, step.seen)
+fn told(step: &StepEvent, subject: Party) -> String {
+    if step.outcome == Outcome::Done { HOLDS.to_owned() } else { step_text(step, subject) }
 }

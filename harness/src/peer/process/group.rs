@@ -1,6 +1,5 @@
 //! A started program and its group: signals, waiting, and the guard that leaves nothing behind.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,24 +9,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::peer::process::children;
 use crate::peer::unix as platform;
-
-/// How a process ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Exit {
-    /// It exited by itself with this code.
-    Code(i32),
-    /// A signal of this name, such as `SIGKILL`, ended it.
-    Signal(String),
-}
-
-impl fmt::Display for Exit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Code(code) => write!(f, "exit code {code}"),
-            Self::Signal(name) => write!(f, "signal {name}"),
-        }
-    }
-}
+use crate::trace::Exit;
 
 /// The started program itself, as opposed to what it started in turn.
 #[derive(Debug)]

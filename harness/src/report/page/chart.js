@@ -115,9 +115,10 @@ const OUTCOMES = {
 
 /** What a step expected beside what came, where both are JSON. */
 function difference(step, lines) {
-  const wanted = jsonIn(step.expected || '');
+  const [answer] = Object.values(step.expected?.message || {});
+  const wanted = answer?.pattern && JSON.stringify(answer.pattern, null, 2);
   const answered = (step.events || []).map((n) => parsed(lines.get(n)?.line ?? '')).find((message) => message?.result ?? message?.error);
-  const came = jsonIn(step.seen || '') ?? (answered && JSON.stringify(answered.result ?? answered.error, null, 2));
+  const came = answered && JSON.stringify(answered.result ?? answered.error, null, 2);
   if (wanted === undefined || came === undefined) return null;
   const rows = diff(wanted, came).map(([sign, text]) => el('span', { class: { '-': 'gone', '+': 'came', ' ': '' }[sign] }, `${sign} ${text}\n`));
   return el('figure', {}, el('figcaption', {}, '− expected (other members may be there) · + came'), el('pre', { class: 'diff', tabindex: '0' }, rows));
@@ -129,8 +130,8 @@ function stepRow({ step }, lines) {
   return el('div', { class: `step ${step.outcome}` },
     el('p', {}, el('b', {}, `step: ${OUTCOMES[step.outcome] || step.outcome}`), step.line > 0 && el('span', { class: 'facts' }, ` line ${step.line} of the case`)),
     step.text && el('code', {}, step.text),
-    step.expected && el('p', {}, el('span', { class: 'facts' }, 'expected '), step.expected),
-    step.seen && el('p', {}, el('span', { class: 'facts' }, 'seen '), step.seen),
+    step.expectedText && el('p', {}, el('span', { class: 'facts' }, 'expected '), step.expectedText),
+    step.observedText && el('p', {}, el('span', { class: 'facts' }, 'seen '), step.observedText),
     difference(step, lines));
 }
 

@@ -5,6 +5,8 @@ use std::collections::{BTreeSet, VecDeque};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::judge::{expected_text, observed_text};
+use crate::requirement::Party;
 use crate::trace::{Event, Header, Outcome, StepEvent, Trace, What};
 
 /// So many events from the beginning of a trace are kept; cases have far fewer.
@@ -91,9 +93,23 @@ impl Charting {
         went_wrong || self.evidence.range(near).next().is_some()
     }
 
+    /// Adds the sentences that the page shows.
+    fn describe(&self, step: &StepEvent, line: &mut Value) {
+        let subject = self.chart.header.subject.unwrap_or(Party::Agent);
+        if let Some(text) = expected_text(step, subject) {
+            line["expectedText"] = text.into();
+        }
+        if step.observed.is_some() {
+            line["observedText"] = observed_text(step, subject).into();
+        }
+    }
+
     fn line(&self, event: &Event) -> Value {
         let most = if self.bytes < LARGE || self.evidence.contains(&event.n) { LONGEST } else { SHORTER };
         let mut line = event.to_json();
+        if let What::Step(step) = &event.what {
+            self.describe(step, &mut line["step"]);
+        }
         let cut = shorten(&mut line, most);
         if let Some(members) = line.as_object_mut().filter(|_| cut > 0) {
             members.insert("cut".to_owned(), cut.into());

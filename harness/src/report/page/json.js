@@ -26,12 +26,6 @@ function pretty(text) {
   return out;
 }
 
-/** The JSON that a sentence ends with, such as `a result like {"a":1}`. */
-function jsonIn(sentence) {
-  const at = sentence.search(/[{[]/);
-  return at < 0 ? undefined : pretty(sentence.slice(at));
-}
-
 /** The lines of both texts in order, each with `-` where only the first has it, `+` where only the second has. */
 function diff(before, after) {
   const [a, b] = [before.split('\n'), after.split('\n')];

@@ -4,9 +4,8 @@ use tokio::time::{Duration, Instant};
 
 use super::{Driver, LAST_WORDS};
 use crate::peer::link::Link;
-use crate::peer::process::Exit;
 use crate::requirement::Party;
-use crate::trace::{ProcessEvent, What};
+use crate::trace::{Exit, ProcessEvent, What};
 
 /// How long the process that a client takes for its agent has to end when it was told to.
 const FAREWELL: Duration = Duration::from_secs(2);

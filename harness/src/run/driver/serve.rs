@@ -216,9 +216,9 @@ impl Driver {
         self.open.iter().any(|open| open.connection == connection && open.method == "session/prompt")
     }
 
-    /// Whether a client waits for anything on this connection.
-    pub fn awaits_answer(&self, connection: usize) -> bool {
-        self.open.iter().any(|open| open.connection == connection)
+    /// The methods of the requests on this connection that have no answer yet.
+    pub fn unanswered_methods(&self, connection: usize) -> Vec<String> {
+        self.open.iter().filter(|open| open.connection == connection).map(|open| open.method.clone()).collect()
     }
 
     /// Whether an agent holds a terminal of the tester that it has not released.

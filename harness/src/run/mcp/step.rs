@@ -11,7 +11,7 @@ use crate::case::Bindings;
 use crate::case::model::{McpLook, Presence};
 use crate::run::driver::Seen;
 use crate::run::script::{Report, Script};
-use crate::trace::{CALL_MCP_TOOL, Outcome, StepKind, What};
+use crate::trace::{CALL_MCP_TOOL, Expected, Observed, Outcome, StepKind, What};
 use crate::wire::Envelope;
 
 /// Waits for a message to a server.
@@ -48,22 +48,21 @@ fn fits(heard: &Heard, look: &McpLook, bindings: &mut Bindings) -> bool {
 
 /// What to say when nothing came: a sign of life tells an agent that leaves it out from one that is stuck.
 async fn never_came(script: &mut Script<'_>, look: &McpLook) -> Report {
-    let expected = format!("the MCP message {} to the server `{}`", look.methods.join(" or "), look.server);
-    let seen = what_came(&script.driver.mcp.heard, look);
-    let report = |outcome| Report { expected, seen, ..Report::new(StepKind::Mcp, outcome) };
+    let expected = Some(Expected::McpMessage { server: look.server.clone(), methods: look.methods.clone() });
+    let observed = Some(Observed::McpMessages(methods_of(&script.driver.mcp.heard, look)));
+    let report = |outcome| Report { expected, observed, ..Report::new(StepKind::Mcp, outcome) };
     if look.presence == Presence::Hope || script.missed.is_some() {
         return report(Outcome::Missed);
     }
     if script.driver.mcp.lost {
         // The message may be among those that the trace has no room for.
-        let seen = "its MCP servers got more messages than the trace has room for".to_owned();
-        return Report { seen, ..report(Outcome::Missed) };
+        return Report { observed: Some(Observed::McpMessagesLost), ..report(Outcome::Missed) };
     }
     let fence = script.fence(script.limits.turn).await;
     let events = naming(script).into_iter().chain(attempts(script, &look.server)).chain(fence.events).collect();
     match fence.outcome {
         Outcome::Done => Report { events, ..report(Outcome::Contradicted) },
-        outcome => Report { seen: fence.seen, ..report(outcome) },
+        outcome => Report { observed: fence.observed, ..report(outcome) },
     }
 }
 
@@ -122,18 +121,15 @@ fn names(call: &Value, tool: &str) -> bool {
         || input.filter_map(|(_, value)| value.as_str()).any(|text| plain(text) == tool)
 }
 
-/// What a server was told instead.
-fn what_came(heard: &[Heard], look: &McpLook) -> String {
-    let mut methods: Vec<&str> = Vec::new();
+/// The methods of the messages that the server got, each once.
+fn methods_of(heard: &[Heard], look: &McpLook) -> Vec<String> {
+    let mut methods: Vec<String> = Vec::new();
     for heard in heard.iter().filter(|heard| heard.server == look.server) {
         if let Envelope::Call(call) = Envelope::of(&heard.value)
-            && !methods.contains(&call.method)
+            && !methods.iter().any(|method| method == call.method)
         {
-            methods.push(call.method);
+            methods.push(call.method.to_owned());
         }
     }
-    match methods.as_slice() {
-        [] => "it got none at all before the time limit".to_owned(),
-        methods => format!("before the time limit it got only {}", methods.join(", ")),
-    }
+    methods
 }

@@ -11,7 +11,8 @@ use tokio::time::{Instant, timeout};
 
 use super::output::Tail;
 use super::services::lock;
-use crate::peer::process::{Exit, Leader, MergedProcess, ProcessGroup, drain, read_all, read_available};
+use crate::peer::process::{Leader, MergedProcess, ProcessGroup, drain, read_all, read_available};
+use crate::trace::Exit;
 
 /// More than any pipe holds for an ordinary user (1 MiB on Linux), so that reading this much empties it.
 const MAX_PIPE: usize = 2 * 1024 * 1024;

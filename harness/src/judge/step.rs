@@ -1,0 +1,242 @@
+//! Why a subject ended, and the sentences on the results of steps.
+
+use crate::requirement::Party;
+use crate::trace::{
+    Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, StepKind, SubjectEnd,
+};
+
+/// Why the stream of a subject ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndCause {
+    /// The tester stopped it because it sent too much.
+    Flooded,
+    /// The case had closed its input.
+    InputClosed,
+    /// A client ended before it started its agent.
+    NeverConnected,
+    /// A client ended when it waited for nothing.
+    Idle,
+    /// A client ended while it waited for an answer, with an exit code that may be its choice.
+    Waiting,
+    /// The same in the middle of a turn.
+    InTurn,
+    /// Nothing in the case explains it.
+    Unexplained,
+}
+
+impl EndCause {
+    /// Decides it from the facts. Nothing asks an agent to end but the end of its input. A client may have reasons to leave
+    /// while it waits for an answer, and says so by its exit code: 0, or one that its profile lists.
+    #[must_use]
+    pub fn of(end: &SubjectEnd, subject: Party) -> Self {
+        let crashed = match &end.exit {
+            Some(Exit::Code(code)) => *code != 0 && end.meaning.is_none(),
+            Some(Exit::Signal(_)) => true,
+            None => false,
+        };
+        match subject {
+            _ if end.flooded => Self::Flooded,
+            _ if end.input_closed => Self::InputClosed,
+            Party::Agent => Self::Unexplained,
+            Party::Client if !end.connected => Self::NeverConnected,
+            Party::Client if end.unanswered.is_empty() => Self::Idle,
+            Party::Client if crashed => Self::Unexplained,
+            Party::Client if end.unanswered.iter().any(|method| method == "session/prompt") => Self::InTurn,
+            Party::Client => Self::Waiting,
+        }
+    }
+}
+
+/// Whether the subject ended in the step, and nothing in the case explains it.
+pub(super) fn ended_unexplained(step: &StepEvent, subject: Party) -> bool {
+    step.outcome == Outcome::Ended
+        && match &step.observed {
+            Some(Observed::Ended(end)) => EndCause::of(end, subject) == EndCause::Unexplained,
+            Some(Observed::Words { unexplained, .. }) => *unexplained,
+            _ => false,
+        }
+}
+
+/// What a step expected and what the runner observed, as one sentence fragment.
+#[must_use]
+pub fn step_text(step: &StepEvent, subject: Party) -> String {
+    let observed = observed_text(step, subject);
+    match expected_text(step, subject) {
+        None => observed,
+        Some(expected) if step.kind == StepKind::Hope => format!("hoped for {expected}, but {observed}"),
+        Some(expected) => format!("expected {expected}; {observed}"),
+    }
+}
+
+/// What a step expected, in words.
+#[must_use]
+pub fn expected_text(step: &StepEvent, subject: Party) -> Option<String> {
+    Some(match step.expected.as_ref()? {
+        Expected::Message(message) => message_text(message),
+        Expected::NoMessage(message) => format!("{} not to come", message_text(message)),
+        Expected::FenceAnswer => format!("an answer, as proof that the {subject} has read everything before"),
+        Expected::Reply(ExpectedText::Equals(text)) => format!("the reply {text}"),
+        Expected::Reply(ExpectedText::Contains(text)) => format!("a reply that contains {text}"),
+        Expected::Reply(ExpectedText::Lacks(text)) => format!("a reply without {text}"),
+        Expected::AnyReply(any) => format!("{} reply", if *any { "some" } else { "no" }),
+        Expected::ConnectionEnd => format!("the {subject} ends the connection"),
+        Expected::Exit(None) => "the process ends".to_owned(),
+        Expected::Exit(Some(code)) => format!("the process ends with code {code}"),
+        Expected::TerminalLogin => "a start of the agent's program for a login in a terminal".to_owned(),
+        Expected::Process { pid, running } => format!("the process {pid} of the command {}", state_text(*running)),
+        Expected::PageVisit(true) => "a visit to the page up to here".to_owned(),
+        Expected::PageVisit(false) => "no visit to the page up to here".to_owned(),
+        Expected::NoFile(path) => format!("no file {path}"),
+        Expected::File { path, content: ExpectedText::Equals(text) } => {
+            format!("the file {path} with the content {text}")
+        }
+        Expected::File { path, content: ExpectedText::Contains(text) } => format!("the file {path} with {text} in it"),
+        Expected::File { path, content: ExpectedText::Lacks(text) } => format!("the file {path} without {text} in it"),
+        Expected::McpMessage { server, methods } => {
+            format!("the MCP message {} to the server `{server}`", methods.join(" or "))
+        }
+        Expected::Words(words) => words.clone(),
+    })
+}
+
+/// What the runner observed, in words; empty where the step went as expected.
+#[must_use]
+pub fn observed_text(step: &StepEvent, subject: Party) -> String {
+    let Some(observed) = &step.observed else { return String::new() };
+    match observed {
+        Observed::Mismatch { pointer, expected, actual } => {
+            let place = if pointer.is_empty() { "the value" } else { pointer };
+            format!("{place}: expected {expected}, found {actual}")
+        }
+        Observed::Error(error) => format!("it was answered with the error {error}"),
+        Observed::Result(result) => format!("it was answered with the result {result}"),
+        Observed::Message => "it came".to_owned(),
+        Observed::NoMessageSoFar => "it did not come, and no request could show that it will not".to_owned(),
+        Observed::Ended(end) => end_text(end, subject),
+        Observed::TimedOut { connected: true, .. } => "nothing of the kind came before the time limit".to_owned(),
+        Observed::TimedOut { by_person: true, .. } => "no agent was started in the time that the person has".to_owned(),
+        Observed::TimedOut { .. } => "the client did not start its agent before the time limit".to_owned(),
+        Observed::Nothing => "nothing of the kind came".to_owned(),
+        Observed::Passed => "the turn went on without it".to_owned(),
+        Observed::UnknownRequestUnanswered => {
+            format!("the {subject} left this unknown request without an answer, and the fence by one as well")
+        }
+        Observed::FenceUnanswered(methods) if step.outcome == Outcome::Quiet => {
+            format!("no answer to {} came, and no other request could serve as a fence here", methods.join(", "))
+        }
+        Observed::FenceUnanswered(methods) => {
+            format!("no answer to {} came before the time limit", methods.join(", "))
+        }
+        Observed::StillConnected { answers: true } => "it goes on, and answers a later request".to_owned(),
+        Observed::StillConnected { answers: false } => "it had not done so at the time limit".to_owned(),
+        Observed::Exited(exit) => format!("it ended with {exit}"),
+        Observed::StillRunning => "it was still running at the time limit".to_owned(),
+        Observed::ProcessNotVisible => "the process of a client that a person started cannot be seen".to_owned(),
+        Observed::Reply { text, repeats_prompt } => {
+            let repeats = if *repeats_prompt { ", apart from the prompt, which it repeats" } else { "" };
+            format!("the reply was {text}{repeats}")
+        }
+        Observed::NoProcessId { path } => format!("no process has written its id to {path}"),
+        Observed::Process { running } => format!("it is {}", state_text(*running)),
+        Observed::PageVisit(true) => "one came".to_owned(),
+        Observed::PageVisit(false) => "none came".to_owned(),
+        Observed::File(text) => format!("it holds {text}"),
+        Observed::FileUnreadable(error) => format!("it could not be read: {error}"),
+        Observed::LoginOutsideTerminal => "the login does not run in a terminal".to_owned(),
+        Observed::AuthenticateInstead => "it called authenticate for that login, and started nothing".to_owned(),
+        Observed::McpMessages(methods) if methods.is_empty() => "it got none at all before the time limit".to_owned(),
+        Observed::McpMessages(methods) => format!("before the time limit it got only {}", methods.join(", ")),
+        Observed::McpMessagesLost => "its MCP servers got more messages than the trace has room for".to_owned(),
+        Observed::Capability { need, advertised } => {
+            format!("the {subject} {} {need}", if *advertised { "advertises" } else { "does not advertise" })
+        }
+        Observed::RequestMissing { label } => {
+            format!("the {subject} did not make the request `{label}`, which the case would answer now")
+        }
+        Observed::NameUnbound { name } => {
+            format!("`<{name}>` has no value, since what should have given it one did not come")
+        }
+        Observed::NotConnected => "the client has not started its agent, so that nothing can be said to it".to_owned(),
+        Observed::Problem(words) | Observed::Words { text: words, .. } => words.clone(),
+    }
+}
+
+fn message_text(message: &ExpectedMessage) -> String {
+    let request = |answer: &ExpectedAnswer| answer.method.clone().unwrap_or_else(|| "a request".to_owned());
+    match message {
+        ExpectedMessage::Request(method) => format!("a request {method}"),
+        ExpectedMessage::Notification(method) => format!("a {method}"),
+        ExpectedMessage::Result(answer) => {
+            format!("{} answered with {}", request(answer), pattern_text("a result", answer))
+        }
+        ExpectedMessage::Error(answer) => {
+            format!("{} answered with {}", request(answer), pattern_text("an error", answer))
+        }
+        ExpectedMessage::Answer(answer) => format!("an answer to {}", request(answer)),
+    }
+}
+
+/// The words for an answer. A pattern may hold the text of a large file.
+fn pattern_text(kind: &str, answer: &ExpectedAnswer) -> String {
+    const LONGEST: usize = 2000;
+    let Some(pattern) = &answer.pattern else { return kind.to_owned() };
+    match pattern.to_string() {
+        text if text.len() > LONGEST => format!("{kind} like {} …", text.chars().take(LONGEST).collect::<String>()),
+        text => format!("{kind} like {text}"),
+    }
+}
+
+fn end_text(end: &SubjectEnd, subject: Party) -> String {
+    let how = match (&end.exit, &end.meaning) {
+        (Some(exit), None) => format!("ended ({exit})"),
+        (Some(exit), Some(meaning)) => format!("ended ({exit}: {meaning})"),
+        (None, _) if subject == Party::Agent => "closed its output".to_owned(),
+        (None, _) => "left its agent".to_owned(),
+    };
+    let why = match EndCause::of(end, subject) {
+        EndCause::Flooded => return format!("the {subject} sent more than a case has room for, and was stopped"),
+        EndCause::InputClosed => "after its input was closed",
+        EndCause::NeverConnected => "and never started its agent",
+        EndCause::Idle => "when no turn was running",
+        EndCause::Waiting => "while it waited for an answer",
+        EndCause::InTurn => "in the middle of a turn",
+        EndCause::Unexplained => "without being asked to",
+    };
+    format!("the {subject} {how} {why}")
+}
+
+const fn state_text(running: bool) -> &'static str {
+    if running { "running" } else { "gone" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(code: i32, unanswered: &[&str]) -> SubjectEnd {
+        let unanswered = unanswered.iter().map(|&method| method.to_owned()).collect();
+        SubjectEnd { exit: Some(Exit::Code(code)), connected: true, unanswered, ..SubjectEnd::default() }
+    }
+
+    #[test]
+    fn end_of_an_agent_is_unexplained_unless_its_input_was_closed_or_it_was_stopped() {
+        let cause = |end: &SubjectEnd| EndCause::of(end, Party::Agent);
+        assert_eq!(cause(&end(0, &[])), EndCause::Unexplained);
+        assert_eq!(cause(&SubjectEnd { input_closed: true, ..end(1, &[]) }), EndCause::InputClosed);
+        assert_eq!(cause(&SubjectEnd { input_closed: true, flooded: true, ..end(1, &[]) }), EndCause::Flooded);
+    }
+
+    #[test]
+    fn end_of_a_client_is_unexplained_only_after_a_crash_while_it_waits() {
+        let cause = |end: &SubjectEnd| EndCause::of(end, Party::Client);
+        let prompt = ["initialize", "session/prompt"];
+        assert_eq!(cause(&SubjectEnd::default()), EndCause::NeverConnected);
+        assert_eq!(cause(&end(1, &[])), EndCause::Idle);
+        assert_eq!(cause(&end(1, &prompt)), EndCause::Unexplained);
+        assert_eq!(cause(&end(0, &prompt)), EndCause::InTurn);
+        assert_eq!(cause(&end(0, &prompt[..1])), EndCause::Waiting);
+        assert_eq!(cause(&SubjectEnd { meaning: Some("gives up".to_owned()), ..end(1, &prompt) }), EndCause::InTurn);
+        let killed = Some(Exit::Signal("SIGSEGV".to_owned()));
+        assert_eq!(cause(&SubjectEnd { exit: killed, ..end(0, &prompt) }), EndCause::Unexplained);
+    }
+}
