@@ -6,10 +6,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use maud::{Markup, PreEscaped, html};
+
 use super::broken::{Broken, broken_by_case};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, RunReport};
-use super::visible::{cut, visible};
+use super::visible::{cut, in_one_line, visible};
 use super::words::{file_of, level, reproduce, subject};
 use crate::verdict::Verdict;
 
@@ -29,93 +31,76 @@ impl<W: Write> JunitReport<W> {
         Self { out, again: String::new() }
     }
 
-    fn report(&mut self, report: &RunReport) -> io::Result<()> {
+    fn document(&self, report: &RunReport) -> Markup {
         let broken = broken_by_case(report);
-        let cases: Vec<_> = report.cases.iter().map(|case| Outcome::of(case, report, &broken)).collect();
-        let mut areas: BTreeMap<&str, Vec<&Outcome<'_>>> = BTreeMap::new();
+        let cases: Vec<_> = report.cases.iter().map(|case| TestCase::of(case, report, &broken)).collect();
+        let mut areas: BTreeMap<&str, Vec<&TestCase<'_>>> = BTreeMap::new();
         for case in &cases {
             areas.entry(area(&case.case.id)).or_default().push(case);
         }
-        writeln!(self.out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
-        let counts = Counts::of(cases.iter());
-        writeln!(
-            self.out,
-            r#"<testsuites name="acp-conformance" tests="{}" failures="{}" errors="{}" time="{}">"#,
-            counts.tests,
-            counts.failures,
-            counts.errors,
-            seconds(report.summary.duration_ms)
-        )?;
-        areas.into_iter().try_for_each(|(area, cases)| self.suite(area, &cases, report))?;
-        writeln!(self.out, "</testsuites>")
-    }
-
-    fn suite(&mut self, area: &str, cases: &[&Outcome<'_>], report: &RunReport) -> io::Result<()> {
-        let counts = Counts::of(cases.iter().copied());
-        writeln!(
-            self.out,
-            r#"  <testsuite name="{}" tests="{}" failures="{}" errors="{}" skipped="{}" time="{}">"#,
-            quoted(area),
-            counts.tests,
-            counts.failures,
-            counts.errors,
-            counts.skipped,
-            seconds(cases.iter().map(|case| case.case.duration_ms).fold(0, u64::saturating_add))
-        )?;
-        writeln!(self.out, "    <properties>")?;
-        for (name, value) in [("subject", subject(report)), ("edition", report.suite.edition.clone())] {
-            writeln!(self.out, r#"      <property name="{name}" value="{}"/>"#, quoted(&value))?;
-        }
-        writeln!(self.out, "    </properties>")?;
-        cases.iter().try_for_each(|case| self.case(area, case))?;
-        writeln!(self.out, "  </testsuite>")
-    }
-
-    fn case(&mut self, area: &str, outcome: &Outcome<'_>) -> io::Result<()> {
-        let case = outcome.case;
-        let (name, class) = (quoted(&case.id), quoted(&area.replace('/', ".")));
-        writeln!(self.out, r#"    <testcase name="{name}" classname="{class}" time="{}">"#, seconds(case.duration_ms))?;
-        let reason = case.reason.as_deref().unwrap_or_default();
-        match outcome.kind {
-            Kind::Pass => {}
-            Kind::Failure => self.failure(outcome)?,
-            Kind::Error => {
-                let message = quoted(&cut(reason, LONGEST));
-                writeln!(
-                    self.out,
-                    r#"      <error message="{message}" type="harness-error">{}</error>"#,
-                    escaped(reason)
-                )?;
+        let Counts { tests, failures, errors, .. } = Counts::of(cases.iter());
+        html! {
+            (PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"))
+            testsuites name="acp-conformance" tests=(tests) failures=(failures) errors=(errors)
+                time=(seconds(report.summary.duration_ms)) {
+                @for (area, cases) in &areas { "\n" (self.suite(area, cases, report)) }
+                "\n"
             }
-            Kind::Skipped => {
-                let why = outcome.expected.clone().unwrap_or_else(|| format!("{}: {reason}", case.verdict));
-                let message = quoted(&cut(&why, LONGEST));
-                writeln!(self.out, r#"      <skipped message="{message}"/>"#)?;
+            "\n"
+        }
+    }
+
+    fn suite(&self, area: &str, cases: &[&TestCase<'_>], report: &RunReport) -> Markup {
+        let Counts { tests, failures, errors, skipped } = Counts::of(cases.iter().copied());
+        let time = seconds(cases.iter().map(|case| case.case.duration_ms).fold(0, u64::saturating_add));
+        html! {
+            testsuite name=(in_one_line(area)) tests=(tests) failures=(failures) errors=(errors) skipped=(skipped)
+                time=(time) {
+                properties {
+                    property name="subject" value=(in_one_line(&subject(report))) {}
+                    property name="edition" value=(in_one_line(&report.suite.edition)) {}
+                }
+                @for case in cases { "\n" (self.case(area, case)) }
+                "\n"
             }
         }
-        if !outcome.tolerated.is_empty() {
-            writeln!(self.out, "      <system-out>{}</system-out>", escaped(&told(&outcome.tolerated)))?;
-        }
-        writeln!(self.out, "    </testcase>")
     }
 
-    /// One element with everything that was broken: many readers look at the first alone.
-    fn failure(&mut self, outcome: &Outcome<'_>) -> io::Result<()> {
-        let reason = outcome.case.reason.as_deref().unwrap_or_default();
-        let (kind, message, text) = match outcome.failed.as_slice() {
-            [] => ("", reason.to_owned(), reason.to_owned()),
+    fn case(&self, area: &str, case: &TestCase<'_>) -> Markup {
+        let CaseReport { id, verdict, reason, duration_ms, .. } = case.case;
+        let (reason, class) = (reason.as_deref().unwrap_or_default(), area.replace('/', "."));
+        html! {
+            testcase name=(in_one_line(id)) classname=(in_one_line(&class)) time=(seconds(*duration_ms)) {
+                @match case.kind {
+                    Kind::Pass => {}
+                    Kind::Failure => (self.failure(case)),
+                    Kind::Error => error message=(attribute(reason)) type="harness-error" { (visible(reason)) },
+                    Kind::Skipped => {
+                        @let why = case.expected.clone().unwrap_or_else(|| format!("{verdict}: {reason}"));
+                        skipped message=(attribute(&why)) {}
+                    }
+                }
+                @if !case.tolerated.is_empty() { system-out { (visible(&told(&case.tolerated))) } }
+            }
+        }
+    }
+
+    /// Puts everything that was broken into one element: many readers look at the first alone.
+    fn failure(&self, case: &TestCase<'_>) -> Markup {
+        let reason = case.case.reason.as_deref().unwrap_or_default();
+        let (kind, message, text) = match case.failed.as_slice() {
+            [] => ("", cut(reason, LONGEST), reason.to_owned()),
             [first, more @ ..] => {
                 let others = if more.is_empty() { String::new() } else { format!(" (and {} more)", more.len()) };
                 let message = format!("{}: {}{others}", first.requirement.id, cut(&first.finding.message, LONGEST));
                 let line = first.finding.line.map_or_else(String::new, |line| format!(":{line}"));
-                let place = Some(format!("at {}{line}", file_of(outcome.case)));
-                let again = reproduce(first.finding.party, &outcome.case.id, &self.again);
-                let text = [Some(told(&outcome.failed)), place, again].into_iter().flatten().collect::<Vec<_>>();
+                let place = Some(format!("at {}{line}", file_of(case.case)));
+                let again = reproduce(first.finding.party, &case.case.id, &self.again);
+                let text = [Some(told(&case.failed)), place, again].into_iter().flatten().collect::<Vec<_>>();
                 (level(first.requirement.level), message, text.join("\n\n"))
             }
         };
-        let (message, text) = (quoted(&cut(&message, 2 * LONGEST)), escaped(&text));
-        writeln!(self.out, r#"      <failure message="{message}" type="{kind}">{text}</failure>"#)
+        html! { failure message=(in_one_line(&message)) type=(kind) { (visible(&text)) } }
     }
 }
 
@@ -124,7 +109,7 @@ impl<W: Write> Renderer for JunitReport<W> {
         match event {
             SuiteEvent::Begin(begin) => self.again.clone_from(&begin.reproduce),
             SuiteEvent::Start(_) | SuiteEvent::Case(..) | SuiteEvent::Chart(..) => {}
-            SuiteEvent::Run(report) => self.report(report)?,
+            SuiteEvent::Run(report) => self.out.write_all(self.document(report).into_string().as_bytes())?,
         }
         self.out.flush()
     }
@@ -140,7 +125,7 @@ enum Kind {
 }
 
 /// A case with what was broken in it.
-struct Outcome<'r> {
+struct TestCase<'r> {
     case: &'r CaseReport,
     kind: Kind,
     /// What counts.
@@ -151,7 +136,7 @@ struct Outcome<'r> {
     expected: Option<String>,
 }
 
-impl<'r> Outcome<'r> {
+impl<'r> TestCase<'r> {
     fn of(case: &'r CaseReport, report: &RunReport, broken: &BTreeMap<&str, Vec<Broken<'r>>>) -> Self {
         let all = broken.get(case.id.as_str()).cloned().unwrap_or_default();
         let (failed, tolerated): (Vec<_>, Vec<_>) = all.into_iter().partition(|broken| broken.counts(report));
@@ -179,7 +164,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of<'o, 'r: 'o>(cases: impl Iterator<Item = &'o Outcome<'r>>) -> Self {
+    fn of<'o, 'r: 'o>(cases: impl Iterator<Item = &'o TestCase<'r>>) -> Self {
         cases.fold(Self::default(), |counts, case| Self {
             tests: counts.tests + 1,
             failures: counts.failures + usize::from(case.kind == Kind::Failure),
@@ -202,12 +187,7 @@ fn seconds(ms: u64) -> String {
     format!("{}.{:03}", ms / 1000, ms % 1000)
 }
 
-/// The text for an attribute, where a line feed by itself would become a blank.
-fn quoted(text: &str) -> String {
-    escaped(text).replace('"', "&quot;").replace('\n', "&#10;").replace('\t', "&#9;")
-}
-
-/// The text for an element.
-fn escaped(text: &str) -> String {
-    visible(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+/// Cuts a text to the length of an attribute and puts it into one line, as readers of XML do.
+fn attribute(text: &str) -> String {
+    in_one_line(&cut(text, LONGEST))
 }

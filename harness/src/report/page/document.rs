@@ -5,18 +5,22 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-const TEMPLATE: &str = include_str!("page.html");
+use crate::report::visible::visible;
+
 const STYLE: &str = include_str!("page.css");
+const WITHOUT_SCRIPT: &str = "The tables and charts of this page are made by a script, which does not run here. All that they \
+    show stands as JSON in the source of this page.";
 const SCRIPTS: [&str; 3] = [include_str!("base.js"), include_str!("json.js"), include_str!("chart.js")];
 
 /// What is looked at in a page.
 pub(super) struct Document<'d> {
     pub(super) title: &'d str,
     /// HTML that stands in the page also without a script.
-    pub(super) head: &'d str,
+    pub(super) head: &'d Markup,
     /// The script that shows the data.
     pub(super) script: &'d str,
     /// What the script reads, as JSON.
@@ -40,34 +44,35 @@ impl Document<'_> {
             digest(STYLE),
             digest(&script)
         );
-        let mut data = format!("<script type=\"application/json\" id=\"data\">{}</script>\n", inert(self.data));
-        for (name, chart) in charts {
-            let name = escape(name);
-            let _ = writeln!(data, "<script type=\"application/json\" data-chart=\"{name}\">{}</script>", inert(chart));
-        }
-        let parts = [
-            ("policy", policy),
-            ("title", escape(self.title)),
-            ("style", STYLE.to_owned()),
-            ("head", self.head.to_owned()),
-            ("data", data),
-            ("script", script),
-        ];
-        fill(out, &parts)
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(policy);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta name="referrer" content="no-referrer";
+                    title { (visible(self.title)) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    header {
+                        (self.head)
+                        noscript { p class="note" { (WITHOUT_SCRIPT) } }
+                    }
+                    main id="main" {}
+                    p id="said" class="hidden" role="status" {}
+                    script type="application/json" id="data" { (inert(self.data)) }
+                    @for (name, chart) in charts {
+                        "\n" script type="application/json" data-chart=(name) { (inert(chart)) }
+                    }
+                    "\n" script { (PreEscaped(script)) }
+                }
+            }
+        };
+        out.write_all(page.into_string().as_bytes())
     }
-}
-
-/// Puts each part where the template names it; what a part holds is not looked at.
-fn fill(out: &mut dyn Write, parts: &[(&str, String)]) -> io::Result<()> {
-    let mut rest = TEMPLATE;
-    while let Some((before, behind)) = rest.split_once("{{") {
-        let (name, after) = behind.split_once("}}").unwrap_or((behind, ""));
-        out.write_all(before.as_bytes())?;
-        let part = parts.iter().find(|(known, _)| *known == name).map_or("", |(_, part)| part.as_str());
-        out.write_all(part.as_bytes())?;
-        rest = after;
-    }
-    out.write_all(rest.as_bytes())
 }
 
 fn digest(text: &str) -> String {
@@ -80,7 +85,7 @@ pub(super) fn json(value: &impl Serialize) -> io::Result<String> {
 }
 
 /// JSON in which nothing can end the element that it stands in, or be taken for the end of a line by a script.
-fn inert(json: &str) -> String {
+fn inert(json: &str) -> PreEscaped<String> {
     let mut safe = String::with_capacity(json.len() + json.len() / 16);
     for c in json.chars() {
         match c {
@@ -90,27 +95,7 @@ fn inert(json: &str) -> String {
             c => safe.push(c),
         }
     }
-    safe
-}
-
-/// Text as the content of an element or the value of an attribute.
-pub(super) fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            // What is no character of HTML, or turns the direction of what stands behind it.
-            c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
-                safe.push('\u{fffd}');
-            }
-            c => safe.push(c),
-        }
-    }
-    safe
+    PreEscaped(safe)
 }
 
 #[cfg(test)]
@@ -121,7 +106,7 @@ mod tests {
 
     fn page() -> String {
         let data = json(&HOSTILE).expect("a text is JSON");
-        let document = Document { title: HOSTILE, head: &escape(HOSTILE), script: "", data: &data };
+        let document = Document { title: HOSTILE, head: &html! { (HOSTILE) }, script: "", data: &data };
         let mut page = Vec::new();
         document.write(&mut page, [(HOSTILE, data.as_str())].into_iter()).expect("a vector takes everything");
         String::from_utf8(page).expect("a page is UTF-8")
@@ -133,12 +118,12 @@ mod tests {
         assert!(!page.contains("<img"), "{page}");
         assert_eq!(page.matches("</script").count(), 3, "the data, a chart and the script");
         assert!(!page.contains("<!--<"));
-        assert!(!inert(HOSTILE).contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
+        assert!(!inert(HOSTILE).0.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
     }
 
     #[test]
     fn what_is_inert_is_still_the_same() {
-        let read: String = serde_json::from_str(&inert(&json(&HOSTILE).expect("JSON"))).expect("JSON");
+        let read: String = serde_json::from_str(&inert(&json(&HOSTILE).expect("JSON")).0).expect("JSON");
         assert_eq!(read, HOSTILE);
     }
 

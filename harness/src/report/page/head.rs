@@ -1,13 +1,14 @@
 //! What stands in a page also without a script: the verdict, the subject, coverage, and what was broken.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+
+use maud::{Markup, html};
 
 use super::data::Reported;
-use super::document::escape;
 use crate::report::broken::failures;
-use crate::report::expected_text;
-use crate::report::model::{Conformance, Driven, FindingReport, RequirementReport, RunReport, SubjectInfo};
+use crate::report::model::{Conformance, Driven, RequirementReport, RunReport, SubjectInfo};
+use crate::report::visible::visible;
+use crate::report::{count, expected_text};
 use crate::requirement::{Catalogue, Level, Party};
 use crate::verdict::Verdict;
 
@@ -19,13 +20,8 @@ pub(super) fn title(reports: &[Reported]) -> String {
 }
 
 /// A section for each report.
-pub(super) fn head(reports: &[Reported]) -> String {
-    let mut html = String::new();
-    for Reported { report, .. } in reports {
-        // Nothing fails that is written into a string.
-        let _ = section(&mut html, report);
-    }
-    html
+pub(super) fn head(reports: &[Reported]) -> Markup {
+    html! { @for Reported { report, .. } in reports { (section(report)) } }
 }
 
 /// How a subject calls itself, with its version.
@@ -47,34 +43,33 @@ pub(super) fn bare_name(subject: &SubjectInfo) -> String {
     format!("{} (gives no name)", words.join(" "))
 }
 
-fn section(html: &mut String, report: &RunReport) -> std::fmt::Result {
+fn section(report: &RunReport) -> Markup {
     let RunReport { suite, subject, verdict, summary, .. } = report;
-    let (name, kind) = (escape(&name(subject)), subject.kind);
-    let (word, class) = (verdict.name().replace('-', " "), class(*verdict));
-    writeln!(html, "<section class=\"subject\" aria-label=\"The {kind}\">")?;
-    writeln!(html, "<h1>{name} <span class=\"verdict {class}\">{word}</span></h1>")?;
-    writeln!(html, "<p class=\"facts\">{}</p>", means(*verdict))?;
-    if let Some(expected) = &report.expected {
-        let summary = escape(&expected_text::summary(expected));
-        writeln!(html, "<p class=\"facts\">what is expected to fail: {summary}</p>")?;
-    }
+    let kind = subject.kind;
     #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
     let seconds = summary.duration_ms as f64 / 1000.0;
-    let driven = if subject.driven == Some(Driven::Manual) { ", driven by hand" } else { "" };
-    write!(html, "<p class=\"facts\">{kind}{driven} · ")?;
-    if !subject.command.is_empty() {
-        let command: Vec<_> = subject.command.iter().map(|word| shell_words::quote(word)).collect();
-        write!(html, "<code>{}</code> · ", escape(&command.join(" ")))?;
+    let command: Vec<_> = subject.command.iter().map(|word| shell_words::quote(word)).collect();
+    html! {
+        section class="subject" aria-label={ "The " (kind.name()) } {
+            h1 { (visible(&name(subject))) " " span class={ "verdict " (class(*verdict)) } { (words(verdict.name())) } }
+            p class="facts" { (means(*verdict)) }
+            @if let Some(expected) = &report.expected {
+                p class="facts" { "what is expected to fail: " (visible(&expected_text::summary(expected))) }
+            }
+            p class="facts" {
+                (kind.name()) @if subject.driven == Some(Driven::Manual) { ", driven by hand" } " · "
+                @if !command.is_empty() { code { (visible(&command.join(" "))) } " · " }
+                "judged by " (visible(&suite.edition)) ", suite " (visible(&suite.version)) " · "
+                (count(report.cases.len(), "case", "cases")) " · " (format!("{seconds:.1} s"))
+            }
+            (coverage(report))
+            (broken(report))
+        }
     }
-    let cases = match report.cases.len() {
-        1 => "1 case".to_owned(),
-        n => format!("{n} cases"),
-    };
-    let (edition, version) = (escape(&suite.edition), escape(&suite.version));
-    writeln!(html, "judged by {edition}, suite {version} · {cases} · {seconds:.1} s</p>")?;
-    coverage(html, report)?;
-    broken(html, report)?;
-    writeln!(html, "</section>")
+}
+
+fn words(name: &str) -> String {
+    name.replace('-', " ")
 }
 
 const fn class(verdict: Conformance) -> &'static str {
@@ -95,43 +90,50 @@ const fn means(verdict: Conformance) -> &'static str {
     }
 }
 
-fn coverage(html: &mut String, report: &RunReport) -> std::fmt::Result {
-    writeln!(html, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Coverage\">")?;
-    writeln!(
-        html,
-        "<table class=\"coverage\"><caption>Requirements that were exercised, of those that apply</caption>"
-    )?;
-    write!(html, "<thead><tr><th scope=\"col\">Level</th><th scope=\"col\">Exercised</th>")?;
-    for verdict in Verdict::ALL {
-        write!(html, "<th scope=\"col\">{}</th>", verdict.name().replace('-', " "))?;
+fn coverage(report: &RunReport) -> Markup {
+    html! {
+        div class="scroll" tabindex="0" role="group" aria-label="Coverage" {
+            table class="coverage" {
+                caption { "Requirements that were exercised, of those that apply" }
+                thead {
+                    tr {
+                        th scope="col" { "Level" }
+                        th scope="col" { "Exercised" }
+                        @for verdict in Verdict::ALL { th scope="col" { (words(verdict.name())) } }
+                    }
+                }
+                tbody {
+                    @for level in [Level::Must, Level::Should] {
+                        (row(report.subject.kind, level, &counts(&report.requirements, level)))
+                    }
+                }
+            }
+        }
     }
-    writeln!(html, "</tr></thead><tbody>")?;
-    for level in [Level::Must, Level::Should] {
-        row(html, report.subject.kind, level, &counts(&report.requirements, level))?;
-    }
-    writeln!(html, "</tbody></table></div>")
 }
 
-fn row(html: &mut String, party: Party, level: Level, counts: &BTreeMap<Verdict, usize>) -> std::fmt::Result {
+fn row(party: Party, level: Level, counts: &BTreeMap<Verdict, usize>) -> Markup {
     let count = |verdict| counts.get(&verdict).copied().unwrap_or_default();
     // What was observed and not decided was not exercised enough to count.
     let exercised = count(Verdict::Pass) + count(Verdict::Fail);
     let applicable = counts.values().sum::<usize>() - count(Verdict::NotApplicable);
-    write!(html, "<tr><th scope=\"row\">{}</th>", level.name().to_uppercase())?;
-    write!(
-        html,
-        "<td><span class=\"amount\">{exercised} of {applicable}</span> <meter max=\"{applicable}\" value=\"{exercised}\"></meter></td>"
-    )?;
-    for verdict in Verdict::ALL {
-        match count(verdict) {
-            0 => write!(html, "<td class=\"none\">0</td>")?,
-            n => {
-                let view = format!("#party={party}&amp;level={}&amp;verdict={verdict}", level.name());
-                write!(html, "<td class=\"{verdict}\"><a href=\"{view}\">{n}</a></td>")?;
+    html! {
+        tr {
+            th scope="row" { (level.name().to_uppercase()) }
+            td {
+                span class="amount" { (exercised) " of " (applicable) } " "
+                meter max=(applicable) value=(exercised) {}
+            }
+            @for verdict in Verdict::ALL {
+                @match count(verdict) {
+                    0 => td class="none" { "0" },
+                    n => td class=(verdict.name()) {
+                        a href={ "#party=" (party.name()) "&level=" (level.name()) "&verdict=" (verdict.name()) } { (n) }
+                    }
+                }
             }
         }
     }
-    writeln!(html, "</tr>")
 }
 
 fn counts(requirements: &[RequirementReport], level: Level) -> BTreeMap<Verdict, usize> {
@@ -142,28 +144,31 @@ fn counts(requirements: &[RequirementReport], level: Level) -> BTreeMap<Verdict,
     counts
 }
 
-fn broken(html: &mut String, report: &RunReport) -> std::fmt::Result {
+fn broken(report: &RunReport) -> Markup {
     let broken: Vec<_> =
         report.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail).collect();
-    if broken.is_empty() {
-        return Ok(());
-    }
-    writeln!(html, "<h2>Broken</h2>\n<ul class=\"broken\">")?;
-    for requirement in broken {
-        let RequirementReport { id, level, .. } = requirement;
-        let text = Catalogue::v1().find(id).map_or("", |requirement| requirement.text.as_str());
-        let (id, level) = (escape(id), level.name().to_uppercase());
-        writeln!(html, "<li><a href=\"#requirement={id}\">{id}</a> <small>{level}</small> {}", escape(text))?;
-        // What nobody expected is the news.
-        let first = failures(requirement).min_by_key(|broken| broken.expected(report).is_some());
-        if let Some(broken) = first {
-            let FindingReport { case, message, .. } = broken.finding;
-            writeln!(html, "<p class=\"seen\">{}: {}</p>", escape(case), escape(message))?;
-            if let Some(entry) = broken.expected(report) {
-                writeln!(html, "<p class=\"seen\">expected to fail: {}</p>", escape(&entry.reason))?;
+    html! {
+        @if !broken.is_empty() {
+            h2 { "Broken" }
+            ul class="broken" {
+                @for requirement in broken { li { (broken_one(requirement, report)) } }
             }
         }
-        writeln!(html, "</li>")?;
     }
-    writeln!(html, "</ul>")
+}
+
+fn broken_one(requirement: &RequirementReport, report: &RunReport) -> Markup {
+    let RequirementReport { id, level, .. } = requirement;
+    let text = Catalogue::v1().find(id).map_or("", |requirement| requirement.text.as_str());
+    // What nobody expected is the news.
+    let first = failures(requirement).min_by_key(|broken| broken.expected(report).is_some());
+    html! {
+        a href={ "#requirement=" (id) } { (id) } " " small { (level.name().to_uppercase()) } " " (text)
+        @if let Some(broken) = first {
+            p class="seen" { (visible(&broken.finding.case)) ": " (visible(&broken.finding.message)) }
+            @if let Some(entry) = broken.expected(report) {
+                p class="seen" { "expected to fail: " (visible(&entry.reason)) }
+            }
+        }
+    }
 }

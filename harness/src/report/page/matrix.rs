@@ -4,13 +4,15 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use maud::{Markup, html};
 use serde::Serialize;
 
 use super::chart::Chart;
 use super::data::{Entry, entries};
-use super::document::{Document, escape, json};
+use super::document::{Document, json};
 use super::head;
 use crate::report::model::{Conformance, FindingReport, RequirementReport, RunReport};
+use crate::report::visible::visible;
 use crate::requirement::Party;
 use crate::verdict::Verdict;
 
@@ -95,17 +97,22 @@ fn subject(column: &Column) -> Subject<'_> {
 }
 
 /// The verdict on each subject, for readers without a script.
-fn head(columns: &[Column]) -> String {
-    let row = |Column { report, file, .. }: &Column| {
-        let broken = report.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail).count();
-        let (name, word) = (escape(&head::name(&report.subject)), report.verdict.name().replace('-', " "));
-        format!("<li>{name}: {word}, {broken} broken <small>{}</small></li>\n", escape(file))
-    };
-    let rows: String = columns.iter().map(row).collect();
-    format!(
-        "<h1>ACP conformance matrix</h1>\n<details class=\"facts\"><summary>{} reports</summary>\n<ul>\n{rows}</ul>\n</details>",
-        columns.len()
-    )
+fn head(columns: &[Column]) -> Markup {
+    let broken = |report: &RunReport| report.requirements.iter().filter(|known| known.verdict == Verdict::Fail).count();
+    html! {
+        h1 { "ACP conformance matrix" }
+        details class="facts" {
+            summary { (columns.len()) " reports" }
+            ul {
+                @for Column { report, file, .. } in columns {
+                    li {
+                        (visible(&head::name(&report.subject))) ": " (report.verdict.name().replace('-', " ")) ", "
+                        (broken(report)) " broken " small { (visible(file)) }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn order(a: &Column, b: &Column) -> Ordering {
