@@ -93,7 +93,7 @@ impl Sse {
         let mut events = Events::new(response.into_body());
         loop {
             let event = events.next().await?;
-            if event.kind == "endpoint" {
+            if event.kind.as_deref() == Some("endpoint") {
                 return Ok(Self { messages: place.beside(&event.data)?, events });
             }
         }
