@@ -9,6 +9,7 @@ mod faults;
 
 pub mod agent;
 pub mod client;
+pub mod faulty;
 
 mod group;
 mod wire;

@@ -19,7 +19,6 @@ use agent_client_protocol::{
 use serde_json::Value;
 
 use super::{
-    Fault,
     intent::{Elicit, ElicitMode},
     server::Agent,
     turn::{Cancelled, Turn},
@@ -91,10 +90,8 @@ impl Agent {
 /// Asks the user in a way that the client advertised, and says what came of it.
 pub(super) async fn elicit(turn: &Turn, wish: Elicit) -> Result<(), Cancelled> {
     let client = turn.agent.client();
-    let secret_by_form = turn.agent.options.commits(Fault::SecretByForm) && client.elicits_forms;
     let mode = match wish.secret {
-        Some(_) if client.opens_urls || !secret_by_form => ElicitMode::Url,
-        Some(_) => ElicitMode::Form,
+        Some(_) => ElicitMode::Url,
         None => wish.mode.unwrap_or(if client.elicits_forms { ElicitMode::Form } else { ElicitMode::Url }),
     };
     match (mode, &wish.secret) {
@@ -117,8 +114,8 @@ async fn ask_by_form(turn: &Turn, wish: &Elicit) -> Result<(), Cancelled> {
     let property = StringPropertySchema::new().enum_values(choices);
     let form = ElicitationFormMode::new(scope(turn), ElicitationSchema::new().property(field, property, true));
     let answer = ask(turn, form, &format!("Which {field} shall I use?")).await?;
-    let text = match read(turn, &answer, field).await {
-        Ok(value) => match fitting(turn, &value, &wish.choices) {
+    let text = match read(&answer, field) {
+        Ok(value) => match fitting(&value, &wish.choices) {
             Some(name) => format!("accepted {name}"),
             None => "nothing accepted: the name does not fit the form".to_owned(),
         },
@@ -134,16 +131,14 @@ async fn ask_to_visit(turn: &Turn, n_visits: usize) -> Result<(), Cancelled> {
         let id = turn.agent.visits.begin();
         let visit = ElicitationUrlMode::new(scope(turn), id.clone(), format!("https://example.org/{id}"));
         let answer = ask(turn, visit, "Please have a look at this page.").await?;
-        let agreed = accepted(turn, &answer).await;
+        let agreed = accepted(&answer);
         if agreed.is_err() {
             turn.agent.visits.end(&id);
         }
         Ok(agreed)
     });
     let answers: Vec<Result<(), String>> = futures::future::try_join_all(visits).await?;
-    let completed = turn.agent.options.commits(Fault::AcceptIsCompletion);
     match answers.into_iter().collect::<Result<(), String>>() {
-        Ok(()) if completed => turn.say("visit completed"),
         Ok(()) => turn.say("visit open"),
         Err(reason) => turn.say(&format!("nothing accepted: {reason}")),
     }
@@ -164,40 +159,30 @@ async fn ask(turn: &Turn, mode: impl Into<ElicitationMode>, message: &str) -> Re
 }
 
 /// Returns what the user gave for a field, or why there is nothing.
-async fn read(turn: &Turn, answer: &Result<Value, Error>, field: &str) -> Result<Value, String> {
-    accepted(turn, answer).await?;
+fn read(answer: &Result<Value, Error>, field: &str) -> Result<Value, String> {
+    accepted(answer)?;
     let content = answer.as_ref().ok().and_then(|result| result.get("content"));
-    if content.is_some_and(Value::is_null) && turn.agent.options.commits(Fault::DieOnNullContent) {
-        turn.agent.crash().await;
-    }
     let value = content.and_then(|content| content.get(field)).filter(|value| !value.is_null());
     value.cloned().ok_or_else(|| "no name came".to_owned())
 }
 
 /// Tells whether the user accepted, or else what happened.
-async fn accepted(turn: &Turn, answer: &Result<Value, Error>) -> Result<(), String> {
-    let commits = |fault| turn.agent.options.commits(fault);
+fn accepted(answer: &Result<Value, Error>) -> Result<(), String> {
     let result = match answer {
         Ok(result) => result,
-        Err(_) if commits(Fault::DieOnFailedElicitation) => turn.agent.crash().await,
         Err(error) => return Err(format!("the client answered with error {}", error.code.value())),
     };
     match result.get("action").and_then(Value::as_str) {
         Some("accept") => Ok(()),
-        Some("decline" | "cancel") if commits(Fault::DieOnDecline) => turn.agent.crash().await,
-        Some("decline" | "cancel") if commits(Fault::DeclinedContentUsed) => Ok(()),
         Some(action @ ("decline" | "cancel")) => Err(format!("the user chose {action}")),
-        _ if commits(Fault::UnknownActionAccepted) => Ok(()),
         _ => Err("the action is unknown".to_owned()),
     }
 }
 
 /// Returns the name as a text if it is what the form asked for.
-fn fitting(turn: &Turn, value: &Value, choices: &[String]) -> Option<String> {
+fn fitting(value: &Value, choices: &[String]) -> Option<String> {
     match value {
         Value::String(name) if choices.is_empty() || choices.contains(name) => Some(name.clone()),
-        Value::String(name) if turn.agent.options.commits(Fault::ContentTrusted) => Some(name.clone()),
-        other if turn.agent.options.commits(Fault::ContentTrusted) => Some(other.to_string()),
         _ => None,
     }
 }

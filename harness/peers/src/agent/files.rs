@@ -10,7 +10,6 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
-    Fault,
     intent::{ReadFile, WriteFile},
     permission::{self, Answer},
     tool::{Tool, text_content},
@@ -63,7 +62,7 @@ async fn read_text(
     line: Option<u32>,
     limit: Option<u32>,
 ) -> Result<Result<String, String>, Cancelled> {
-    if turn.agent.client().reads_files || turn.agent.options.commits(Fault::ReadWithoutCapability) {
+    if turn.agent.client().reads_files {
         let request = ReadTextFileRequest::new(turn.session.id.clone(), path).line(line).limit(limit);
         let response = turn.request(request).await?;
         return Ok(response.map(|response| response.content).map_err(|error| describe(&error)));
@@ -89,19 +88,12 @@ pub(super) async fn write(turn: &Turn, intent: WriteFile) -> Result<(), Cancelle
             .locations(vec![ToolCallLocation::new(&path)])
             .raw_input(json!({"path": path, "content": intent.content}))
     });
-    let leaves = !turn.session.is_inside(&path);
-    let writes_outside = leaves && turn.agent.options.commits(Fault::WriteOutside);
-    if leaves && !writes_outside {
+    if !turn.session.is_inside(&path) {
         tool.fail("the path lies outside of the session's directories");
         turn.say("I write only in the session's directories.");
         return Ok(());
     }
-    if turn.agent.options.commits(Fault::ActBeforePermission) {
-        // The outcome shows on the wire; the fault does not depend on it.
-        let _ = write_text(turn, &path, &intent.content).await?;
-    }
-    let asks = intent.ask && !writes_outside;
-    let answer = if asks { permission::ask(turn, &tool).await? } else { Answer::Allowed };
+    let answer = if intent.ask { permission::ask(turn, &tool).await? } else { Answer::Allowed };
     if answer != Answer::Allowed {
         return refuse(turn, tool, answer);
     }
@@ -120,7 +112,7 @@ pub(super) async fn write(turn: &Turn, intent: WriteFile) -> Result<(), Cancelle
 }
 
 async fn write_text(turn: &Turn, path: &Path, content: &str) -> Result<Result<(), String>, Cancelled> {
-    if turn.agent.client().writes_files || turn.agent.options.commits(Fault::WriteWithoutCapability) {
+    if turn.agent.client().writes_files {
         let request = WriteTextFileRequest::new(turn.session.id.clone(), path, content);
         return Ok(turn.request(request).await?.map(|_| ()).map_err(|error| describe(&error)));
     }
@@ -137,10 +129,6 @@ pub(super) fn refuse(turn: &Turn, tool: Tool<'_>, answer: Answer) -> Result<(), 
 
 /// Makes a path of an intent absolute.
 pub(super) fn resolve(turn: &Turn, path: &Path) -> PathBuf {
-    if turn.agent.options.commits(Fault::ProcessCwd) {
-        // An empty path must not leave a slash at the end.
-        return std::env::current_dir().unwrap_or_default().join(path).components().collect();
-    }
     turn.session.resolve(path)
 }
 

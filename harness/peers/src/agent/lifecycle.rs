@@ -26,7 +26,7 @@ use agent_client_protocol::{
 use serde_json::json;
 
 use super::{
-    Fault, Feature, Options, clock,
+    Feature, clock,
     mcp::{McpClient, Servers},
     server::{Agent, ClientSide, answer, invalid, log},
     session::Session,
@@ -131,15 +131,9 @@ impl Agent {
             Ok(session) => session,
             Err(error) => return responder.respond_with_error(error),
         };
-        let late = self.options.commits(Fault::ReplayAfterLoadResponse);
-        if !late {
-            self.replay(&session);
-        }
+        self.replay(&session);
         let response = LoadSessionResponse::new().modes(self.modes(&session)).config_options(self.config(&session));
         answer(responder, Ok(response))?;
-        if late {
-            self.replay(&session);
-        }
         self.announce_commands(&session);
         Ok(())
     }
@@ -150,9 +144,6 @@ impl Agent {
             Ok(session) => session,
             Err(error) => return responder.respond_with_error(error),
         };
-        if self.options.commits(Fault::ResumeReplays) {
-            self.replay(&session);
-        }
         let response = ResumeSessionResponse::new().modes(self.modes(&session)).config_options(self.config(&session));
         answer(responder, Ok(response))?;
         self.announce_commands(&session);
@@ -162,11 +153,7 @@ impl Agent {
     fn fresh_record(&self) -> Record {
         let created = clock::now_micros();
         let number = self.next_session_number();
-        let id = if self.options.commits(Fault::SameSessionId) {
-            "ref-same".to_owned()
-        } else {
-            format!("ref-{created:x}-{:x}-{number:x}", std::process::id())
-        };
+        let id = format!("ref-{created:x}-{:x}-{number:x}", std::process::id());
         Record {
             id,
             cwd: PathBuf::new(),
@@ -184,7 +171,7 @@ impl Agent {
         }
     }
 
-    async fn reopen(&self, feature: Feature, id: &SessionId, mut setup: Setup) -> Result<Arc<Session>, Error> {
+    async fn reopen(&self, feature: Feature, id: &SessionId, setup: Setup) -> Result<Arc<Session>, Error> {
         self.require(feature)?;
         self.require_login()?;
         let open = self.session(id).ok();
@@ -193,26 +180,15 @@ impl Agent {
             None => self.store.find(&id.0),
         };
         let record = record.ok_or_else(|| Error::from(SchemaError::session_not_found(id.clone())))?;
-        if setup.roots.is_empty() && self.options.commits(Fault::RootsRestored) {
-            setup.roots.clone_from(&record.roots);
-        }
         setup.check()?;
         if let Some(session) = open {
             self.end_session(&session).await;
         }
-        let setup =
-            if self.options.commits(Fault::McpOnlyNew) { Setup { servers: Vec::new(), ..setup } } else { setup };
         self.open(record, setup).await
     }
 
-    async fn open(&self, record: Record, mut setup: Setup) -> Result<Arc<Session>, Error> {
+    async fn open(&self, record: Record, setup: Setup) -> Result<Arc<Session>, Error> {
         setup.check()?;
-        if self.options.commits(Fault::RootsIgnored) {
-            setup.roots.clear();
-        }
-        if !setup.roots.is_empty() && self.options.commits(Fault::RootsReplaceCwd) {
-            setup.cwd = setup.roots.remove(0);
-        }
         let servers = self.start_servers(&setup).await;
         let session = Arc::new(Session::open(record, setup.cwd, setup.roots, servers));
         self.add_session(Arc::clone(&session));
@@ -220,15 +196,7 @@ impl Agent {
     }
 
     async fn start_servers(&self, setup: &Setup) -> Servers {
-        let commits = |fault| self.options.commits(fault);
-        let most = match () {
-            () if commits(Fault::McpIgnored) => 0,
-            () if commits(Fault::McpFirstOnly) => 1,
-            () => usize::MAX,
-        };
-        let dropped = |server: &&McpServer| matches!(server, McpServer::Http(_)) && commits(Fault::McpHttpDropped);
-        let wanted = setup.servers.iter().take(most).filter(|server| !dropped(server));
-        let starts = wanted.map(|server| start_server(server, &setup.cwd, &self.options));
+        let starts = setup.servers.iter().map(|server| start_server(server, &setup.cwd));
         futures::future::join_all(starts).await.into_iter().flatten().collect()
     }
 
@@ -253,15 +221,13 @@ impl Agent {
         if let Some(session) = self.remove_session(&request.session_id) {
             self.end_session(&session).await;
         }
-        if !self.options.commits(Fault::DeleteInMemory) {
-            self.store.delete(&request.session_id.0);
-        }
+        self.store.delete(&request.session_id.0);
         answer(responder, Ok(DeleteSessionResponse::new()))
     }
 
     /// Cancels the session's turn and ends its MCP servers.
     pub(super) async fn end_session(&self, session: &Session) {
-        session.cancel(false);
+        session.cancel();
         // A turn that does not end in time is left to the end of the process.
         let _ = tokio::time::timeout(CLOSE_LIMIT, session.idle()).await;
         let servers = std::mem::take(&mut *session.mcp.lock().await);
@@ -273,8 +239,7 @@ impl Agent {
         self.require_login()?;
         let mut records = self.store.all();
         records.reverse();
-        let filter = request.cwd.as_ref().filter(|_| !self.options.commits(Fault::IgnoreListFilter));
-        records.retain(|record| filter.is_none_or(|cwd| record.cwd == *cwd));
+        records.retain(|record| request.cwd.as_ref().is_none_or(|cwd| record.cwd == *cwd));
         if let Some(cursor) = &request.cursor {
             if !is_cursor(cursor) {
                 return Err(invalid("unknown cursor"));
@@ -311,8 +276,8 @@ impl Setup {
     }
 }
 
-async fn start_server(server: &McpServer, cwd: &Path, options: &Options) -> Option<McpClient> {
-    let started = McpClient::start(server, cwd, options).await;
+async fn start_server(server: &McpServer, cwd: &Path) -> Option<McpClient> {
+    let started = McpClient::start(server, cwd).await;
     started.map_err(|problem| log(&format!("an MCP server cannot be used: {problem}"))).ok()
 }
 

@@ -2,13 +2,12 @@
 //!
 //! It has no model. A prompt says in its last `acp-intent: {…}` line what to do, and the agent does
 //! exactly that, so every rule that binds an agent can be provoked and repeated. Reading order:
-//! `options` and `fault` (what was asked for), `wire` (bytes), `server` (messages), `lifecycle`
+//! `options` (what was asked for), `server` (messages), `lifecycle`
 //! and `settings` (sessions), `turn` (one prompt) and the intents in `play`.
 
 mod clock;
 mod content;
 mod elicitation;
-mod fault;
 mod files;
 mod gated;
 mod intent;
@@ -27,8 +26,7 @@ mod store;
 mod terminal;
 mod tool;
 mod turn;
-mod wire;
 
-pub use fault::Fault;
 pub use options::{Feature, Options};
 pub use server::run;
+pub(crate) use server::{block_on, serve};

@@ -1,6 +1,4 @@
-//! The command line: which features to leave out and which faults to commit.
-
-use super::fault::Fault;
+//! The command line: which features to leave out.
 
 const INTENTS: &str = "\
 Intents (the last line of this form in a prompt's text blocks is obeyed):
@@ -37,12 +35,6 @@ pub struct Options {
     /// Answer -32000 to session requests until `authenticate`, and again after `logout`
     #[arg(long)]
     pub require_login: bool,
-    /// Commit a deliberate protocol violation; may be given several times
-    #[arg(long = "fault", value_name = "NAME", hide_possible_values = true, value_parser = Fault::parser())]
-    pub faults: Vec<Fault>,
-    /// Print the names of the faults, each with one line, and exit
-    #[arg(long)]
-    pub list_faults: bool,
 }
 
 /// An optional part of the protocol that the agent can do without.
@@ -79,11 +71,5 @@ impl Options {
     #[must_use]
     pub fn with(&self, feature: Feature) -> bool {
         !self.without.contains(&feature)
-    }
-
-    /// Tells whether a fault is to be committed.
-    #[must_use]
-    pub fn commits(&self, fault: Fault) -> bool {
-        self.faults.contains(&fault)
     }
 }

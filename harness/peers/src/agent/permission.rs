@@ -6,7 +6,6 @@ use agent_client_protocol::v1::schema::{
 };
 
 use super::{
-    Fault,
     tool::Tool,
     turn::{Cancelled, Turn},
 };
@@ -42,9 +41,6 @@ impl Answer {
 
 /// Asks the user unless an "always" option was chosen for such calls before.
 pub(super) async fn ask(turn: &Turn, tool: &Tool<'_>) -> Result<Answer, Cancelled> {
-    if turn.agent.options.commits(Fault::ReportAfterwards) {
-        return Ok(Answer::Allowed);
-    }
     match turn.session.decision(tool.kind) {
         Some(true) => Ok(Answer::Allowed),
         Some(false) => Ok(Answer::Rejected),
@@ -60,22 +56,16 @@ pub(super) async fn ask_once(turn: &Turn, tool: &Tool<'_>) -> Result<Answer, Can
     let call = ToolCallUpdate::new(tool.id.clone(), ToolCallUpdateFields::new());
     let request = RequestPermissionRequest::new(turn.session.id.clone(), call, options.into());
     let response = turn.request_to_end(request).await;
-    let commits = |fault| turn.agent.options.commits(fault);
     let answer = match response {
         Some(Ok(response)) => weigh(turn, tool, &response),
         Some(Err(_)) | None => Answer::Rejected,
     };
     match answer {
-        Answer::Dismissed if commits(Fault::IgnorePermissionCancelled) => {
-            turn.ignore_cancel();
-            Ok(Answer::Allowed)
-        }
         Answer::Dismissed => {
             // The cancel that explains the outcome may be right behind it.
             turn.pause(std::time::Duration::from_millis(100)).await?;
             Ok(answer)
         }
-        Answer::Rejected if commits(Fault::IgnoreRejection) => Ok(Answer::Allowed),
         _ => turn.check().map(|()| answer),
     }
 }

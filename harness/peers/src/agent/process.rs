@@ -1,10 +1,6 @@
 //! Commands that the agent runs itself, for want of a client terminal.
 
-use std::{
-    os::unix::process::ExitStatusExt as _,
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::{os::unix::process::ExitStatusExt as _, path::Path, process::Stdio};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
@@ -33,12 +29,6 @@ pub(super) async fn run(intent: &RunCommand, cwd: &Path) -> Result<Ran, String> 
         code: status.code().map(i32::cast_unsigned),
         signal: status.signal().map(|signal| signal.to_string()),
     })
-}
-
-/// Runs a command that goes on when nobody waits for it any more.
-pub(super) async fn run_detached(intent: RunCommand, cwd: PathBuf) -> Result<Ran, String> {
-    let run = tokio::spawn(async move { run(&intent, &cwd).await });
-    run.await.map_err(|error| error.to_string())?
 }
 
 async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    io::Write as _,
     process::ExitCode,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -12,7 +11,7 @@ use std::{
 };
 
 use agent_client_protocol::{
-    Agent as AgentRole, Client, Error, on_receive_notification, on_receive_request,
+    Agent as AgentRole, Client, ConnectTo, Error, Stdio, on_receive_notification, on_receive_request,
     v1::{
         ConnectionTo, Responder,
         schema::{
@@ -22,14 +21,12 @@ use agent_client_protocol::{
 };
 use serde::Serialize;
 use serde_json::json;
-use tokio::sync::Notify;
 
 use super::{
-    Fault, Feature, Options,
+    Feature, Options,
     elicitation::{VISITED, Visits},
     session::Session,
     store::Store,
-    wire,
 };
 
 /// Time that running turns get to end after the client went away.
@@ -38,11 +35,19 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_millis(500);
 /// Runs the agent on stdin and stdout until stdin ends or the process is told to stop.
 #[must_use]
 pub fn run(options: Options) -> ExitCode {
-    if options.list_faults {
-        Fault::print_all();
-        return ExitCode::SUCCESS;
-    }
-    match serve_to_end(Arc::new(options)) {
+    block_on(serve(options, Stdio::new()))
+}
+
+/// Waits for the end of a connection, and turns it into an exit code.
+pub(crate) fn block_on(connection: impl Future<Output = Result<(), Error>>) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let served = runtime.map_err(Error::into_internal_error).and_then(|runtime| {
+        let served = runtime.block_on(connection);
+        // Does not wait for threads that still read from a pipe.
+        runtime.shutdown_background();
+        served
+    });
+    match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log(&format!("the connection failed: {error}"));
@@ -51,24 +56,10 @@ pub fn run(options: Options) -> ExitCode {
     }
 }
 
-fn serve_to_end(options: Arc<Options>) -> Result<(), Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Error::into_internal_error)?;
-    let served = runtime.block_on(serve(options));
-    // Does not wait for threads that still read from a pipe.
-    runtime.shutdown_background();
-    served
-}
-
-async fn serve(options: Arc<Options>) -> Result<(), Error> {
-    if options.commits(Fault::BinaryLog) {
-        // A log that cannot be written is no reason to stop.
-        let _ = std::io::stderr().write_all(&[0x7F, b'E', b'L', b'F', 0xFF, b'\n']);
-    }
-    let (transport, wire) = wire::open(Arc::clone(&options));
+/// Runs the agent on a transport until its input ends or the process is told to stop.
+pub(crate) async fn serve(options: Options, transport: impl ConnectTo<AgentRole>) -> Result<(), Error> {
     let agent = Arc::new(Agent::new(options));
     let (requests, notifications, end) = (Arc::clone(&agent), Arc::clone(&agent), Arc::clone(&agent));
-    let broken = Arc::clone(&agent);
     let connection = AgentRole
         .v1()
         .name("acp-reference-agent")
@@ -91,10 +82,8 @@ async fn serve(options: Arc<Options>) -> Result<(), Error> {
     let served = tokio::select! {
         served = connection => served,
         () = told_to_stop() => Ok(()),
-        () = broken.broken.notified() => Ok(()),
     };
     agent.shut_down().await;
-    wire.drain();
     served
 }
 
@@ -126,7 +115,7 @@ pub(super) struct ClientSide {
 
 /// The state of the connection.
 pub(super) struct Agent {
-    pub options: Arc<Options>,
+    pub options: Options,
     pub store: Store,
     pub logged_in: AtomicBool,
     connection: OnceLock<ConnectionTo<Client>>,
@@ -135,11 +124,10 @@ pub(super) struct Agent {
     last_session: AtomicU64,
     /// The visits that users were asked for and have not made.
     pub visits: Visits,
-    broken: Notify,
 }
 
 impl Agent {
-    fn new(options: Arc<Options>) -> Self {
+    fn new(options: Options) -> Self {
         Self {
             logged_in: AtomicBool::new(!options.require_login),
             options,
@@ -149,7 +137,6 @@ impl Agent {
             sessions: Mutex::default(),
             last_session: AtomicU64::new(0),
             visits: Visits::default(),
-            broken: Notify::new(),
         }
     }
 
@@ -219,21 +206,9 @@ impl Agent {
             }
             _ => return,
         };
-        if self.options.commits(Fault::CancelIgnored) {
-            return;
+        if let Ok(session) = self.session(&cancel.session_id) {
+            session.cancel();
         }
-        let sticky = self.options.commits(Fault::CancelSticky);
-        if self.options.commits(Fault::CancelAllSessions) {
-            self.all_sessions().iter().for_each(|session| session.cancel(sticky));
-        } else if let Ok(session) = self.session(&cancel.session_id) {
-            session.cancel(sticky);
-        }
-    }
-
-    /// Ends at once, as a program does that crashes; only a fault does that.
-    pub(super) async fn crash(&self) -> ! {
-        self.broken.notify_one();
-        std::future::pending().await
     }
 
     /// Returns the connection; only messages that follow an initialize lead here.
@@ -253,11 +228,9 @@ impl Agent {
 
     /// Sends an update of a session.
     pub(super) fn notify(&self, session: &Session, update: SessionUpdate) {
-        let latest = self.options.commits(Fault::LatestSessionUpdates).then(|| self.latest_session()).flatten();
         if let Some(connection) = self.connection() {
             // Fails only when the connection has ended.
-            let id = latest.unwrap_or_else(|| session.id.clone());
-            let _ = connection.send_notification(SessionNotification::new(id, update));
+            let _ = connection.send_notification(SessionNotification::new(session.id.clone(), update));
         }
     }
 
@@ -272,20 +245,6 @@ impl Agent {
     pub(super) fn session(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
         let session = lock(&self.sessions).get(id).cloned();
         session.ok_or_else(|| SchemaError::session_not_found(id.clone()).into())
-    }
-
-    /// Returns all open sessions.
-    pub(super) fn all_sessions(&self) -> Vec<Arc<Session>> {
-        lock(&self.sessions).values().cloned().collect()
-    }
-
-    /// Returns the id of the session that was opened last.
-    fn latest_session(&self) -> Option<SessionId> {
-        let sessions = self.all_sessions().into_iter();
-        sessions
-            .map(|session| (session.record().created, session.id.clone()))
-            .max_by_key(|(at, _)| *at)
-            .map(|(_, id)| id)
     }
 
     /// Opens a session to requests, in place of an earlier one with its id.

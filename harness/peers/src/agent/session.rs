@@ -25,10 +25,6 @@ pub(super) struct Session {
 struct TurnState {
     /// Set while a turn runs; sending `true` cancels it.
     running: Option<watch::Sender<bool>>,
-    /// Set by a cancel between turns when the agent has the fault `cancel-sticky`.
-    stuck_cancel: bool,
-    /// Set after a cancelled turn when the agent has the fault `busy-after-cancel`.
-    stuck_busy: bool,
 }
 
 impl Session {
@@ -65,29 +61,23 @@ impl Session {
     /// Starts a turn unless one is running; the receiver turns true when it is cancelled.
     pub(super) fn begin_turn(&self) -> Option<watch::Receiver<bool>> {
         let mut turn = lock(&self.turn);
-        if turn.running.is_some() || turn.stuck_busy {
+        if turn.running.is_some() {
             return None;
         }
-        let (cancel, cancelled) = watch::channel(std::mem::take(&mut turn.stuck_cancel));
+        let (cancel, cancelled) = watch::channel(false);
         turn.running = Some(cancel);
         Some(cancelled)
     }
 
-    /// Ends the turn; a session that `stays_busy` takes no further one.
-    pub(super) fn end_turn(&self, stays_busy: bool) {
-        let mut turn = lock(&self.turn);
-        turn.running = None;
-        turn.stuck_busy = stays_busy;
+    /// Ends the turn.
+    pub(super) fn end_turn(&self) {
+        lock(&self.turn).running = None;
     }
 
-    /// Cancels the running turn; without one the call has an effect only if it is `sticky`.
-    pub(super) fn cancel(&self, sticky: bool) {
-        let mut turn = lock(&self.turn);
-        match &turn.running {
-            Some(cancel) => {
-                cancel.send_replace(true);
-            }
-            None => turn.stuck_cancel = sticky,
+    /// Cancels the running turn, if there is one.
+    pub(super) fn cancel(&self) {
+        if let Some(cancel) = &lock(&self.turn).running {
+            cancel.send_replace(true);
         }
     }
 

@@ -13,7 +13,7 @@ use agent_client_protocol::{
 };
 
 use super::{
-    Fault, Feature,
+    Feature,
     server::{Agent, invalid},
     session::Session,
 };
@@ -70,9 +70,6 @@ impl Agent {
         self.require(Feature::Modes)?;
         let session = self.session(&request.session_id)?;
         check(&MODES, &request.mode_id.0, "unknown mode")?;
-        if self.options.commits(Fault::GlobalMode) {
-            self.all_sessions().iter().for_each(|other| other.record().mode = request.mode_id.to_string());
-        }
         session.record().mode = request.mode_id.to_string();
         self.save(&session);
         Ok(SetSessionModeResponse::new())
@@ -98,10 +95,8 @@ impl Agent {
         self.require(Feature::Modes)?;
         check(&MODES, mode, "unknown mode")?;
         mode.clone_into(&mut session.record().mode);
-        if !self.options.commits(Fault::ModeInSilence) {
-            self.announce_mode(session);
-            self.announce_config(session);
-        }
+        self.announce_mode(session);
+        self.announce_config(session);
         Ok(())
     }
 

@@ -9,7 +9,6 @@ use agent_client_protocol::v1::schema::{
 use serde_json::json;
 
 use super::{
-    Fault,
     files::{describe, refuse, resolve},
     intent::RunCommand,
     permission::{self, Answer},
@@ -38,10 +37,6 @@ pub(super) async fn run(turn: &Turn, intent: RunCommand) -> Result<(), Cancelled
     let tool = turn.announce(&title, ToolKind::Execute, |call| {
         call.raw_input(json!({"command": intent.command, "args": intent.args, "cwd": cwd}))
     });
-    if turn.agent.options.commits(Fault::ActBeforePermission) {
-        // The outcome shows on the wire; the fault does not depend on it.
-        let _ = execute(turn, &tool, &intent, &cwd).await?;
-    }
     let answer = if intent.ask { permission::ask(turn, &tool).await? } else { Answer::Allowed };
     if answer != Answer::Allowed {
         return refuse(turn, tool, answer);
@@ -73,16 +68,12 @@ async fn execute(
     intent: &RunCommand,
     cwd: &Path,
 ) -> Result<Result<(Ran, bool), String>, Cancelled> {
-    if turn.agent.client().has_terminals || turn.agent.options.commits(Fault::TerminalWithoutCapability) {
+    if turn.agent.client().has_terminals {
         let ran = in_terminal(turn, tool, intent, cwd.to_owned()).await?;
         return Ok(ran.map(|ran| (ran, true)));
     }
     tool.begin();
-    let ran = if turn.agent.options.commits(Fault::CommandOutlivesCancel) {
-        turn.unless_cancelled(process::run_detached(intent.clone(), cwd.to_owned())).await?
-    } else {
-        turn.unless_cancelled(process::run(intent, cwd)).await?
-    };
+    let ran = turn.unless_cancelled(process::run(intent, cwd)).await?;
     Ok(ran.map(|ran| (ran, false)))
 }
 
@@ -108,7 +99,7 @@ async fn in_terminal(
     let embedded = vec![ToolCallContent::Terminal(Terminal::new(terminal.clone()))];
     tool.begin_with(ToolCallUpdateFields::new().content(embedded));
     let used = watch(turn, intent.kill, &terminal).await;
-    release(turn, intent.kill, &terminal).await;
+    release(turn, &terminal).await;
     used
 }
 
@@ -132,11 +123,7 @@ async fn watch(turn: &Turn, kill: bool, terminal: &TerminalId) -> Result<Result<
 }
 
 /// Releases the terminal, also after a cancel, and does not depend on the answer.
-async fn release(turn: &Turn, killed: bool, terminal: &TerminalId) {
-    let commits = |fault| turn.agent.options.commits(fault);
-    if commits(Fault::LeakTerminal) || killed && commits(Fault::KillWithoutRelease) {
-        return;
-    }
+async fn release(turn: &Turn, terminal: &TerminalId) {
     let release = ReleaseTerminalRequest::new(turn.session.id.clone(), terminal.clone());
     let sent = turn.connection.send_request(release);
     if turn.was_cancelled() {
@@ -145,8 +132,4 @@ async fn release(turn: &Turn, killed: bool, terminal: &TerminalId) {
     }
     // A terminal that the client does not know any more is released.
     let _ = sent.block_task().await;
-    if commits(Fault::UseAfterRelease) {
-        let output = TerminalOutputRequest::new(turn.session.id.clone(), terminal.clone());
-        let _ = turn.request(output).await;
-    }
 }

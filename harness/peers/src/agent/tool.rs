@@ -6,15 +6,13 @@ use agent_client_protocol::v1::schema::{
 };
 use serde_json::Value;
 
-use super::{Fault, turn::Turn};
+use super::turn::Turn;
 
 /// An announced tool call.
 pub(super) struct Tool<'turn> {
     turn: &'turn Turn,
     pub id: ToolCallId,
     pub kind: ToolKind,
-    /// The announcement, where a fault makes it wait for the end.
-    unreported: Option<ToolCall>,
 }
 
 impl Turn {
@@ -23,11 +21,8 @@ impl Turn {
         let id = self.next_tool_id();
         self.open_tools().push(id.clone());
         let call = detail(ToolCall::new(id.clone(), title).kind(kind).status(ToolCallStatus::Pending));
-        if self.agent.options.commits(Fault::ReportAfterwards) {
-            return Tool { turn: self, id, kind, unreported: Some(call) };
-        }
         self.update(SessionUpdate::ToolCall(call));
-        Tool { turn: self, id, kind, unreported: None }
+        Tool { turn: self, id, kind }
     }
 
     /// Marks the tool calls that a cancel left open as failed.
@@ -77,12 +72,6 @@ impl Tool<'_> {
     }
 
     fn update(&self, fields: ToolCallUpdateFields) {
-        if let Some(call) = &self.unreported {
-            if let Some(status @ (ToolCallStatus::Completed | ToolCallStatus::Failed)) = fields.status {
-                self.turn.update(SessionUpdate::ToolCall(call.clone().status(status)));
-            }
-            return;
-        }
         self.turn.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.id.clone(), fields)));
     }
 }

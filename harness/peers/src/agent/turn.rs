@@ -4,10 +4,7 @@
 //! waits. Every wait on the client ends when the turn is cancelled.
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -24,7 +21,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::{
-    Fault, Feature,
+    Feature,
     intent::{Intent, prompt_text},
     play,
     server::{Agent, answer, invalid},
@@ -48,8 +45,6 @@ pub(super) struct Turn {
     pub session: Arc<Session>,
     pub connection: ConnectionTo<Client>,
     cancelled: watch::Receiver<bool>,
-    /// Set when a fault makes the turn go on in spite of a cancel.
-    deaf: AtomicBool,
     open_tools: Mutex<Vec<ToolCallId>>,
 }
 
@@ -69,35 +64,21 @@ impl Agent {
         let session = self.session(&request.session_id)?;
         self.check_prompt(&request.prompt)?;
         let connection = self.connection().cloned().ok_or_else(Error::internal_error)?;
-        if self.options.commits(Fault::OneTurnOnly) && session.record().turns > 0 {
-            return Err(Error::invalid_request().data(json!({"reason": "one prompt a session"})));
-        }
         let busy = || Error::invalid_request().data(json!({"reason": "the session has a running turn"}));
         let cancelled = session.begin_turn().ok_or_else(busy)?;
-        Ok(Turn {
-            agent: Arc::clone(self),
-            session,
-            connection,
-            cancelled,
-            deaf: AtomicBool::new(false),
-            open_tools: Mutex::default(),
-        })
+        Ok(Turn { agent: Arc::clone(self), session, connection, cancelled, open_tools: Mutex::default() })
     }
 
     fn check_prompt(&self, prompt: &[ContentBlock]) -> Result<(), Error> {
         let accepts = |block: &ContentBlock| match block {
-            ContentBlock::Text(_) => true,
-            ContentBlock::ResourceLink(_) => !self.options.commits(Fault::RejectResourceLink),
-            ContentBlock::Image(_) => self.options.with(Feature::Image) && !self.options.commits(Fault::ImageRejected),
+            ContentBlock::Text(_) | ContentBlock::ResourceLink(_) => true,
+            ContentBlock::Image(_) => self.options.with(Feature::Image),
             ContentBlock::Audio(_) => self.options.with(Feature::Audio),
             ContentBlock::Resource(_) => self.options.with(Feature::Embedded),
             _ => false,
         };
         if prompt.is_empty() {
             return Err(invalid("the prompt is empty"));
-        }
-        if self.options.commits(Fault::RejectLoneText) && matches!(prompt, [ContentBlock::Text(_)]) {
-            return Err(invalid("the prompt has no block but a text"));
         }
         if prompt.iter().all(accepts) { Ok(()) } else { Err(invalid("the prompt has content of an unsupported type")) }
     }
@@ -109,7 +90,7 @@ impl Turn {
         let session = Arc::clone(&self.session);
         let withdrawal = tokio::spawn(async move {
             cancellation.cancelled().await;
-            session.cancel(false);
+            session.cancel();
         });
         let before = self.session.record().history.len();
         self.remember_prompt(&prompt);
@@ -140,27 +121,9 @@ impl Turn {
     }
 
     fn end(self, stop: StopReason, responder: Responder) {
-        let was_cancelled = stop == StopReason::Cancelled;
-        let commits = |fault| was_cancelled && self.agent.options.commits(fault);
-        self.session.end_turn(commits(Fault::BusyAfterCancel));
-        if self.agent.options.commits(Fault::NeverAnswersPrompt) {
-            // Dropping the responder would make the SDK answer in the agent's place.
-            std::mem::forget(responder);
-            return;
-        }
-        let result = if commits(Fault::CancelAsError) {
-            Err(Error::internal_error().data(json!({"reason": "the turn was aborted"})))
-        } else if commits(Fault::CancelAsEndTurn) {
-            Ok(PromptResponse::new(StopReason::EndTurn))
-        } else {
-            Ok(PromptResponse::new(stop))
-        };
-        let withdrawn = responder.cancellation().is_cancelled();
+        self.session.end_turn();
         // Fails only when the connection has ended.
-        let _ = answer(responder, result);
-        if commits(Fault::CancelFlushesLate) && !withdrawn {
-            self.say("This came too late.");
-        }
+        let _ = answer(responder, Ok(PromptResponse::new(stop)));
     }
 
     fn remember_prompt(&self, prompt: &[ContentBlock]) {
@@ -179,25 +142,20 @@ impl Turn {
         }
     }
 
-    /// Tells whether the turn was cancelled, whatever a fault makes of it.
+    /// Tells whether the turn was cancelled.
     pub(super) fn was_cancelled(&self) -> bool {
         *self.cancelled.borrow()
     }
 
-    /// Makes the turn go on in spite of a cancel; only a fault does that.
-    pub(super) fn ignore_cancel(&self) {
-        self.deaf.store(true, Ordering::Relaxed);
-    }
-
     /// Fails if the turn was cancelled.
     pub(super) fn check(&self) -> Result<(), Cancelled> {
-        if self.was_cancelled() && !self.deaf.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
+        if self.was_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
 
     /// Waits for a cancel.
     pub(super) async fn cancelled(&self) {
         let mut cancelled = self.cancelled.clone();
-        if self.deaf.load(Ordering::Relaxed) || cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
+        if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
             std::future::pending().await
         }
     }
@@ -259,9 +217,7 @@ impl Turn {
 
     /// Sends one chunk of a message of the agent.
     pub(super) fn say_part(&self, id: &MessageId, content: ContentBlock) {
-        if !self.agent.options.commits(Fault::TextNotReported) {
-            self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(content).message_id(id.clone())));
-        }
+        self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(content).message_id(id.clone())));
     }
 
     /// Returns an id that no other message of the session has.
@@ -275,8 +231,7 @@ impl Turn {
     pub(super) fn next_tool_id(&self) -> ToolCallId {
         let mut record = self.session.record();
         record.last_tool += 1;
-        let number = if self.agent.options.commits(Fault::ReuseToolIds) { 1 } else { record.last_tool };
-        ToolCallId::new(format!("call-{number}"))
+        ToolCallId::new(format!("call-{}", record.last_tool))
     }
 
     /// Gives access to the tool calls that have no final status yet.

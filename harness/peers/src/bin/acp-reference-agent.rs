@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    acp_conformance_peers::agent::run(acp_conformance_peers::agent::Options::parse())
+    acp_conformance_peers::faulty::agent::Arguments::parse().run()
 }

@@ -13,7 +13,6 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 
 use super::{MCP_VERSION, events::Events, served};
-use crate::agent::{Fault, Options};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const EVENTS: &str = "text/event-stream";
@@ -24,14 +23,11 @@ pub(super) struct Http {
     /// The id that the server gave the conversation.
     session: Option<String>,
     greeted: bool,
-    /// The headers are left out from the second request on.
-    headers_once: bool,
 }
 
 impl Http {
-    pub(super) fn new(url: &str, headers: &[HttpHeader], options: &Options) -> Result<Self, String> {
-        let headers_once = options.commits(Fault::McpHeadersOnce);
-        Ok(Self { place: Place::new(url, headers)?, session: None, greeted: false, headers_once })
+    pub(super) fn new(url: &str, headers: &[HttpHeader]) -> Result<Self, String> {
+        Ok(Self { place: Place::new(url, headers)?, session: None, greeted: false })
     }
 
     /// Sends a request and returns its answer.
@@ -72,9 +68,6 @@ impl Http {
             self.session = Some(session.to_owned());
         }
         self.greeted = true;
-        if self.headers_once {
-            self.place.headers.clear();
-        }
         Ok(response)
     }
 }

@@ -14,7 +14,6 @@ use self::{
     http::{Http, Sse},
     stdio::Stdio,
 };
-use super::{Fault, Options};
 
 const MCP_VERSION: &str = "2025-06-18";
 /// Time for the handshake; a server that hangs must not hang `session/new`.
@@ -40,19 +39,16 @@ enum Way {
 
 impl McpClient {
     /// Reaches a server, from the session's cwd, and asks for its tools.
-    pub(super) async fn start(server: &McpServer, cwd: &Path, options: &Options) -> Result<Self, String> {
+    pub(super) async fn start(server: &McpServer, cwd: &Path) -> Result<Self, String> {
         let started = timeout(START_LIMIT, async {
             let (name, way) = match server {
-                McpServer::Stdio(server) => (&server.name, Way::Stdio(Stdio::start(server, cwd, options)?)),
-                McpServer::Http(server) => (&server.name, Way::Http(Http::new(&server.url, &server.headers, options)?)),
-                McpServer::Sse(server) if options.commits(Fault::McpSseAsHttp) => {
-                    (&server.name, Way::Http(Http::new(&server.url, &server.headers, options)?))
-                }
+                McpServer::Stdio(server) => (&server.name, Way::Stdio(Stdio::start(server, cwd)?)),
+                McpServer::Http(server) => (&server.name, Way::Http(Http::new(&server.url, &server.headers)?)),
                 McpServer::Sse(server) => (&server.name, Way::Sse(Sse::open(&server.url, &server.headers).await?)),
                 _ => return Err("its transport is unknown".to_owned()),
             };
             let mut client = Self { name: name.clone(), tools: Vec::new(), way, last_id: 0 };
-            client.greet(options).await?;
+            client.greet().await?;
             Ok(client)
         });
         started.await.map_err(|_| "the handshake took too long".to_owned())?
@@ -76,14 +72,11 @@ impl McpClient {
         }
     }
 
-    async fn greet(&mut self, options: &Options) -> Result<(), String> {
+    async fn greet(&mut self) -> Result<(), String> {
         let info = json!({"name": "acp-reference-agent", "version": env!("CARGO_PKG_VERSION")});
         let params = json!({"protocolVersion": MCP_VERSION, "capabilities": {}, "clientInfo": info});
         self.request("initialize", params).await?;
         self.notify("notifications/initialized").await?;
-        if options.commits(Fault::McpToolsNotListed) {
-            return Ok(());
-        }
         let listed = self.request("tools/list", json!({})).await?;
         let tools = listed["tools"].as_array().into_iter().flatten();
         self.tools = tools.filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect();

@@ -11,10 +11,7 @@ use tokio::{
 };
 
 use super::served;
-use crate::{
-    agent::{Fault, Options},
-    group::Group,
-};
+use crate::group::Group;
 
 /// Time for a server to end by itself once its stdin is closed.
 const STOP_LIMIT: Duration = Duration::from_millis(200);
@@ -27,8 +24,9 @@ pub(super) struct Stdio {
 
 impl Stdio {
     /// Starts a server in the session's cwd.
-    pub(super) fn start(server: &McpServerStdio, cwd: &Path, options: &Options) -> Result<Self, String> {
-        let mut command = command(server, options);
+    pub(super) fn start(server: &McpServerStdio, cwd: &Path) -> Result<Self, String> {
+        let mut command = Command::new(&server.command);
+        command.args(&server.args).envs(server.env.iter().map(|variable| (&variable.name, &variable.value)));
         if cwd.is_dir() {
             command.current_dir(cwd);
         }
@@ -73,20 +71,4 @@ impl Stdio {
         group.kill();
         let _ = timeout(STOP_LIMIT, group.child.wait()).await;
     }
-}
-
-fn command(server: &McpServerStdio, options: &Options) -> Command {
-    let mut command = if options.commits(Fault::McpArgsJoined) {
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(format!("{} {}", server.command.display(), server.args.join(" ")));
-        shell
-    } else {
-        let mut command = Command::new(&server.command);
-        command.args(&server.args);
-        command
-    };
-    if !options.commits(Fault::McpEnvDropped) {
-        command.envs(server.env.iter().map(|variable| (&variable.name, &variable.value)));
-    }
-    command
 }

@@ -1,0 +1,137 @@
+//! Faults in the use of MCP servers: the agent gets other servers than the client named.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+use super::session::edit_opening;
+
+/// Lets the handshake through, and then closes the server's input.
+const GREET: &str = r#"sed -u 2q | "$0" "$@""#;
+
+fn edit_servers(message: &mut Value, edit: impl FnOnce(&mut Vec<Value>)) {
+    edit_opening(message, |_, params| {
+        if let Some(servers) = params.get_mut("mcpServers").and_then(Value::as_array_mut) {
+            edit(servers);
+        }
+    });
+}
+
+/// Changes every server that is a process.
+fn edit_processes(message: &mut Value, edit: fn(&mut Value)) {
+    edit_servers(message, |servers| {
+        servers.iter_mut().filter(|server| server.get("command").is_some()).for_each(edit);
+    });
+}
+
+pub(super) fn drop_all(message: &mut Value) {
+    edit_servers(message, Vec::clear);
+}
+
+pub(super) fn keep_first(message: &mut Value) {
+    edit_servers(message, |servers| servers.truncate(1));
+}
+
+pub(super) fn drop_when_reopened(message: &mut Value) {
+    if message["method"] != "session/new" {
+        drop_all(message);
+    }
+}
+
+pub(super) fn drop_http(message: &mut Value) {
+    edit_servers(message, |servers| servers.retain(|server| server["type"] != "http"));
+}
+
+pub(super) fn sse_as_http(message: &mut Value) {
+    edit_servers(message, |servers| {
+        servers.iter_mut().filter(|server| server["type"] == "sse").for_each(|server| server["type"] = "http".into());
+    });
+}
+
+pub(super) fn drop_env(message: &mut Value) {
+    edit_processes(message, |server| server["env"] = json!([]));
+}
+
+pub(super) fn join_args(message: &mut Value) {
+    edit_processes(message, |server| {
+        let words = [vec![server["command"].clone()], words(&server["args"])].concat();
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        server["args"] = json!(["-c", words.join(" ")]);
+        server["command"] = "/bin/sh".into();
+    });
+}
+
+pub(super) fn only_greet(message: &mut Value) {
+    edit_processes(message, |server| {
+        let command = vec![json!("-c"), json!(GREET), server["command"].clone()];
+        server["args"] = [command, words(&server["args"])].concat().into();
+        server["command"] = "/bin/sh".into();
+    });
+}
+
+fn words(args: &Value) -> Vec<Value> {
+    args.as_array().cloned().unwrap_or_default()
+}
+
+pub(super) fn send_headers_once(message: &mut Value) {
+    edit_servers(message, |servers| {
+        for server in servers.iter_mut().filter(|server| server["type"] == "http") {
+            let url = server["url"].as_str().unwrap_or_default();
+            let Some((host, path)) = url.strip_prefix("http://").and_then(|url| url.split_once('/')) else { continue };
+            let names =
+                words(&server["headers"]).iter().filter_map(|header| header["name"].as_str()).map(name).collect();
+            if let Ok(proxy) = start_proxy(host.to_owned(), names) {
+                server["url"] = format!("http://{proxy}/{path}").into();
+            }
+        }
+    });
+}
+
+fn name(name: &str) -> String {
+    format!("{}:", name.to_ascii_lowercase())
+}
+
+/// Starts a proxy that drops these headers from every request but the first, and returns its address.
+fn start_proxy(host: String, names: Vec<String>) -> io::Result<std::net::SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let address = listener.local_addr()?;
+    thread::spawn(move || {
+        for (index, client) in listener.incoming().flatten().enumerate() {
+            let dropped = if index == 0 { Vec::new() } else { names.clone() };
+            let host = host.clone();
+            // A connection that fails is a failure of the server for the agent.
+            thread::spawn(move || forward(client, &host, &dropped));
+        }
+    });
+    Ok(address)
+}
+
+/// Passes one request on, without these headers, and everything after its head in both directions.
+fn forward(mut client: TcpStream, host: &str, dropped: &[String]) -> io::Result<()> {
+    let mut server = TcpStream::connect(host)?;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    for line in String::from_utf8_lossy(&head).split_inclusive("\r\n") {
+        let lower = line.to_ascii_lowercase();
+        match lower.starts_with("host:") {
+            true => write!(server, "host: {host}\r\n")?,
+            false if dropped.iter().any(|name| lower.starts_with(name)) => {}
+            false => server.write_all(line.as_bytes())?,
+        }
+    }
+    let (mut to_client, mut from_server) = (client.try_clone()?, server.try_clone()?);
+    thread::spawn(move || {
+        let _ = io::copy(&mut from_server, &mut to_client);
+        let _ = to_client.shutdown(Shutdown::Both);
+    });
+    io::copy(&mut client, &mut server)?;
+    server.shutdown(Shutdown::Write)
+}

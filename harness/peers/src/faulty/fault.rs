@@ -1,0 +1,41 @@
+//! A fault by its name, and the lists from which users choose.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::layer::Layer;
+
+/// One deliberate violation, named after what the program does wrong.
+#[derive(Debug)]
+pub struct Fault {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// One line that says what the program does wrong.
+    pub about: &'static str,
+    /// Where the fault happens.
+    pub(super) kind: Kind,
+}
+
+/// Where a fault happens.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    /// Once, before the program starts.
+    Start(fn()),
+    /// In the bytes that one read() returned.
+    Bytes(fn(Vec<u8>) -> Vec<u8>),
+    /// At a line of the other side that is not a JSON object; the program ends there.
+    EndAtBadInput,
+    /// In the messages.
+    Messages(fn() -> Box<dyn Layer>),
+}
+
+/// Reads the name of one of these faults from the command line.
+pub(super) fn parser(faults: &'static [Fault]) -> impl TypedValueParser<Value = &'static Fault> {
+    let find = move |name: String| faults.iter().find(|fault| fault.name == name).ok_or("unknown fault");
+    PossibleValuesParser::new(faults.iter().map(|fault| fault.name)).try_map(find)
+}
+
+/// Prints the names, each with its line.
+#[expect(clippy::print_stdout, reason = "the list of faults is what the user asked for")]
+pub(super) fn print(faults: &[Fault]) {
+    faults.iter().for_each(|fault| println!("{:28} {}", fault.name, fault.about));
+}

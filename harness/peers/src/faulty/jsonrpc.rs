@@ -1,0 +1,67 @@
+//! Faults of JSON-RPC that both parties can have.
+
+use serde_json::{Value, json};
+
+use super::{
+    layer::{Layer, Onward},
+    message::{self, Open},
+};
+
+/// Gives each response of the other side to the program's oldest open request, whatever the id.
+#[derive(Default)]
+pub(super) struct FifoResponses {
+    /// The ids of the program's requests, oldest first.
+    open: std::collections::VecDeque<Value>,
+}
+
+impl Layer for FifoResponses {
+    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
+        if message.get("method").is_none()
+            && let Some(oldest) = self.open.pop_front()
+        {
+            message["id"] = oldest;
+        }
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        if message::is_request(&message) {
+            self.open.push_back(message["id"].clone());
+        }
+        onward.outward(message);
+    }
+}
+
+/// Takes a request with the id of an open request of the program for the answer to that.
+#[derive(Default)]
+pub(super) struct OneIdSpace {
+    open: Open,
+}
+
+impl Layer for OneIdSpace {
+    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
+        let alike =
+            message::is_request(&message).then(|| self.open.answered_by(&json!({"id": message["id"]}))).flatten();
+        match alike {
+            Some(request) => message = message::result(&request, message["params"].clone()),
+            None => drop(self.open.answered_by(&message)),
+        }
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        if message::is_request(&message) {
+            self.open.add(&message);
+        }
+        onward.outward(message);
+    }
+}
+
+/// Searches all members below a value.
+pub(super) fn has_member(value: &Value, wanted: &dyn Fn(&str, &Value) -> bool) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(key, value)| wanted(key, value) || has_member(value, wanted)),
+        Value::Array(items) => items.iter().any(|item| has_member(item, wanted)),
+        _ => false,
+    }
+}

@@ -1,0 +1,127 @@
+//! Reading and building JSON-RPC messages.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+/// Returns the method of a request or a notification.
+pub(super) fn method(message: &Value) -> Option<&str> {
+    message.get("method")?.as_str()
+}
+
+/// Tells whether a message is a request or a notification of this method.
+pub(super) fn calls(message: &Value, name: &str) -> bool {
+    method(message) == Some(name)
+}
+
+pub(super) fn is_request(message: &Value) -> bool {
+    message.get("method").is_some() && message.get("id").is_some()
+}
+
+pub(super) fn is_response(message: &Value) -> bool {
+    message.get("method").is_none() && message.get("id").is_some()
+}
+
+/// Returns the session of a request or a notification.
+pub(super) fn session(message: &Value) -> Option<&str> {
+    message.pointer("/params/sessionId")?.as_str()
+}
+
+/// Returns the kind of a `session/update`, such as `tool_call`.
+pub(super) fn update(message: &Value) -> Option<&str> {
+    message.pointer("/params/update/sessionUpdate")?.as_str()
+}
+
+/// A tool call by its session and its id.
+pub(super) type ToolCall = (String, String);
+
+/// Returns the tool call that an update or a permission request names.
+pub(super) fn tool_call(message: &Value) -> Option<ToolCall> {
+    let places = ["/params/update/toolCallId", "/params/toolCall/toolCallId"];
+    let id = places.iter().find_map(|at| message.pointer(at)?.as_str())?;
+    Some((session(message)?.to_owned(), id.to_owned()))
+}
+
+/// Tells whether an update ends its tool call.
+pub(super) fn ends_tool_call(message: &Value) -> bool {
+    let status = message.pointer("/params/update/status").and_then(Value::as_str);
+    update(message) == Some("tool_call_update") && matches!(status, Some("completed" | "failed"))
+}
+
+/// Tells whether a message is a request that opens a session.
+pub(super) fn opens_session(message: &Value) -> bool {
+    matches!(method(message), Some("session/new" | "session/load" | "session/resume"))
+}
+
+/// Builds the result of a request.
+pub(super) fn result(request: &Value, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": request["id"], "result": result})
+}
+
+/// Builds the error that answers a request; a notification has `id: null`.
+pub(super) fn error(request: &Value, code: i32, message: &str, data: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message, "data": data}})
+}
+
+/// Requests that wait for their answers.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    requests: HashMap<String, Value>,
+}
+
+impl Open {
+    /// Keeps a request until its answer comes.
+    pub(super) fn add(&mut self, request: &Value) {
+        self.requests.insert(request["id"].to_string(), request.clone());
+    }
+
+    /// Keeps a message if it is a request of one of these methods.
+    pub(super) fn add_if(&mut self, message: &Value, methods: &[&str]) {
+        if is_request(message) && method(message).is_some_and(|method| methods.contains(&method)) {
+            self.add(message);
+        }
+    }
+
+    /// Returns the request that a message answers, which is open no longer.
+    pub(super) fn answered_by(&mut self, message: &Value) -> Option<Value> {
+        if is_response(message) { self.requests.remove(&message["id"].to_string()) } else { None }
+    }
+
+    /// Returns the request that a message answers, which stays open.
+    pub(super) fn answering(&self, message: &Value) -> Option<&Value> {
+        if is_response(message) { self.requests.get(&message["id"].to_string()) } else { None }
+    }
+
+    /// Returns the open requests.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Value> {
+        self.requests.values()
+    }
+
+    /// Returns the open requests of a session.
+    pub(super) fn of_session<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.all().filter(move |request| session(request) == Some(id))
+    }
+}
+
+/// Requests that a fault makes by itself; the answers to them go no further.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    open: Open,
+    last: u64,
+}
+
+impl Own {
+    /// Builds a request.
+    pub(super) fn request(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        let id = format!("fault-{}", self.last);
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.open.add(&request);
+        request
+    }
+
+    /// Tells whether a message answers one of these requests.
+    pub(super) fn takes(&mut self, message: &Value) -> bool {
+        self.open.answered_by(message).is_some()
+    }
+}

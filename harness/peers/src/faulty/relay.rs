@@ -1,0 +1,178 @@
+//! The lines between a program on the SDK and the other side, with the faults in between.
+
+use std::{io, pin::Pin, time::Duration};
+
+use agent_client_protocol::{Error, Lines};
+use futures::{
+    Sink, SinkExt as _, StreamExt as _,
+    channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded},
+};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+
+use super::{
+    fault::{Fault, Kind},
+    layer::{Chain, Onward},
+};
+
+/// Time for the last lines to leave, in case the other side reads slowly.
+const DRAIN_LIMIT: Duration = Duration::from_millis(500);
+
+/// The program's side of the relay.
+pub(super) type Transport = Lines<Pin<Box<dyn Sink<String, Error = io::Error> + Send>>, UnboundedReceiver<Incoming>>;
+
+type Incoming = io::Result<String>;
+
+/// Serves a program between two pipes, with these faults, until the program ends.
+pub(super) async fn run<S>(
+    faults: &[&Fault],
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+    program: impl FnOnce(Transport) -> S,
+) -> Result<(), Error>
+where
+    S: Future<Output = Result<(), Error>>,
+{
+    let (to_program, incoming) = unbounded();
+    let (outgoing, from_program) = unbounded();
+    let (to_other, lines) = unbounded();
+    let relay = tokio::spawn(Relay::new(faults, to_program, to_other).run(input, from_program));
+    let writer = tokio::spawn(write(output, lines));
+    let outgoing = outgoing.sink_map_err(|_| io::ErrorKind::BrokenPipe.into());
+    let served = program(Lines::new(Box::pin(outgoing), incoming)).await;
+    // The relay ends with the program, and the writer with the relay.
+    let _ = tokio::time::timeout(DRAIN_LIMIT, async { tokio::join!(relay, writer) }).await;
+    served
+}
+
+/// Writes lines until no more can come, or the other side stops reading.
+async fn write(mut output: impl AsyncWrite + Unpin, mut lines: UnboundedReceiver<String>) {
+    while let Some(line) = lines.next().await {
+        let written = async {
+            output.write_all(line.as_bytes()).await?;
+            output.flush().await
+        };
+        if written.await.is_err() {
+            return;
+        }
+    }
+}
+
+struct Relay {
+    bytes: Vec<fn(Vec<u8>) -> Vec<u8>>,
+    ends_at_bad_input: bool,
+    chain: Chain,
+    /// Neither direction is there once the program has to end.
+    to_program: Option<UnboundedSender<Incoming>>,
+    to_other: Option<UnboundedSender<String>>,
+    /// The beginning of a line whose end has not come yet.
+    partial: Vec<u8>,
+}
+
+impl Relay {
+    fn new(faults: &[&Fault], to_program: UnboundedSender<Incoming>, to_other: UnboundedSender<String>) -> Self {
+        let mut relay = Self {
+            bytes: Vec::new(),
+            ends_at_bad_input: false,
+            chain: Chain::default(),
+            to_program: Some(to_program),
+            to_other: Some(to_other),
+            partial: Vec::new(),
+        };
+        for fault in faults {
+            match fault.kind {
+                Kind::Start(act) => act(),
+                Kind::Bytes(read) => relay.bytes.push(read),
+                Kind::EndAtBadInput => relay.ends_at_bad_input = true,
+                Kind::Messages(layer) => relay.chain.add(layer()),
+            }
+        }
+        relay
+    }
+
+    async fn run(mut self, mut input: impl AsyncRead + Unpin, mut from_program: UnboundedReceiver<String>) {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            tokio::select! {
+                read = input.read(&mut buffer), if self.to_program.is_some() => match read {
+                    Ok(0) | Err(_) => self.close(),
+                    Ok(length) => self.read(&buffer[..length]),
+                },
+                line = from_program.next() => match line {
+                    Some(line) => self.leave(line),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    /// Takes what one read() returned.
+    fn read(&mut self, bytes: &[u8]) {
+        let bytes = self.bytes.iter().fold(bytes.to_vec(), |bytes, read| read(bytes));
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.partial.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.partial);
+                self.enter(&line);
+            }
+        }
+    }
+
+    /// Takes the end of the input; a last line may lack its line feed.
+    fn close(&mut self) {
+        let rest = std::mem::take(&mut self.partial);
+        if !rest.is_empty() {
+            self.enter(&rest);
+        }
+        self.to_program = None;
+    }
+
+    fn enter(&mut self, line: &[u8]) {
+        match serde_json::from_slice(line) {
+            Ok(message @ Value::Object(_)) => {
+                let onward = self.chain.inward(message);
+                self.send(onward);
+            }
+            _ if self.ends_at_bad_input => self.end(),
+            _ => self.give(String::from_utf8(line.to_vec()).map_err(io::Error::other)),
+        }
+    }
+
+    fn leave(&mut self, line: String) {
+        match serde_json::from_str(&line) {
+            Ok(message) => {
+                let onward = self.chain.outward(message);
+                self.send(onward);
+            }
+            Err(_) => self.write(line),
+        }
+    }
+
+    fn send(&mut self, onward: Onward) {
+        let (inward, outward, ends) = onward.into_parts();
+        outward.iter().for_each(|message| self.write(message.to_string()));
+        inward.iter().for_each(|message| self.give(Ok(message.to_string())));
+        if ends {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        self.to_program = None;
+        self.to_other = None;
+    }
+
+    fn give(&self, line: Incoming) {
+        if let Some(program) = &self.to_program {
+            // Fails only when the program has ended.
+            let _ = program.unbounded_send(line);
+        }
+    }
+
+    fn write(&self, line: String) {
+        if let Some(other) = &self.to_other {
+            // Fails only when the other side does not read any more.
+            let _ = other.unbounded_send(line + "\n");
+        }
+    }
+}
