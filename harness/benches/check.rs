@@ -13,9 +13,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
 use std::time::Duration;
 
+use acp_conformance::judge::JudgingSession;
 use acp_conformance::protocol::{Edition, Kind};
 use acp_conformance::recording::{Input, Recording};
-use acp_conformance::report::Hearing;
 use acp_conformance::requirement::Party;
 use acp_conformance::verdict::Verdict;
 use acp_conformance::wire::{Content, Envelope, RpcId, read_line};
@@ -101,12 +101,12 @@ fn against_the_floor(judged: &Judged) {
 fn check(file: &File) {
     let input = Input::Whole(Box::new(file.try_clone().expect("a handle")), None, None);
     let recording = Recording::open(input).expect("a recording");
-    let mut hearing = Hearing::new(&recording.header);
+    let mut session = JudgingSession::new(&recording.header);
     for event in recording {
-        hearing.event(&event.expect("an event"));
+        session.event(&event.expect("an event"));
     }
-    let heard = hearing.close();
-    let failed = heard.judgement.tallies.iter().find(|(_, tally)| tally.verdict() == Verdict::Fail);
+    let judged = session.close();
+    let failed = judged.judgement.tallies.iter().find(|(_, tally)| tally.verdict() == Verdict::Fail);
     assert!(failed.is_none(), "the conversation is flawless, and {failed:?}");
 }
 

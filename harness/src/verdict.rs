@@ -1,4 +1,4 @@
-//! The six verdicts, and how several become one.
+//! The six verdicts, how several become one, and the conformance of a subject.
 
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,47 @@ impl Verdict {
 impl std::fmt::Display for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
+    }
+}
+
+/// The conformance of a subject. There is no grade: coverage stands beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conformance {
+    /// No MUST failed, and every applicable one that a program can decide was exercised.
+    Conformant,
+    /// No MUST failed, and some were not exercised.
+    Incomplete,
+    /// A MUST failed.
+    NotConformant,
+    /// The harness itself failed, so nothing is said about the subject.
+    HarnessError,
+}
+
+impl Conformance {
+    /// Joins the verdicts on all requirements that count.
+    #[must_use]
+    pub fn over_requirements(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
+        let mut conformance = Self::Conformant;
+        for verdict in verdicts {
+            match verdict {
+                Verdict::Fail => return Self::NotConformant,
+                Verdict::Inconclusive | Verdict::NotExercised | Verdict::HarnessError => conformance = Self::Incomplete,
+                Verdict::Pass | Verdict::NotApplicable => {}
+            }
+        }
+        conformance
+    }
+
+    /// The name used in every output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conformant => "conformant",
+            Self::Incomplete => "incomplete",
+            Self::NotConformant => "not-conformant",
+            Self::HarnessError => "harness-error",
+        }
     }
 }
 

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
-use acp_conformance::judge::{Judgement, judge};
+use acp_conformance::judge::{Judgement, JudgingSession, judge};
 use acp_conformance::protocol::Edition;
 use acp_conformance::recording::{Format, Input, Recording};
-use acp_conformance::report::Hearing;
 use acp_conformance::trace::{Trace, What};
 use acp_conformance::wire::{Content, read_line};
 use serde_json::Value;
@@ -33,9 +32,9 @@ fn same(judgement: &Judgement, other: &Judgement, what: &str) {
 fn checked(trace: &Trace) -> Judgement {
     let input = Input::Whole(Box::new(Cursor::new(written(trace))), Some(Format::Trace), None);
     let recording = Recording::open(input).expect("our own trace can be read");
-    let mut hearing = Hearing::new(&recording.header);
-    recording.for_each(|event| hearing.event(&event.expect("our own event can be read")));
-    hearing.close().judgement
+    let mut session = JudgingSession::new(&recording.header);
+    recording.for_each(|event| session.event(&event.expect("our own event can be read")));
+    session.close().judgement
 }
 
 /// What a finding names is there, apart from what a step of the conversation names by itself.

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
-use acp_conformance::judge::judge;
+use acp_conformance::judge::{KnownFailures, judge};
 use acp_conformance::peer::relay;
 use acp_conformance::protocol::Edition;
+use acp_conformance::report::Collector;
 use acp_conformance::report::model::RunReport;
-use acp_conformance::report::{Collector, Novelty};
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Progress, Subject, run_all};
 use acp_conformance::trace::{FENCE, Trace, What};
@@ -44,21 +44,21 @@ struct Run {
 
 /// Runs the cases one after the other, with reuse, so that no accident of the machine decides which process serves which.
 fn run(cases: &[Case], subject: &Subject) -> Run {
-    run_jobs(cases, subject, 1, Some(&Novelty::default()))
+    run_jobs(cases, subject, 1, Some(&KnownFailures::default()))
 }
 
-fn run_jobs(cases: &[Case], subject: &Subject, jobs: usize, reuse: Option<&Novelty>) -> Run {
+fn run_jobs(cases: &[Case], subject: &Subject, jobs: usize, reuse: Option<&KnownFailures>) -> Run {
     let mut collector = Collector::new(Party::Agent, subject.command.clone());
     let mut traces = Vec::new();
-    let verdict = |trace: &Trace| reuse.map_or(Verdict::Fail, |novelty| novelty.verdict(trace));
+    let verdict = |trace: &Trace| reuse.map_or(Verdict::Fail, |known| known.verdict(trace));
     run_all(cases, subject, jobs, reuse.is_some().then_some(&verdict), |event| {
         if let Progress::Ended { trace, again, .. } = event {
             if again {
                 collector.played_again();
             }
             collector.add(&trace, Duration::ZERO, None);
-            if let Some(novelty) = reuse {
-                novelty.learn(&trace, collector.failures(trace.header.case.as_deref().unwrap_or_default()));
+            if let Some(known) = reuse {
+                known.learn(&trace, collector.failures(trace.header.case.as_deref().unwrap_or_default()));
             }
             traces.push(*trace);
         }
@@ -72,7 +72,7 @@ fn same_verdicts() -> Result<(), Failed> {
     let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == Party::Agent).collect();
     let subject = reference::subject(Party::Agent, &[]);
     let alone = run_jobs(&cases, &subject, 2, None);
-    let shared = run_jobs(&cases, &subject, 2, Some(&Novelty::default()));
+    let shared = run_jobs(&cases, &subject, 2, Some(&KnownFailures::default()));
     let verdicts = |run: &Run| -> BTreeMap<String, Verdict> {
         let requirements = run.report.requirements.iter().map(|found| (found.id.clone(), found.verdict));
         requirements.chain(run.report.cases.iter().map(|case| (case.id.clone(), case.verdict))).collect()
@@ -154,11 +154,11 @@ fn breaks_later() -> Result<(), Failed> {
 }
 
 fn breaks_always() -> Result<(), Failed> {
-    let (agent, novelty) = (agent(r#"update "of nobody""#, false), Novelty::default());
+    let (agent, known) = (agent(r#"update "of nobody""#, false), KnownFailures::default());
     // The first run shows it on a fresh process.
-    let alone = run_jobs(&turns(1), &agent, 1, Some(&novelty));
+    let alone = run_jobs(&turns(1), &agent, 1, Some(&known));
     ensure(failed(&alone.traces[0]) == ["update.session-known"], || format!("{:?}", failed(&alone.traces[0])))?;
-    let run = run_jobs(&turns(4), &agent, 1, Some(&novelty));
+    let run = run_jobs(&turns(4), &agent, 1, Some(&known));
     let reused = run.report.summary.reused.ok_or("no process was used again")?;
     ensure((reused.cases, reused.again) == (3, 0), || format!("{reused:?}"))?;
     let accused = run.traces.iter().filter(|trace| failed(trace) == ["update.session-known"]).count();

@@ -3,8 +3,8 @@
 use maud::html;
 
 use super::model::Certificate;
-use crate::report::model::Conformance;
 use crate::report::visible::in_one_line;
+use crate::verdict::Conformance;
 
 const MARGIN: usize = 8;
 

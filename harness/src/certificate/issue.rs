@@ -9,10 +9,10 @@ use super::judging::{Judging, Made};
 use super::model::{Certificate, Claims, SuiteMark, TraceMark};
 use crate::case::{Case, Vocabulary, embedded};
 use crate::protocol::sha256;
-use crate::report::model::{Conformance, RunReport};
+use crate::report::model::RunReport;
 use crate::requirement::Party;
 use crate::trace::{ReadError, Trace, file_name};
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 /// A certificate that was written.
 #[derive(Debug, Clone)]

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::protocol::sha256;
-use crate::report::model::{Conformance, RequirementReport};
+use crate::report::model::RequirementReport;
 use crate::requirement::{Level, Party};
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 /// The name and version of the format.
 pub const FORMAT: &str = "acp-conformance-certificate/1";

@@ -361,8 +361,8 @@ fn changed(folder: &Folder, report: &RunReport) -> Vec<Changed> {
 mod tests {
     use super::*;
     use crate::certificate::{Coverage, FORMAT, Subject};
-    use crate::report::model::Conformance;
     use crate::requirement::Party;
+    use crate::verdict::Conformance;
     use crate::verdict::Verdict;
 
     fn sample() -> String {

@@ -16,9 +16,10 @@ use crate::certificate::{Claims, Issued, Place, ProfileMark, issue};
 use crate::judge::judge;
 use crate::profile;
 use crate::protocol::{Edition, sha256};
-use crate::report::model::{Conformance, RunReport};
+use crate::report::model::RunReport;
 use crate::report::{SuiteEvent, rfc3339};
 use crate::trace::Trace;
+use crate::verdict::Conformance;
 
 /// Runs the command.
 pub(super) fn run(args: &CertifyArgs) -> anyhow::Result<Exit> {

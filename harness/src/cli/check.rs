@@ -14,9 +14,10 @@ use super::expected::{Baseline, has_all};
 use super::output::stdout;
 use super::outputs::{Output, Outputs};
 use crate::case::{self, Vocabulary};
+use crate::judge::{JudgedTrace, JudgingSession};
 use crate::recording::{self, Input, Recording};
 use crate::report::model::RunReport;
-use crate::report::{Chart, Charting, Collector, Heard, Hearing, SuiteEvent};
+use crate::report::{Chart, Charting, Collector, SuiteEvent};
 use crate::requirement::Party;
 use crate::trace::{Event, Trace};
 
@@ -29,9 +30,9 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let mut reports = Reports::default();
     let mut charts = Vec::new();
     for tape in &tapes {
-        let (id, heard) = reports.add(tape, args)?;
+        let (id, judged) = reports.add(tape, args)?;
         if wanted.iter().any(Output::has_charts) {
-            charts.push((id, tape.chart(&heard, args)?));
+            charts.push((id, tape.chart(&judged, args)?));
         }
     }
     let several = reports.collectors.len() > 1;
@@ -100,30 +101,30 @@ struct Reports {
 }
 
 impl Reports {
-    /// Judges one recording: what it says of each party that was asked for. Tells how reports call it, and what was heard.
-    fn add(&mut self, tape: &Tape, args: &CheckArgs) -> anyhow::Result<(String, Heard)> {
+    /// Judges one recording: what it says of each party that was asked for. Tells how reports call it, and the judgement.
+    fn add(&mut self, tape: &Tape, args: &CheckArgs) -> anyhow::Result<(String, JudgedTrace)> {
         let recording = tape.play(args)?;
         let mut header = recording.header.clone();
         if header.case.is_none() {
             header.file = tape.file();
         }
-        let mut hearing = Hearing::new(&header);
+        let mut session = JudgingSession::new(&header);
         for event in recording {
-            hearing.event(&event.with_context(|| tape.name.clone())?);
+            session.event(&event.with_context(|| tape.name.clone())?);
         }
-        let heard = hearing.close();
-        let evidence = tape.evidence(&heard, args)?;
+        let judged = session.close();
+        let evidence = tape.evidence(&judged, args)?;
         self.foreign |= header.case.is_none();
         let parties = header.subject.or(args.subject).map_or_else(|| tape.parties(), |party| vec![party]);
-        let took = Duration::from_micros(heard.last_us);
+        let took = Duration::from_micros(judged.last_us);
         let file = header.case.is_some().then(|| tape.name.clone());
         let id = header.case.unwrap_or_else(|| tape.name.clone());
         for party in parties {
             let of_party = || Collector::new(party, header.command.clone());
             let collector = self.collectors.entry(party).or_insert_with(of_party);
-            collector.add_recording(id.clone(), &heard, &evidence, took, file.clone());
+            collector.add_recording(id.clone(), &judged, &evidence, took, file.clone());
         }
-        Ok((id, heard))
+        Ok((id, judged))
     }
 }
 
@@ -171,9 +172,9 @@ impl Tape {
     }
 
     /// What a page shows of it, for which it is played once more.
-    fn chart(&self, heard: &Heard, args: &CheckArgs) -> anyhow::Result<Chart> {
+    fn chart(&self, judged: &JudgedTrace, args: &CheckArgs) -> anyhow::Result<Chart> {
         let recording = self.play(args)?;
-        let mut charting = Charting::new(&recording.header, heard.evidence());
+        let mut charting = Charting::new(&recording.header, judged.evidence());
         for event in recording {
             charting.event(&event.with_context(|| self.name.clone())?);
         }
@@ -181,8 +182,8 @@ impl Tape {
     }
 
     /// The events that prove something: the recording is played once more, so that nothing has to be kept the first time.
-    fn evidence(&self, heard: &Heard, args: &CheckArgs) -> anyhow::Result<BTreeMap<usize, Event>> {
-        let wanted: BTreeSet<usize> = heard.evidence();
+    fn evidence(&self, judged: &JudgedTrace, args: &CheckArgs) -> anyhow::Result<BTreeMap<usize, Event>> {
+        let wanted: BTreeSet<usize> = judged.evidence();
         let Some(last) = wanted.last() else { return Ok(BTreeMap::new()) };
         let mut found = BTreeMap::new();
         for event in self.play(args)?.take(last + 1) {

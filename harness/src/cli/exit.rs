@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use crate::report::model::{Conformance, RunReport};
+use crate::report::model::RunReport;
+use crate::verdict::Conformance;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use super::args::ExpectedArgs;
 use super::output::{say, show};
 use crate::diagnostic::Diagnostic;
 use crate::expected::{self, Changes, Date, Expectation, PLACEHOLDER, Standing};
-use crate::report::expected::{FailureReport, Weighing};
-use crate::report::model::RunReport;
+use crate::report::expected::Weighing;
+use crate::report::model::{FailureReport, RunReport};
 use crate::report::today;
 use crate::requirement::Party;
 

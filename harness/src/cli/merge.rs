@@ -13,8 +13,7 @@ use super::outputs::Outputs;
 use super::reports::{charts, evidence, read};
 use crate::case::{self, Vocabulary};
 use crate::expected::Expectation;
-use crate::report::expected::EntryReport;
-use crate::report::model::{RunReport, ShardInfo};
+use crate::report::model::{EntryReport, RunReport, ShardInfo};
 use crate::report::{Begin, Chart, SuiteEvent, join, mismatch};
 
 /// Runs the command.

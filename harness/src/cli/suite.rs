@@ -17,8 +17,9 @@ use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
 use crate::case::model::Case;
 use crate::case::{Vocabulary, embedded_case, handshake};
+use crate::judge::KnownFailures;
 use crate::report::model::{Floor, Spent, Timings};
-use crate::report::{Chart, Collector, Novelty, SuiteEvent, diagnose, rfc3339};
+use crate::report::{Chart, Collector, SuiteEvent, diagnose, rfc3339};
 use crate::requirement::Party;
 use crate::run::{Progress, Subject, Verdicts, bare_starts, interrupted, run_all, run_by_hand};
 use crate::trace::{ProcessEvent, Trace, What};
@@ -203,8 +204,8 @@ impl<'r> Going<'r> {
         let is_done = |case: &Case| case.id == handshake(plan.subject.party) && plan.subject.fault.is_none();
         let rest: Vec<Case> = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
         let mut fault = None;
-        let novelty = Novelty::default();
-        let verdict = |trace: &Trace| novelty.verdict(trace);
+        let known = KnownFailures::default();
+        let verdict = |trace: &Trace| known.verdict(trace);
         let reuse: Option<Verdicts<'_>> = plan.reuse.then_some(&verdict);
         run_all(&rest, &plan.subject, plan.jobs, reuse, |event| {
             let told = match event {
@@ -214,7 +215,7 @@ impl<'r> Going<'r> {
                         self.collector.played_again();
                     }
                     let ended = self.ended(&trace, took);
-                    novelty.learn(&trace, self.collector.failures(trace.header.case.as_deref().unwrap_or_default()));
+                    known.learn(&trace, self.collector.failures(trace.header.case.as_deref().unwrap_or_default()));
                     ended
                 }
             };

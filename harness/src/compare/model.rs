@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::report::model::{Conformance, SubjectInfo, SuiteInfo};
+use crate::report::model::{SubjectInfo, SuiteInfo};
 use crate::requirement::{Level, Party};
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 /// The name and version of the format.
 pub const FORMAT: &str = "acp-conformance-diff/1";

@@ -10,6 +10,8 @@ mod conversation;
 mod earlier;
 mod fences;
 mod fold;
+mod judging;
+mod known;
 mod lacks;
 mod login;
 mod looks;
@@ -26,6 +28,8 @@ pub use conversation::{
     Memory, Opening, Permission, Refusal, Session, SessionCourse, Terminal, ToolCall, Turn, TurnCourse, Write,
 };
 pub use fold::{Judge, judge};
+pub use judging::{JudgedTrace, JudgingSession, TIME_LIMIT};
+pub use known::KnownFailures;
 pub use login::LoginProcess;
 pub use moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
 pub use ruling::{Finding, Introduction, Judgement, NotCovered, Ruling, Tally};

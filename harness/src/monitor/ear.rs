@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::follow::Follow;
 use super::session::{Outcome, Plan};
 use crate::fault::{Fault, Planted};
-use crate::judge::{Finding, Tally};
+use crate::judge::{Finding, JudgedTrace, JudgingSession, Tally};
 use crate::report::model::{RequirementReport, RunReport};
-use crate::report::{Chart, Charting, Collector, Heard, Hearing, alone};
+use crate::report::{Chart, Charting, Collector, alone};
 use crate::requirement::Party;
 use crate::trace::{Event, ReadError, TraceReader, What};
 use crate::verdict::Verdict;
@@ -39,24 +39,24 @@ impl<'e> Ear<'e> {
     pub(super) fn judge(mut self, live: Option<&(dyn Fn(&RequirementReport) + Sync)>) -> Result<Outcome, ReadError> {
         let reader = TraceReader::new(BufReader::new(self.trace))?;
         let header = reader.header.clone();
-        let mut hearing = Hearing::new(&header);
+        let mut session = JudgingSession::new(&header);
         for event in reader {
-            hearing.event(&event?);
-            let (failures, failed) = hearing.failed();
+            session.event(&event?);
+            let (failures, failed) = session.failed();
             if let Some(live) = live.filter(|_| failures > self.failures) {
                 self.failures = failures;
                 self.tell(failed, live)?;
             }
         }
-        let heard = hearing.close();
+        let judged = session.close();
         if let Some(live) = live {
-            let tallies = heard.judgement.tallies.iter();
+            let tallies = judged.judgement.tallies.iter();
             self.tell(tallies.map(|(requirement, tally)| (requirement.as_str(), tally)), live)?;
         }
-        let evidence = self.events(&heard.evidence())?;
-        let report = |party| self.report(party, &heard, &evidence, header.command.clone());
+        let evidence = self.events(&judged.evidence())?;
+        let report = |party| self.report(party, &judged, &evidence, header.command.clone());
         let reports = Party::ALL.into_iter().map(report).collect();
-        let chart = if self.plan.chart { Some(self.chart(heard.evidence())?) } else { None };
+        let chart = if self.plan.chart { Some(self.chart(judged.evidence())?) } else { None };
         Ok(Outcome { reports, chart })
     }
 
@@ -72,14 +72,14 @@ impl<'e> Ear<'e> {
     fn report(
         &self,
         party: Party,
-        heard: &Heard,
+        judged: &JudgedTrace,
         evidence: &BTreeMap<usize, Event>,
         command: Vec<String>,
     ) -> RunReport {
-        let took = Duration::from_micros(heard.last_us);
+        let took = Duration::from_micros(judged.last_us);
         let command = if party == Party::Agent { command } else { Vec::new() };
         let mut collector = Collector::new(party, command);
-        collector.add_recording(self.plan.name.clone(), heard, evidence, took, None);
+        collector.add_recording(self.plan.name.clone(), judged, evidence, took, None);
         let mut report = collector.finish(took, false);
         report.requirements.iter_mut().for_each(|requirement| self.name_fault(requirement, evidence));
         report

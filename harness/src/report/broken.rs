@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::expected::EntryReport;
-use super::model::{FindingReport, RequirementReport, RunReport};
+use super::model::{EntryReport, FindingReport, RequirementReport, RunReport};
 use super::visible::cut;
 use super::words::{level, link_of, text_of};
 use crate::verdict::Verdict;

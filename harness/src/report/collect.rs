@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::conformance::conformance;
 use super::event::Begin;
-use super::hearing::{Heard, Hearing};
+use super::gaps;
 use super::model::{
-    CaseReport, Conformance, Driven, FORMAT, FindingReport, ProbeReport, RequirementReport, Reused, RunReport,
-    SubjectInfo, SuiteInfo, Summary,
+    CaseReport, Driven, FORMAT, FindingReport, ProbeReport, RequirementReport, Reused, RunReport, SubjectInfo,
+    SuiteInfo, Summary,
 };
-use super::words::is_judged;
-use crate::judge::{Finding, Tally};
+
+use crate::judge::{Finding, JudgedTrace, JudgingSession, Tally};
 use crate::protocol::Edition;
-use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
+use crate::requirement::{Catalogue, Party, Requirement, Status};
 use crate::trace::{Event, McpEvent, McpWhat, Trace, What};
 use crate::verdict::Verdict;
 
@@ -117,30 +118,30 @@ impl Collector {
 
     /// Judges the trace of a case and keeps what it says.
     pub fn add(&mut self, trace: &Trace, took: Duration, file: Option<String>) -> CaseReport {
-        let mut hearing = Hearing::new(&trace.header);
+        let mut session = JudgingSession::new(&trace.header);
         for event in &trace.events {
-            hearing.event(event);
+            session.event(event);
             if let What::Model(model) = &event.what {
                 *self.model.entry(model.did.clone()).or_default() += 1;
             }
         }
-        let heard = hearing.close();
+        let judged = session.close();
         let id = trace.header.case.clone().unwrap_or_else(|| "recording".to_owned());
-        self.keep(&id, &heard, &|n| trace.events.get(n));
-        self.report(id, &heard, took, file)
+        self.keep(&id, &judged, &|n| trace.events.get(n));
+        self.report(id, &judged, took, file)
     }
 
-    /// Keeps what a recording says; `evidence` holds the events that [`Heard::evidence`] asks for.
+    /// Keeps what a recording says; `evidence` holds the events that [`JudgedTrace::evidence`] asks for.
     pub fn add_recording(
         &mut self,
         id: String,
-        heard: &Heard,
+        judged: &JudgedTrace,
         evidence: &BTreeMap<usize, Event>,
         took: Duration,
         file: Option<String>,
     ) -> CaseReport {
-        self.keep(&id, heard, &|n| evidence.get(&n));
-        self.report(id, heard, took, file)
+        self.keep(&id, judged, &|n| evidence.get(&n));
+        self.report(id, judged, took, file)
     }
 
     /// The events of a trace that findings name, as long as it was the last of its case that was added.
@@ -161,21 +162,22 @@ impl Collector {
         })
     }
 
-    fn report(&mut self, id: String, heard: &Heard, took: Duration, file: Option<String>) -> CaseReport {
-        let verdict = heard.verdict(self.kind, self.catalogue);
-        if let Some(said) = heard.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
+    fn report(&mut self, id: String, judged: &JudgedTrace, took: Duration, file: Option<String>) -> CaseReport {
+        let verdict = judged.verdict(self.kind, self.catalogue);
+        if let Some(said) = judged.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
             (self.name, self.version) = (said.name.clone(), said.version.clone());
         }
-        for (means, times) in &heard.fences {
+        for (means, times) in &judged.fences {
             *self.fences.entry(means.clone()).or_default() += times;
         }
         if verdict.verdict == Verdict::Inconclusive && id.contains('@') {
-            let missed = heard.requirements().iter().filter(|id| heard.judgement.verdict(id) == Verdict::NotExercised);
+            let missed =
+                judged.header().requirements.iter().filter(|id| judged.judgement.verdict(id) == Verdict::NotExercised);
             for requirement in missed {
                 self.undecided.entry(requirement.clone()).or_default().insert(id.clone());
             }
         }
-        if let Some(process) = heard.reused() {
+        if let Some(process) = judged.reused() {
             self.reused.cases += 1;
             self.shared.insert(process);
         }
@@ -183,20 +185,20 @@ impl Collector {
             id,
             verdict: verdict.verdict,
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            file: heard.file().map(str::to_owned),
+            file: judged.header().file.clone(),
             trace: file,
             reason: verdict.reason,
-            notes: heard.notes(),
+            notes: gaps::notes(judged),
         };
         self.cases.push(report.clone());
         report
     }
 
-    fn keep<'t>(&mut self, case: &str, heard: &Heard, event: &dyn Fn(usize) -> Option<&'t Event>) {
-        for (requirement, tally) in &heard.judgement.tallies {
+    fn keep<'t>(&mut self, case: &str, judged: &JudgedTrace, event: &dyn Fn(usize) -> Option<&'t Event>) {
+        for (requirement, tally) in &judged.judgement.tallies {
             let proof = |finding: &Finding| Proof {
                 lines: quote(event, &finding.events, focus(&finding.message)),
-                line: heard.line_of(&finding.events),
+                line: judged.line_of(&finding.events),
             };
             let proofs = tally.findings.iter().map(proof).collect();
             let seen = SeenIn { case: case.to_owned(), tally: tally.clone(), proofs };
@@ -338,32 +340,6 @@ fn count(verdicts: impl Iterator<Item = Verdict>) -> BTreeMap<String, usize> {
         *counts.entry(verdict.name().to_owned()).or_default() += 1;
     }
     counts
-}
-
-/// What these requirements and cases come to.
-pub(super) fn conformance<'r>(
-    requirements: impl IntoIterator<Item = &'r RequirementReport>,
-    cases: &[CaseReport],
-    strict: bool,
-) -> Conformance {
-    // What this version does not judge is named in the report, and says nothing about the subject.
-    let binding =
-        |r: &&RequirementReport| (r.level == Level::Must || (strict && r.level == Level::Should)) && is_judged(&r.id);
-    let mut open = false;
-    for requirement in requirements.into_iter().filter(binding) {
-        match requirement.verdict {
-            Verdict::Fail => return Conformance::NotConformant,
-            Verdict::Inconclusive | Verdict::NotExercised | Verdict::HarnessError => open = true,
-            Verdict::Pass | Verdict::NotApplicable => {}
-        }
-    }
-    if cases.iter().any(|case| case.verdict == Verdict::HarnessError) {
-        Conformance::HarnessError
-    } else if open {
-        Conformance::Incomplete
-    } else {
-        Conformance::Conformant
-    }
 }
 
 /// What a message names in backticks, and a long line is shown around.

@@ -1,64 +1,10 @@
 //! Sets what is known to fail apart from what is new.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::collect::conformance;
-use super::model::{Conformance, FindingReport, RequirementReport, RunReport};
-use crate::expected::{self, Date, Expectation, Standing};
+use super::conformance::conformance;
+use super::model::{EntryReport, ExpectedReport, FailureReport, FindingReport, RequirementReport, RunReport};
+use crate::expected::{Date, Expectation, Standing};
 use crate::requirement::Level;
 use crate::verdict::Verdict;
-
-/// What became of the failures that are known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ExpectedReport {
-    /// The conformance apart from the expected failures, by which the run exits.
-    pub otherwise: Conformance,
-    /// Every entry, in the order in which it was written.
-    pub entries: Vec<EntryReport>,
-    /// The failures that count and that no entry expects.
-    pub new: Vec<FailureReport>,
-}
-
-/// What became of one entry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct EntryReport {
-    /// The requirement that is expected to fail.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requirement: Option<String>,
-    /// The case in which it is, or that is expected to fail as a whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub case: Option<String>,
-    /// Why it fails.
-    pub reason: String,
-    /// Where to read more about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<String>,
-    /// The last day on which the failure is accepted, such as `2027-01-31`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires: Option<String>,
-    /// What became of it.
-    pub standing: Standing,
-    /// What the run says of that which it names.
-    pub verdict: Verdict,
-    /// What to do about an entry that is stale or expired.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<String>,
-    /// The failures that it expects.
-    pub failures: Vec<FailureReport>,
-}
-
-/// A requirement that failed in a case.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FailureReport {
-    /// The requirement, by its id.
-    pub requirement: String,
-    /// The case, by its id.
-    pub case: String,
-}
 
 /// With what expectations are weighed.
 #[derive(Debug, Clone, Copy)]
@@ -69,21 +15,6 @@ pub struct Weighing {
     pub strict: bool,
     /// The day in UTC.
     pub today: Date,
-}
-
-impl ExpectedReport {
-    /// Whether every entry is still true, as far as the run tells.
-    #[must_use]
-    pub fn is_true(&self) -> bool {
-        !self.entries.iter().any(|entry| entry.standing.is_wrong())
-    }
-
-    /// The entry that expects this failure.
-    #[must_use]
-    pub fn entry(&self, requirement: &str, case: &str) -> Option<&EntryReport> {
-        let is_it = |failure: &FailureReport| failure.requirement == requirement && failure.case == case;
-        self.entries.iter().find(|entry| entry.failures.iter().any(is_it))
-    }
 }
 
 impl RunReport {
@@ -187,26 +118,5 @@ fn verdict_in(requirement: &RequirementReport, case: &str) -> Verdict {
         None if requirement.cases.iter().any(|known| known == case) => Verdict::Pass,
         None if requirement.verdict == Verdict::NotApplicable => Verdict::NotApplicable,
         None => Verdict::NotExercised,
-    }
-}
-
-impl EntryReport {
-    /// The entry as it was written, to be weighed again.
-    #[must_use]
-    pub fn expectation(&self) -> Expectation {
-        Expectation {
-            requirement: self.requirement.clone(),
-            case: self.case.clone(),
-            reason: self.reason.clone(),
-            link: self.link.clone(),
-            expires: self.expires.as_deref().and_then(|day| day.parse().ok()),
-            place: None,
-        }
-    }
-
-    /// What the entry names.
-    #[must_use]
-    pub fn name(&self) -> String {
-        expected::name(self.requirement.as_deref(), self.case.as_deref())
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::expected::{EntryReport, ExpectedReport};
+use super::model::{EntryReport, ExpectedReport};
 use super::visible::{in_one_line, visible};
 use super::words::count;
 use crate::expected::Standing;

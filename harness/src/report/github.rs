@@ -7,11 +7,11 @@ use std::io::{self, Write};
 
 use super::broken::{Broken, failures};
 use super::event::{Renderer, SuiteEvent};
-use super::model::{CaseReport, Conformance, RequirementReport, RunReport};
+use super::model::{CaseReport, RequirementReport, RunReport};
 use super::visible::{cut, visible};
 use super::words::{counts, file_of, subject};
 use crate::requirement::Level;
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 /// The longest message.
 const LONGEST: usize = 8000;

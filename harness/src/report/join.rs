@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::collect::{conformance, summary, unless_stalled};
-use super::expected::EntryReport;
+use super::collect::{summary, unless_stalled};
+use super::conformance::conformance;
 use super::model::{
-    CaseReport, FindingReport, Floor, ProbeReport, RequirementReport, Reused, RunReport, ShardInfo, SubjectInfo,
-    Summary, Timings,
+    CaseReport, EntryReport, FindingReport, Floor, ProbeReport, RequirementReport, Reused, RunReport, ShardInfo,
+    SubjectInfo, Summary, Timings,
 };
 use super::words::subject;
 use crate::expected::Expectation;

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use super::broken::{Broken, failures};
 use super::event::{Renderer, SuiteEvent};
-use super::model::{Conformance, RequirementReport, RunReport};
+use super::model::{RequirementReport, RunReport};
 use super::visible::{cut, in_one_line, visible};
 use super::words::{count, counts, is_judged, level, link_of, reproduce, subject, text_of};
 use crate::requirement::Level;
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 /// The longest message in the table.
 const LONGEST: usize = 300;

@@ -6,10 +6,12 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::expected::ExpectedReport;
+mod expected;
+
+pub use self::expected::{EntryReport, ExpectedReport, FailureReport};
 use crate::requirement::{Level, Party};
 use crate::trace::StepKind;
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 /// The name and version of the format.
 pub const FORMAT: &str = "acp-conformance-report/1";
@@ -148,33 +150,6 @@ pub struct ProfileInfo {
 pub enum Driven {
     /// A person, who was told what to do.
     Manual,
-}
-
-/// The conformance of a subject. There is no grade: coverage stands beside it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Conformance {
-    /// No MUST failed, and every applicable one that a program can decide was exercised.
-    Conformant,
-    /// No MUST failed, and some were not exercised.
-    Incomplete,
-    /// A MUST failed.
-    NotConformant,
-    /// The harness itself failed, so nothing is said about the subject.
-    HarnessError,
-}
-
-impl Conformance {
-    /// The name used in every output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Conformant => "conformant",
-            Self::Incomplete => "incomplete",
-            Self::NotConformant => "not-conformant",
-            Self::HarnessError => "harness-error",
-        }
-    }
 }
 
 /// What the run says about one requirement.
@@ -381,29 +356,4 @@ fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
     let text = String::deserialize(deserializer)?;
     let is_word = text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.@_".contains(c));
     if is_word { Ok(text) } else { Err(D::Error::custom(format!("{text:?} is neither an id nor a version"))) }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::report::Collector;
-
-    #[test]
-    fn words_of_ours_are_words_in_reports_of_others() {
-        let report = Collector::new(Party::Agent, Vec::new()).finish(Duration::ZERO, false);
-        let read = |report: &RunReport| {
-            let text = serde_json::to_string(report).expect("a report is JSON");
-            serde_json::from_str::<RunReport>(&text).map_err(|error| error.to_string())
-        };
-        assert_eq!(read(&report).as_ref(), Ok(&report));
-        let mut forged = report.clone();
-        forged.requirements[0].id = "\n# x\u{1b}[2J".to_owned();
-        let said = read(&forged).expect_err("no id");
-        assert!(said.starts_with(r#""\n# x\u{1b}[2J" is neither an id nor a version"#), "{said}");
-        let mut forged = report;
-        forged.suite.edition = "v1\u{9b}1m".to_owned();
-        assert!(read(&forged).is_err());
-    }
 }

@@ -12,11 +12,11 @@ use sha2::{Digest, Sha256};
 
 use super::broken::{Broken, broken};
 use super::event::{Renderer, SuiteEvent};
-use super::model::{CaseReport, Conformance, RequirementReport, RunReport};
+use super::model::{CaseReport, RequirementReport, RunReport};
 use super::visible::visible;
 use super::words::{file_of, level, link_of, text_of};
 use crate::requirement::Level;
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 /// Where the schema of SARIF is.
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";

@@ -6,14 +6,14 @@ use anstyle::{AnsiColor, Style};
 
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
-use super::hearing::TIME_LIMIT;
-use super::model::{CaseReport, Conformance, Driven, FindingReport, RequirementReport, Reused, RunReport, ShardInfo};
+use super::model::{CaseReport, Driven, FindingReport, RequirementReport, Reused, RunReport, ShardInfo};
 use super::timings_text;
 use super::visible::{in_one_line, visible};
 use super::words::{count, counts, is_judged, level, reproduce, subject};
+use crate::judge::TIME_LIMIT;
 use crate::requirement::{Catalogue, Level, Requirement};
 use crate::trace::FENCE;
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

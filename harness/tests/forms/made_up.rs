@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use acp_conformance::expected::{Date, Expectation};
 use acp_conformance::report::expected::Weighing;
-use acp_conformance::report::model::{
-    CaseReport, Conformance, FindingReport, ProfileInfo, RequirementReport, RunReport,
-};
+use acp_conformance::report::model::{CaseReport, FindingReport, ProfileInfo, RequirementReport, RunReport};
 use acp_conformance::report::{Begin, Collector, Renderer, SuiteEvent};
 use acp_conformance::requirement::Party;
-use acp_conformance::verdict::Verdict;
+use acp_conformance::verdict::{Conformance, Verdict};
 
 use super::readers::{Lines, tell};
 

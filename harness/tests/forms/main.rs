@@ -5,12 +5,14 @@ mod made_up;
 mod readers;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use acp_conformance::report::model::RunReport;
 use acp_conformance::report::{
-    EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport, TextReport, events,
-    write_subjects,
+    Collector, EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport, TextReport,
+    events, write_subjects,
 };
+use acp_conformance::requirement::Party;
 use acp_conformance::verdict::Verdict;
 use made_up::{LONG, NASTY, OWN, begin, expected, hostile, strict, subjects, told};
 use readers::Command;
@@ -265,4 +267,21 @@ fn a_report_without_faults_has_none_in_any_form() {
     assert_eq!(log["runs"][0]["results"], serde_json::json!([]));
     assert_eq!(github(&clean).iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["notice"]);
     assert!(readers::tap(&text(told(TapReport::new, &clean))).iter().all(|(_, kind)| *kind == "ok"));
+}
+
+#[test]
+fn a_report_with_a_forged_id_is_rejected() {
+    let report = Collector::new(Party::Agent, Vec::new()).finish(Duration::ZERO, false);
+    let read = |report: &RunReport| {
+        let text = serde_json::to_string(report).expect("a report is JSON");
+        serde_json::from_str::<RunReport>(&text).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(&report).as_ref(), Ok(&report));
+    let mut forged = report.clone();
+    forged.requirements[0].id = "\n# x\u{1b}[2J".to_owned();
+    let said = read(&forged).expect_err("no id");
+    assert!(said.starts_with(r#""\n# x\u{1b}[2J" is neither an id nor a version"#), "{said}");
+    let mut forged = report;
+    forged.suite.edition = "v1\u{9b}1m".to_owned();
+    assert!(read(&forged).is_err());
 }

@@ -6,11 +6,11 @@ use maud::{Markup, html};
 
 use super::data::Reported;
 use crate::report::broken::failures;
-use crate::report::model::{Conformance, Driven, RequirementReport, RunReport, SubjectInfo};
+use crate::report::model::{Driven, RequirementReport, RunReport, SubjectInfo};
 use crate::report::visible::visible;
 use crate::report::{count, expected_text};
 use crate::requirement::{Catalogue, Level, Party};
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 /// The title of the page.
 pub(super) fn title(reports: &[Reported]) -> String {

@@ -11,10 +11,10 @@ use super::chart::Chart;
 use super::data::{Entry, entries};
 use super::document::{Document, json};
 use super::head;
-use crate::report::model::{Conformance, FindingReport, RequirementReport, RunReport};
+use crate::report::model::{FindingReport, RequirementReport, RunReport};
 use crate::report::visible::visible;
 use crate::requirement::Party;
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 /// A subject of the matrix.
 #[derive(Debug)]

@@ -1,14 +1,14 @@
-//! A trace on its way through the judge, event by event: only what the report needs of it is kept.
+//! Judges a trace event by event and keeps only the part of it that reports need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::judge::{CaseVerdict, Judge, Judgement, Tally, judge_case};
+use super::{CaseVerdict, Judge, Judgement, Tally, judge_case};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party};
-use crate::trace::{Event, FENCE, Header, Lack, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::trace::{Event, FENCE, Header, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 
-/// Takes in a trace event by event.
-pub struct Hearing {
+/// Judges a trace event by event.
+pub struct JudgingSession {
     judge: Judge,
     outline: Trace,
     last_us: u64,
@@ -18,9 +18,9 @@ pub struct Hearing {
     fences: BTreeMap<String, usize>,
 }
 
-/// What a trace said, without the trace.
+/// The judgement on a trace, without the lines of the trace.
 #[derive(Debug, Clone)]
-pub struct Heard {
+pub struct JudgedTrace {
     /// What the judge found.
     pub judgement: Judgement,
     /// The time of the last event, in microseconds since the start of the trace.
@@ -28,18 +28,18 @@ pub struct Heard {
     /// The header, with the events that are no lines.
     outline: Trace,
     /// How many lines have no known sender.
-    unattributed: usize,
+    pub unattributed: usize,
     /// What served as a fence, and how often.
-    pub(super) fences: BTreeMap<String, usize>,
+    pub fences: BTreeMap<String, usize>,
 }
 
-/// How a weak fence is called in the report.
-pub(super) const TIME_LIMIT: &str = "time limit";
+/// The name of a fence that only waited.
+pub const TIME_LIMIT: &str = "time limit";
 
 /// How many events that are no lines are kept; a case has far fewer.
 const MOST_OUTLINED: usize = 10_000;
 
-impl Hearing {
+impl JudgingSession {
     /// Begins with the header of a trace.
     #[must_use]
     pub fn new(header: &Header) -> Self {
@@ -85,13 +85,13 @@ impl Hearing {
 
     /// Ends the trace.
     #[must_use]
-    pub fn close(self) -> Heard {
+    pub fn close(self) -> JudgedTrace {
         let Self { judge, outline, last_us, unattributed, fences, .. } = self;
-        Heard { judgement: judge.finish(), outline, last_us, unattributed, fences }
+        JudgedTrace { judgement: judge.finish(), outline, last_us, unattributed, fences }
     }
 }
 
-impl Heard {
+impl JudgedTrace {
     /// The positions of the events that prove something, for a second look at the recording.
     #[must_use]
     pub fn evidence(&self) -> BTreeSet<usize> {
@@ -99,21 +99,18 @@ impl Heard {
         findings.flat_map(|finding| finding.events.iter().copied()).collect()
     }
 
-    /// The requirements that the case was written for.
-    pub(super) fn requirements(&self) -> &[String] {
-        &self.outline.header.requirements
-    }
-
-    /// The file that was played or recorded, where the user has it.
-    pub(super) fn file(&self) -> Option<&str> {
-        self.outline.header.file.as_deref()
+    /// The header of the trace.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.outline.header
     }
 
     /// The line in the case file of the step that was played when the first of these events came.
     ///
     /// Steps are noted once they are over, and those that forbid something at the end: so it is the step which is itself
     /// the evidence, or which names the event, or else the next one.
-    pub(super) fn line_of(&self, evidence: &[usize]) -> Option<usize> {
+    #[must_use]
+    pub fn line_of(&self, evidence: &[usize]) -> Option<usize> {
         let deciding = *evidence.first()?;
         let steps = || {
             let written = |event: &&Event| step_of(event).is_some_and(|step| step.line > 0);
@@ -127,7 +124,8 @@ impl Heard {
     }
 
     /// The id of the process, if it had served other cases before.
-    pub(super) fn reused(&self) -> Option<u32> {
+    #[must_use]
+    pub fn reused(&self) -> Option<u32> {
         let processes = self.outline.events.iter().filter_map(|event| match &event.what {
             What::Process(process) => Some(process),
             _ => None,
@@ -140,40 +138,9 @@ impl Heard {
         ids.next().filter(|_| is_reused)
     }
 
-    /// What the recording does not tell, a sentence each.
-    pub(super) fn notes(&self) -> Vec<String> {
-        let late = "it begins in the middle of a conversation: what depends on what was said before is not judged";
-        let lacks = self.outline.header.lacks.iter().map(|lack| match lack {
-            Lack::Bytes => "its messages were written anew: the bytes, and lines that are no messages, are not judged",
-            Lack::Ends => "it does not tell how lines ended: what depends on that is not judged",
-            Lack::Times => "it has no times: what depends on them is not judged",
-            Lack::Processes => "it does not tell when a program was ended: what depends on that is not judged",
-            Lack::Order => "the order of its messages is not known: only single messages are judged",
-            Lack::Replays => "it may leave out what is replayed: the loading of sessions is not judged",
-        });
-        let lacks = lacks.chain(Some(late).filter(|_| self.judgement.begins_late)).map(str::to_owned);
-        let unattributed = format!(
-            "{} of its messages may be of either party: they are not judged, nor what depends on them",
-            self.unattributed
-        );
-        let forgot = self.judgement.forgot.map(|n| {
-            format!(
-                "it is too long to remember all of it: from #{n} on, what depends on what was long ago is not judged"
-            )
-        });
-        let weak = self.fences.get(TIME_LIMIT).map(|_| {
-            "a fence was only a wait, since no request could serve as one: it does not show that something did not come"
-                .to_owned()
-        });
-        let other = self.judgement.not_covered.iter().map(|other| {
-            format!("conversation {}: not covered: protocol version {}", other.connection + 1, other.version)
-        });
-        let unattributed = Some(unattributed).filter(|_| self.unattributed > 0);
-        lacks.chain(other).chain(forgot).chain(weak).chain(unattributed).collect()
-    }
-
     /// The verdict on the trace as a case, as far as one party is concerned.
-    pub(super) fn verdict(&self, party: Party, catalogue: &Catalogue) -> CaseVerdict {
+    #[must_use]
+    pub fn verdict(&self, party: Party, catalogue: &Catalogue) -> CaseVerdict {
         let mut outline = self.outline.clone();
         outline.header.subject = Some(party);
         judge_case(&outline, &self.judgement, catalogue)
@@ -205,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_finding_is_where_the_transcript_was() {
-        let mut hearing = Hearing::new(&Header::of_recording("v1@2026-11", Vec::new()));
+        let mut session = JudgingSession::new(&Header::of_recording("v1@2026-11", Vec::new()));
         let steps = [
             step(3, StepKind::Must, 105, &[2]),
             step(6, StepKind::Must, 9, &[5]),
@@ -213,14 +180,14 @@ mod tests {
             step(10, StepKind::Never, 7, &[8]),
             step(11, StepKind::Never, 8, &[]),
         ];
-        steps.iter().for_each(|event| hearing.event(event));
-        let heard = hearing.close();
-        assert_eq!(heard.line_of(&[5, 2]), Some(9), "the step that names the event");
-        assert_eq!(heard.line_of(&[4]), Some(9), "the step that was awaited");
-        assert_eq!(heard.line_of(&[4, 10]), Some(7), "the step that is evidence itself");
-        assert_eq!(heard.line_of(&[8]), Some(7), "a step that forbids it is noted at the end");
-        assert_eq!(heard.line_of(&[2]), None, "an include is another file");
-        assert_eq!(heard.line_of(&[7]), None, "what forbids something else does not come next");
-        assert_eq!(heard.line_of(&[]), None);
+        steps.iter().for_each(|event| session.event(event));
+        let judged = session.close();
+        assert_eq!(judged.line_of(&[5, 2]), Some(9), "the step that names the event");
+        assert_eq!(judged.line_of(&[4]), Some(9), "the step that was awaited");
+        assert_eq!(judged.line_of(&[4, 10]), Some(7), "the step that is evidence itself");
+        assert_eq!(judged.line_of(&[8]), Some(7), "a step that forbids it is noted at the end");
+        assert_eq!(judged.line_of(&[2]), None, "an include is another file");
+        assert_eq!(judged.line_of(&[7]), None, "what forbids something else does not come next");
+        assert_eq!(judged.line_of(&[]), None);
     }
 }

@@ -1,21 +1,20 @@
-//! What a trace on a used process says beyond what fresh ones have shown.
+//! Failures that a fresh process has shown, which a process that serves several cases need not show again.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::hearing::Hearing;
-use crate::judge::Finding;
+use super::{Finding, JudgingSession};
 use crate::requirement::{Catalogue, Party};
 use crate::trace::{ProcessEvent, Trace, What};
 use crate::verdict::Verdict;
 
-/// The accusations that rest on processes which served no other case, by requirement and in their own words.
+/// The failures of processes that served one case only, by requirement and sentence.
 #[derive(Debug, Default)]
-pub struct Novelty {
+pub struct KnownFailures {
     known: Mutex<BTreeSet<(String, String)>>,
 }
 
-impl Novelty {
+impl KnownFailures {
     /// Takes in the failures in the trace of a case; one on a used process has none that are new.
     pub fn learn<'f>(&self, trace: &Trace, failures: impl Iterator<Item = (&'f str, &'f str)>) {
         let is_used = |what: &What| matches!(what, What::Process(ProcessEvent::Reused(_)));
@@ -31,12 +30,12 @@ impl Novelty {
     #[must_use]
     pub fn verdict(&self, trace: &Trace) -> Verdict {
         let party = trace.header.subject.unwrap_or(Party::Agent);
-        let mut hearing = Hearing::new(&trace.header);
-        trace.events.iter().for_each(|event| hearing.event(event));
-        let mut heard = hearing.close();
+        let mut session = JudgingSession::new(&trace.header);
+        trace.events.iter().for_each(|event| session.event(event));
+        let mut judged = session.close();
         let answer = trace.events.iter().position(|e| matches!(&e.what, What::Line { from, .. } if *from == party));
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        for (requirement, tally) in &mut heard.judgement.tallies {
+        for (requirement, tally) in &mut judged.judgement.tallies {
             let is_old = |finding: &Finding| {
                 finding.events.first().copied() <= answer
                     || known.contains(&(requirement.clone(), finding.message.clone()))
@@ -46,6 +45,6 @@ impl Novelty {
                 return Verdict::Fail;
             }
         }
-        heard.verdict(party, Catalogue::v1()).verdict
+        judged.verdict(party, Catalogue::v1()).verdict
     }
 }

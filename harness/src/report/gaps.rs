@@ -1,0 +1,35 @@
+//! The gaps of a recording in sentences: the things that it does not show, and that are therefore not judged.
+
+use crate::judge::{JudgedTrace, TIME_LIMIT};
+use crate::trace::Lack;
+
+/// Says what a recording does not show, a sentence each.
+pub(super) fn notes(judged: &JudgedTrace) -> Vec<String> {
+    let late = "it begins in the middle of a conversation: what depends on what was said before is not judged";
+    let lacks = judged.header().lacks.iter().map(|lack| match lack {
+        Lack::Bytes => "its messages were written anew: the bytes, and lines that are no messages, are not judged",
+        Lack::Ends => "it does not tell how lines ended: what depends on that is not judged",
+        Lack::Times => "it has no times: what depends on them is not judged",
+        Lack::Processes => "it does not tell when a program was ended: what depends on that is not judged",
+        Lack::Order => "the order of its messages is not known: only single messages are judged",
+        Lack::Replays => "it may leave out what is replayed: the loading of sessions is not judged",
+    });
+    let lacks = lacks.chain(Some(late).filter(|_| judged.judgement.begins_late)).map(str::to_owned);
+    let unattributed = format!(
+        "{} of its messages may be of either party: they are not judged, nor what depends on them",
+        judged.unattributed
+    );
+    let forgot = judged.judgement.forgot.map(|n| {
+        format!("it is too long to remember all of it: from #{n} on, what depends on what was long ago is not judged")
+    });
+    let weak = judged.fences.get(TIME_LIMIT).map(|_| {
+        "a fence was only a wait, since no request could serve as one: it does not show that something did not come"
+            .to_owned()
+    });
+    let other =
+        judged.judgement.not_covered.iter().map(|other| {
+            format!("conversation {}: not covered: protocol version {}", other.connection + 1, other.version)
+        });
+    let unattributed = Some(unattributed).filter(|_| judged.unattributed > 0);
+    lacks.chain(other).chain(forgot).chain(weak).chain(unattributed).collect()
+}
