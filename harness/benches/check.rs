@@ -13,8 +13,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
 use std::time::Duration;
 
+use acp_conformance::edition::V1;
 use acp_conformance::judge::JudgingSession;
-use acp_conformance::protocol::{Edition, Kind};
+use acp_conformance::protocol::Kind;
 use acp_conformance::recording::{Input, Recording};
 use acp_conformance::requirement::Party;
 use acp_conformance::verdict::Verdict;
@@ -100,8 +101,8 @@ fn against_the_floor(judged: &Judged) {
 
 fn check(file: &File) {
     let input = Input::Whole(Box::new(file.try_clone().expect("a handle")), None, None);
-    let recording = Recording::open(input).expect("a recording");
-    let mut session = JudgingSession::new(&recording.header);
+    let recording = Recording::open(input, V1.edition()).expect("a recording");
+    let mut session = JudgingSession::new(&recording.header, V1.edition());
     for event in recording {
         session.event(&event.expect("an event"));
     }
@@ -111,7 +112,7 @@ fn check(file: &File) {
 }
 
 fn floor(file: &File) {
-    let edition = Edition::v1();
+    let edition = V1.edition();
     let mut asked: HashMap<(Party, RpcId), String> = HashMap::new();
     for line in BufReader::new(file).split(b'\n') {
         let line = line.expect("a line");

@@ -11,6 +11,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use acp_conformance::cli::{Args, Exit, run};
+use acp_conformance::edition::Editions;
 use acp_conformance::peer::between;
 use clap::Parser;
 use measure::{is_wanted, row};
@@ -29,7 +30,9 @@ fn main() -> ExitCode {
         return code;
     }
     match std::env::args().nth(1).as_deref() {
-        Some("monitor") if std::env::args().len() > 2 => return run(Args::parse()).unwrap_or(Exit::Usage).into(),
+        Some("monitor") if std::env::args().len() > 2 => {
+            return run(Args::parse(), Editions::built_in()).unwrap_or(Exit::Usage).into();
+        }
         Some("echo") => echo(),
         Some("flood") => flood(number(2), number(3)),
         _ if is_wanted() => measure(MESSAGES, ROUNDS, FLOOD),

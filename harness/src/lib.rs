@@ -6,15 +6,15 @@
 //! anything to its left, so a trace can be judged again without the subject.
 //!
 //! ```no_run
-//! use acp_conformance::case::{Vocabulary, embedded};
+//! use acp_conformance::case::embedded;
 //! use acp_conformance::judge::judge;
-//! use acp_conformance::protocol::Edition;
+//! use acp_conformance::edition::V1;
 //! use acp_conformance::run::{Subject, run_case};
 //!
-//! let (cases, _) = embedded(&Vocabulary::v1());
+//! let (cases, _) = embedded(&V1);
 //! let agent = Subject::agent(vec!["my-agent".to_owned()], std::env::current_dir()?);
 //! let trace = run_case(&cases[0], &agent);
-//! for (requirement, tally) in judge(&trace, Edition::v1()).tallies {
+//! for (requirement, tally) in judge(&trace, V1.edition()).tallies {
 //!     println!("{requirement}: {}", tally.verdict());
 //! }
 //! # Ok::<(), std::io::Error>(())
@@ -28,20 +28,11 @@ pub mod diagnostic;
 pub mod document;
 pub mod source;
 
-// What is asked of whom, and what may be said about it.
-pub mod requirement;
-pub mod verdict;
+// The pure half, which has a package of its own.
+pub use acp_conformance_core::{judge, protocol, recording, redact, requirement, trace, verdict, wire};
 
-// From bytes to messages, and the record of a conversation.
-pub mod trace;
-pub mod wire;
-
-// The protocol as it is published, and what other tools record of it.
-pub mod protocol;
-pub mod recording;
-
-// What may be seen by everybody.
-pub mod redact;
+// The editions that are built in: schemas, requirements, cases.
+pub mod edition;
 
 // What is to be done: cases, subjects, what is known to fail, deliberate faults.
 pub mod case;
@@ -49,9 +40,6 @@ pub mod expected;
 pub mod fault;
 pub mod profile;
 pub mod record;
-
-// The judge, which knows nothing of processes.
-pub mod judge;
 
 // The processes, and the script that is played with them.
 pub mod model;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::edition::Editions;
 use acp_conformance::peer::{between, relay};
 
 fn main() -> ExitCode {
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
         return code;
     }
     // A reader that has seen enough, such as `head`, ends the program quietly.
-    match run(Args::of_command_line()) {
+    match run(Args::of_command_line(), Editions::built_in()) {
         Ok(exit) => exit.into(),
         Err(error) => {
             report_error(&error);

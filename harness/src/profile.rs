@@ -1,6 +1,8 @@
 //! Profiles: how to start and drive one subject, as a TOML file.
 //!
 //! ```
+//! use acp_conformance::edition::V1;
+//!
 //! let text = r#"
 //! name = "example"
 //! kind = "agent"
@@ -30,7 +32,7 @@
 //! reason = "answers end_turn"
 //! link = "https://example.org/issues/1"
 //! "#;
-//! let (profile, problems) = acp_conformance::profile::load_text("profiles/example.toml", text);
+//! let (profile, problems) = acp_conformance::profile::load_text("profiles/example.toml", text, V1.catalogue());
 //! assert!(problems.is_empty());
 //! assert_eq!(profile.unwrap().command, ["example-agent", "--acp"]);
 //! ```
@@ -38,6 +40,7 @@
 //! The profile of a client says where the program goes that the client takes for its agent, and how its user acts:
 //!
 //! ```
+//! use acp_conformance::edition::V1;
 //! use acp_conformance::profile::{Means, Setting, load_text};
 //!
 //! let text = r#"
@@ -59,7 +62,7 @@
 //! [exit-codes]
 //! 5 = "a permission was refused"
 //! "#;
-//! let (profile, problems) = load_text("profiles/example.toml", text);
+//! let (profile, problems) = load_text("profiles/example.toml", text, V1.catalogue());
 //! assert!(problems.is_empty());
 //! let controls = profile.unwrap().controls;
 //! assert_eq!(controls.acts["cancel"], Means::Signal("SIGINT".to_owned()));
@@ -98,7 +101,7 @@ use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::{self, Shape};
 use crate::document::{decode, toml};
 use crate::expected::Expectation;
-use crate::requirement::Party;
+use crate::requirement::{Catalogue, Party};
 
 static PROFILE: LazyLock<Shape> = LazyLock::new(Shape::of::<ProfileFile>);
 
@@ -217,13 +220,13 @@ impl Setting {
 
 /// Reads a profile; there is one only if there is no error.
 #[must_use]
-pub fn load_text(path: &str, text: &str) -> (Option<Profile>, Vec<Diagnostic>) {
-    load_bytes(path, text.as_bytes())
+pub fn load_text(path: &str, text: &str, catalogue: &Catalogue) -> (Option<Profile>, Vec<Diagnostic>) {
+    load_bytes(path, text.as_bytes(), catalogue)
 }
 
 /// Reads a profile that may not even be text.
 #[must_use]
-pub fn load_bytes(path: &str, bytes: &[u8]) -> (Option<Profile>, Vec<Diagnostic>) {
+pub fn load_bytes(path: &str, bytes: &[u8], catalogue: &Catalogue) -> (Option<Profile>, Vec<Diagnostic>) {
     let source = match decode(path, bytes) {
         Ok(source) => source,
         Err(problem) => return (None, vec![*problem]),
@@ -231,7 +234,7 @@ pub fn load_bytes(path: &str, bytes: &[u8]) -> (Option<Profile>, Vec<Diagnostic>
     let (document, problems) = toml::read(&source);
     let Some(document) = document else { return (None, problems) };
     match PROFILE.read::<ProfileFile>(&document) {
-        Ok(file) => check::lower(file, &document),
+        Ok(file) => check::lower(file, &document, catalogue),
         Err(mut problems) => {
             diagnostic::sort(&mut problems);
             (None, problems)
@@ -244,6 +247,6 @@ pub fn load_bytes(path: &str, bytes: &[u8]) -> (Option<Profile>, Vec<Diagnostic>
 /// # Errors
 ///
 /// Only that the file cannot be read; its mistakes are diagnostics.
-pub fn load_file(path: &Path) -> std::io::Result<(Option<Profile>, Vec<Diagnostic>)> {
-    Ok(load_bytes(&path.display().to_string(), &std::fs::read(path)?))
+pub fn load_file(path: &Path, catalogue: &Catalogue) -> std::io::Result<(Option<Profile>, Vec<Diagnostic>)> {
+    Ok(load_bytes(&path.display().to_string(), &std::fs::read(path)?, catalogue))
 }

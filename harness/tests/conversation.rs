@@ -10,7 +10,7 @@
 
 use std::error::Error;
 
-use acp_conformance::protocol::Edition;
+use acp_conformance::edition::V1;
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Event, Header, Trace, What};
 use acp_conformance::wire::LineEnd;
@@ -37,7 +37,7 @@ impl Reader {
     pub fn new(above: &str) -> Self {
         let subject = if above.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
         let case = above.lines().find(|line| *line == CASE).map(str::to_owned);
-        let header = Header { subject: Some(subject), case, ..Header::of_recording(Edition::v1().name, Vec::new()) };
+        let header = Header { subject: Some(subject), case, ..Header::of_recording(V1.name(), Vec::new()) };
         Self { trace: Trace { header, events: Vec::new() }, subject, passed: 0, connection: 0 }
     }
 

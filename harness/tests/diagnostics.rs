@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use acp_conformance::case::{self, Includes, Vocabulary};
 use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
+use acp_conformance::edition::V1;
 use acp_conformance::requirement::Party;
 use acp_conformance::{expected, fault, profile};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -58,17 +59,17 @@ fn bad_case(inputs: &Path, name: &str) -> Result<(), Failed> {
     let bytes = std::fs::read(inputs.join(name))?;
     let shown = format!("bad-cases/{name}");
     let (refused, problems) = if name.starts_with("expected/") {
-        let (entries, mut problems) = expected::load_bytes(&shown, &bytes, Some(Party::Agent));
+        let (entries, mut problems) = expected::load_bytes(&shown, &bytes, Some(Party::Agent), V1.catalogue());
         problems.extend(expected::unknown_cases(entries.as_deref().unwrap_or_default(), &CASES));
         (problems.iter().any(Diagnostic::is_error), problems)
     } else if name.ends_with(".toml") {
-        let (profile, problems) = profile::load_bytes(&shown, &bytes);
+        let (profile, problems) = profile::load_bytes(&shown, &bytes, V1.catalogue());
         (profile.is_none(), problems)
     } else if name.starts_with("faults/") {
-        let (fault, problems) = fault::load_bytes(&shown, &bytes, &CASES);
+        let (fault, problems) = fault::load_bytes(&shown, &bytes, V1.edition(), &CASES);
         (fault.is_none(), problems)
     } else {
-        let (cases, problems) = case::load_bytes(&shown, &bytes, &Vocabulary::v1(), &includes(inputs)?);
+        let (cases, problems) = case::load_bytes(&shown, &bytes, &Vocabulary::of(V1.edition()), &includes(inputs)?);
         (cases.is_empty(), problems)
     };
     if !refused {
@@ -99,7 +100,7 @@ fn no_orphans(known: &[String]) -> Result<(), Failed> {
 
 /// The embedded includes and those of the bad cases.
 fn includes(inputs: &Path) -> std::io::Result<Includes> {
-    let mut includes = Includes::embedded();
+    let mut includes = Includes::of(&V1);
     for entry in std::fs::read_dir(inputs.join("include"))? {
         let path = entry?.path();
         let name = format!("include/{}", path.file_name().unwrap_or_default().to_string_lossy());

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use acp_conformance::edition::V1;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::report::{Collector, join, mismatch};
 use acp_conformance::requirement::Party;
@@ -43,7 +44,7 @@ pub fn check(paths: &[PathBuf], party: Party) -> Result<(), Failed> {
 }
 
 fn report(party: Party, traces: &mut dyn Iterator<Item = &Trace>) -> RunReport {
-    let mut collector = Collector::new(party, Vec::new());
+    let mut collector = Collector::new(V1.edition(), party, Vec::new());
     traces.for_each(|trace| drop(collector.add(trace, Duration::ZERO, None)));
     collector.finish(Duration::ZERO, false)
 }

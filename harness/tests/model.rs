@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use acp_conformance::case::{Vocabulary, embedded};
+use acp_conformance::case::embedded;
+use acp_conformance::edition::V1;
 use acp_conformance::judge::judge;
-use acp_conformance::protocol::Edition;
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::{ModelEvent, Trace, What};
 use acp_conformance::verdict::Verdict;
@@ -32,7 +32,7 @@ const AGENT: &str = r#"
 
 /// Plays the case with that agent, which asks for this route, and keeps the exchanges in that folder.
 fn play(route: &str, exchanges: &Path) -> Trace {
-    let (cases, _) = embedded(&Vocabulary::v1());
+    let (cases, _) = embedded(&V1);
     let case = cases.iter().find(|case| case.id == CASE).expect("the case");
     let here = std::env::current_dir().expect("a current directory");
     let mut subject = Subject::agent(["bash", "-c", AGENT].map(str::to_owned).to_vec(), here);
@@ -56,7 +56,7 @@ fn an_agent_does_what_the_model_says_and_all_of_it_is_kept() {
     let trace = play("chat/completions", folder.path());
     let wanted = ModelEvent { api: Some("chat completions".to_owned()), did: "say: said".to_owned() };
     assert_eq!(asked(&trace), [&wanted]);
-    let judgement = judge(&trace, Edition::v1());
+    let judgement = judge(&trace, V1.edition());
     assert_eq!(judgement.verdict("prompt.output-reported"), Verdict::Pass);
     let kept = std::fs::read_to_string(folder.path().join("v1-agent-prompt-output-reported.model.ndjson"));
     let exchange: Value = serde_json::from_str(&kept.expect("the exchanges")).expect("one line of JSON");

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use acp_conformance::case::{Includes, Vocabulary, load_text};
 use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::edition::V1;
 use acp_conformance::judge::judge;
-use acp_conformance::protocol::Edition;
 use acp_conformance::record::{Aim, record};
 use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
@@ -31,11 +31,11 @@ fn name(path: &Path) -> String {
 
 fn check(path: &PathBuf) -> Result<(), Failed> {
     let trace = Trace::read(BufReader::new(File::open(path)?))?;
-    let judgement = judge(&trace, Edition::v1());
+    let judgement = judge(&trace, V1.edition());
     let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
     let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
     let origin = format!("{}.jsonl", name(path));
-    let text = match record(&trace, &Aim { origin: &origin, subject: None, kept: &kept }) {
+    let text = match record(&trace, &Aim { origin: &origin, subject: None, kept: &kept, edition: V1.edition() }) {
         Ok(text) => sound(text)?,
         Err(error) => format!("no case: {error}\n"),
     };
@@ -50,7 +50,7 @@ fn check(path: &PathBuf) -> Result<(), Failed> {
 
 /// A case without a mistake.
 fn sound(text: String) -> Result<String, Failed> {
-    let (_, problems) = load_text("recorded.yaml", &text, &Vocabulary::v1(), &Includes::embedded());
+    let (_, problems) = load_text("recorded.yaml", &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     match problems.as_slice() {
         [] => Ok(text),
         _ => Err(format!("{text}\n{}", render_all(&problems, Look::Plain)).into()),

@@ -13,8 +13,8 @@ mod recorded;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use acp_conformance::edition::V1;
 use acp_conformance::judge::judge;
-use acp_conformance::protocol::Edition;
 use acp_conformance::redact::{Key, redact};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Trace, What};
@@ -51,7 +51,7 @@ fn main() {
 fn check(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let (wanted, trace) = parts(&text)?;
-    let judgement = judge(&trace, Edition::v1());
+    let judgement = judge(&trace, V1.edition());
     let mut wrong = Vec::new();
     let mut listed = Vec::new();
     let heads = [CLIENT, CASE, ""];
@@ -79,12 +79,12 @@ fn check(path: &Path) -> Result<(), Failed> {
 fn check_redacted(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let (_, trace) = parts(&text)?;
-    let redacted = redact(&trace, Key::new([7; 32])).trace;
+    let redacted = redact(&trace, Key::new([7; 32]), V1.edition()).trace;
     let lengths = |trace: &Trace| -> Vec<usize> { trace.events.iter().map(|event| length(&event.what)).collect() };
     if lengths(&trace) != lengths(&redacted) {
         return Err("a line has another length".into());
     }
-    let [before, after] = [&trace, &redacted].map(|trace| judge(trace, Edition::v1()));
+    let [before, after] = [&trace, &redacted].map(|trace| judge(trace, V1.edition()));
     let differences = before.differences(&after);
     if differences.is_empty() { Ok(()) } else { Err(format!("\n{}", differences.join("\n")).into()) }
 }

@@ -1,5 +1,6 @@
 //! Baselines: a file is one or has a mistake, and bringing one up to date takes nothing else from it.
 
+use acp_conformance::edition::V1;
 use acp_conformance::expected::{Changes, Expectation, load_bytes, load_text, update};
 use acp_conformance::requirement::Party;
 
@@ -7,7 +8,7 @@ use super::drawn;
 
 /// The bytes are a baseline.
 pub fn holds(data: &[u8]) {
-    let (entries, problems) = load_bytes("expected.toml", data, Some(Party::Agent));
+    let (entries, problems) = load_bytes("expected.toml", data, Some(Party::Agent), V1.catalogue());
     drawn(entries.is_some(), &problems);
     let (Some(entries), Ok(text)) = (entries, std::str::from_utf8(data)) else { return };
     let added = Expectation::new("prompt.stop-reason", "a \"reason\"\n'''\u{0}");
@@ -15,7 +16,7 @@ pub fn holds(data: &[u8]) {
     let mut wanted: Vec<Expectation> = entries.into_iter().skip(removed.len()).collect();
     wanted.push(added.clone());
     let updated = update(text, &Changes { removed, added: vec![added] }).expect("a baseline can be brought up to date");
-    let (now, _) = load_text("expected.toml", &updated, Some(Party::Agent));
+    let (now, _) = load_text("expected.toml", &updated, Some(Party::Agent), V1.catalogue());
     assert_eq!(now.as_deref().map(told), Some(told(&wanted)), "{updated}");
 }
 

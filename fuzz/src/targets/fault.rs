@@ -1,5 +1,6 @@
 //! Faults: a file is a fault or has a mistake, and a fault can be put into any conversation.
 
+use acp_conformance::edition::V1;
 use acp_conformance::fault::{Planted, load_bytes};
 use acp_conformance::wire::{Frame, LineEnd};
 
@@ -16,7 +17,7 @@ const SAID: [&str; 4] = [
 
 /// The bytes are a fault file.
 pub fn holds(data: &[u8]) {
-    let (fault, problems) = load_bytes("cases/faults/x.yaml", data, &["v1/agent/init/handshake"]);
+    let (fault, problems) = load_bytes("cases/faults/x.yaml", data, V1.edition(), &["v1/agent/init/handshake"]);
     drawn(fault.is_some(), &problems);
     let Some(fault) = fault else { return };
     let said = || {

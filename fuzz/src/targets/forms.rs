@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use acp_conformance::compare::{self, Side, compare};
+use acp_conformance::edition::V1;
 use acp_conformance::expected::{Date, Expectation};
 use acp_conformance::report::expected::Weighing;
 use acp_conformance::report::model::{CaseReport, FindingReport, ProfileInfo, RunReport};
@@ -44,7 +45,7 @@ fn report(texts: &[String]) -> RunReport {
     let id = |index: usize| format!("{index} {}", texts[0]);
     let mut around = texts.iter().cycle().cloned();
     let mut next = || around.next().unwrap_or_default();
-    let mut report = Collector::new(Party::Agent, vec![next()]).finish(Duration::ZERO, true);
+    let mut report = Collector::new(V1.edition(), Party::Agent, vec![next()]).finish(Duration::ZERO, true);
     (report.subject.name, report.subject.version) = (Some(next()), Some(next()));
     let profile =
         ProfileInfo { name: next(), title: next(), homepage: None, install: Some(next()), version: Some(next()) };
@@ -77,7 +78,7 @@ fn report(texts: &[String]) -> RunReport {
     }
     report.model.insert(next(), 1);
     let known = Expectation::new(report.requirements[1].id.clone(), format!("known {}", next()));
-    let weighing = Weighing { whole: true, strict: true, today: Date::constant(1970, 1, 1) };
+    let weighing = Weighing { whole: true, strict: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
     report.expected = Some(report.weigh(&[known], weighing));
     report
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
+use acp_conformance::edition::V1;
 use acp_conformance::judge::{Judgement, JudgingSession, judge};
-use acp_conformance::protocol::Edition;
 use acp_conformance::recording::{Format, Input, Recording};
 use acp_conformance::trace::{Trace, What};
 use acp_conformance::wire::{Content, read_line};
@@ -15,12 +15,12 @@ use super::{conversation_of, written};
 /// The bytes are a conversation.
 pub fn holds(data: &[u8]) {
     let trace = conversation_of(data);
-    let judgement = judge(&trace, Edition::v1());
-    assert_eq!(judge(&trace, Edition::v1()), judgement);
+    let judgement = judge(&trace, V1.edition());
+    assert_eq!(judge(&trace, V1.edition()), judgement);
     assert_eq!(checked(&trace), judgement, "`check` says something else of the trace that was written");
     evidence_is_at_hand(&trace, &judgement);
-    same(&judgement, &judge(&later(&trace), Edition::v1()), "a later start of the clock");
-    same(&judgement, &judge(&turned_round(&trace), Edition::v1()), "another order of members");
+    same(&judgement, &judge(&later(&trace), V1.edition()), "a later start of the clock");
+    same(&judgement, &judge(&turned_round(&trace), V1.edition()), "another order of members");
 }
 
 fn same(judgement: &Judgement, other: &Judgement, what: &str) {
@@ -31,8 +31,8 @@ fn same(judgement: &Judgement, other: &Judgement, what: &str) {
 /// What `check` says of the trace.
 fn checked(trace: &Trace) -> Judgement {
     let input = Input::Whole(Box::new(Cursor::new(written(trace))), Some(Format::Trace), None);
-    let recording = Recording::open(input).expect("our own trace can be read");
-    let mut session = JudgingSession::new(&recording.header);
+    let recording = Recording::open(input, V1.edition()).expect("our own trace can be read");
+    let mut session = JudgingSession::new(&recording.header, V1.edition());
     recording.for_each(|event| session.event(&event.expect("our own event can be read")));
     session.close().judgement
 }

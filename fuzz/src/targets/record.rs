@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use acp_conformance::case::{Includes, Vocabulary, load_text};
 use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::edition::V1;
 use acp_conformance::record::{Aim, record};
 use acp_conformance::report::{Chart, Collector, diagnose};
 use acp_conformance::requirement::Party;
@@ -14,16 +15,16 @@ use acp_conformance::trace::Trace;
 
 use super::conversation_of;
 
-static INCLUDES: LazyLock<Includes> = LazyLock::new(Includes::embedded);
+static INCLUDES: LazyLock<Includes> = LazyLock::new(|| Includes::of(&V1));
 
 /// The bytes are a conversation.
 pub fn holds(data: &[u8]) {
     let trace = conversation_of(data);
     holds_for(&trace);
-    let aim = Aim { origin: "x.jsonl", subject: None, kept: &["init.respond".to_owned()] };
+    let aim = Aim { origin: "x.jsonl", subject: None, kept: &["init.respond".to_owned()], edition: V1.edition() };
     if let Ok(text) = record(&trace, &aim) {
         // What a subject does wrong may make a mistake of the case, but what it says must not change how the file is read.
-        let (_, mut problems) = load_text("recorded.yaml", &text, &Vocabulary::v1(), &INCLUDES);
+        let (_, mut problems) = load_text("recorded.yaml", &text, &Vocabulary::of(V1.edition()), &INCLUDES);
         problems.retain(|problem| problem.code.starts_with("yaml::"));
         assert!(problems.is_empty(), "{text}\n{}", render_all(&problems, Look::Plain));
     }
@@ -33,7 +34,7 @@ pub fn holds(data: &[u8]) {
 pub fn holds_for(trace: &Trace) {
     assert_eq!(snapshot::text(trace), snapshot::text(trace));
     let _ = diagnose(trace);
-    let mut collector = Collector::new(trace.header.subject.unwrap_or(Party::Agent), Vec::new());
+    let mut collector = Collector::new(V1.edition(), trace.header.subject.unwrap_or(Party::Agent), Vec::new());
     let case = collector.add(trace, Duration::ZERO, None);
     let evidence = collector.evidence(&case.id);
     let chart = serde_json::to_value(Chart::of(trace, evidence)).expect("a chart is JSON");

@@ -1,7 +1,7 @@
 //! Trace files: what was read is written as the same, and judged whatever the times and places in it.
 
+use acp_conformance::edition::V1;
 use acp_conformance::judge::judge;
-use acp_conformance::protocol::Edition;
 use acp_conformance::trace::{Trace, normalised};
 
 use super::{record, written};
@@ -14,7 +14,7 @@ pub fn holds(data: &[u8]) {
     let again = Trace::read(bytes.as_slice()).expect("what was written can be read");
     assert_eq!(again, trace);
     assert_eq!(written(&again), bytes);
-    let edition = Edition::v1();
+    let edition = V1.edition();
     assert_eq!(judge(&trace, edition), judge(&again, edition));
     record::holds_for(&trace);
     let subject = trace.header.subject.unwrap_or(acp_conformance::requirement::Party::Agent);

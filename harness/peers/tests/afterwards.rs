@@ -8,12 +8,11 @@ use std::sync::Arc;
 
 use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
 use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
 use acp_conformance::peer::relay;
-use acp_conformance::protocol::Edition;
 use acp_conformance::record::{Aim, record};
 use acp_conformance::redact::{Key, redact};
-use acp_conformance::requirement::Catalogue;
 use acp_conformance::run::run_case;
 use acp_conformance::trace::{Trace, What};
 use acp_conformance::verdict::Verdict;
@@ -52,7 +51,7 @@ fn main() -> ExitCode {
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
-    let (cases, _) = embedded(&Vocabulary::v1());
+    let (cases, _) = embedded(&V1);
     let mut trials = Vec::new();
     for case in cases.into_iter().map(Arc::new) {
         if RECORDED.contains(&case.id.as_str()) {
@@ -73,8 +72,8 @@ fn main() -> ExitCode {
 
 fn check_redacted(case: &Case) -> Result<(), Failed> {
     let trace = run_case(case, &reference::subject(case.subject, &[]));
-    let redacted = redact(&trace, Key::new([7; 32])).trace;
-    let [before, after] = [&trace, &redacted].map(|trace| judge(trace, Edition::v1()));
+    let redacted = redact(&trace, Key::new([7; 32]), V1.edition()).trace;
+    let [before, after] = [&trace, &redacted].map(|trace| judge(trace, V1.edition()));
     let differences = before.differences(&after);
     if differences.is_empty() { Ok(()) } else { Err(format!("\n{}", differences.join("\n")).into()) }
 }
@@ -91,16 +90,16 @@ fn without_case(mut trace: Trace) -> Trace {
 fn check_recorded(case: &Case, view: fn(Trace) -> Trace) -> Result<(), Failed> {
     let subject = reference::subject(case.subject, &[]);
     let trace = view(run_case(case, &subject));
-    let judgement = judge(&without_case(trace.clone()), Edition::v1());
+    let judgement = judge(&without_case(trace.clone()), V1.edition());
     let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
     let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
-    let text = record(&trace, &Aim { origin: "a run", subject: None, kept: &kept })?;
-    let (recorded, problems) = load_text("recorded.yaml", &text, &Vocabulary::v1(), &Includes::embedded());
+    let text = record(&trace, &Aim { origin: "a run", subject: None, kept: &kept, edition: V1.edition() })?;
+    let (recorded, problems) = load_text("recorded.yaml", &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     let ([recorded], []) = (recorded.as_slice(), problems.as_slice()) else {
         return Err(format!("{text}\n{}", render_all(&problems, Look::Plain)).into());
     };
     let again = run_case(recorded, &subject);
-    let verdict = judge_case(&again, &judge(&again, Edition::v1()), Catalogue::v1());
+    let verdict = judge_case(&again, &judge(&again, V1.edition()), V1.catalogue());
     match verdict.verdict {
         Verdict::Pass => Ok(()),
         other => Err(format!("{other}: {}\n{text}", verdict.reason.unwrap_or_default()).into()),

@@ -12,6 +12,8 @@ use std::sync::OnceLock;
 
 use acp_conformance::certificate::{Certificate, IssueError, Outcome, Verification, issue, verify};
 use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::edition::Editions;
+use acp_conformance::edition::V1;
 use acp_conformance::peer::relay;
 use acp_conformance::protocol::sha256;
 use acp_conformance::trace::{Outcome as StepOutcome, Trace, What, file_name};
@@ -31,7 +33,7 @@ fn main() -> ExitCode {
     // Alone they select tests.
     let command = std::env::args().nth(1);
     if matches!(command.as_deref(), Some("certify" | "verify")) && std::env::args().len() > 2 {
-        return run(Args::parse())
+        return run(Args::parse(), Editions::built_in())
             .unwrap_or_else(|error| {
                 report_error(&error);
                 Exit::Usage
@@ -152,7 +154,7 @@ impl Copy {
     }
 
     fn verify(&self) -> Verification {
-        verify(self.0.path()).expect("there is a certificate")
+        verify(self.0.path(), &Editions::built_in()).expect("there is a certificate")
     }
 
     /// What does not match: for each file all that is wrong with it.
@@ -180,7 +182,7 @@ fn named(wrong: &BTreeMap<String, String>, wanted: &[(&str, &str)]) {
 }
 
 fn matches() {
-    let found = verify(original()).expect("there is a certificate");
+    let found = verify(original(), &Editions::built_in()).expect("there is a certificate");
     assert_eq!((found.outcome(), found.mismatches.as_slice()), (Outcome::Matches, &[][..]));
     let certificate = found.certificate.expect("it was read");
     assert_eq!((found.judged, certificate.traces.len()), (certificate.traces.len(), found.judged));
@@ -208,7 +210,7 @@ fn same_again() {
     let before = files.map(|name| fs::read(copy.file(name)).expect("a file"));
     let claims = copy.certificate().claims();
     files.iter().for_each(|name| fs::remove_file(copy.file(name)).expect("it is there"));
-    issue(copy.0.path(), claims).expect("a certificate");
+    issue(copy.0.path(), claims, &V1).expect("a certificate");
     assert!(files.map(|name| fs::read(copy.file(name)).expect("a file")) == before);
 }
 
@@ -217,7 +219,7 @@ fn not_conformant() {
     let dir = dir.path().join("deep/it");
     let out = certify(&dir, &["--redact"], &["--fault", "cancel-as-end-turn"]);
     assert_eq!(out.status.code(), Some(1), "{}", said(&out));
-    let found = verify(&dir).expect("there is a certificate");
+    let found = verify(&dir, &Editions::built_in()).expect("there is a certificate");
     assert_eq!(found.mismatches, []);
     let certificate = found.certificate.expect("it was read");
     assert_eq!((certificate.verdict, certificate.redacted), (Conformance::NotConformant, true));
@@ -439,7 +441,7 @@ fn all_cases() {
     let copy = Copy::new();
     fs::remove_file(copy.file(&file_of(SOME))).expect("it is there");
     let claims = copy.certificate().claims();
-    let refused = issue(copy.0.path(), claims.clone()).expect_err("one is missing");
+    let refused = issue(copy.0.path(), claims.clone(), &V1).expect_err("one is missing");
     assert!(matches!(refused, IssueError::Missing { count: 1, ref first } if first == SOME), "{refused}");
 
     // Nothing is said about the subject when the harness failed.
@@ -452,7 +454,7 @@ fn all_cases() {
     step.expect("a case has steps").outcome = StepOutcome::HarnessError;
     let mut file = fs::File::create(copy.file(&file_of(SOME))).expect("a file");
     trace.write(&mut file).and_then(|()| file.flush()).expect("it can be written");
-    let refused = issue(copy.0.path(), claims).expect_err("it did not end");
+    let refused = issue(copy.0.path(), claims, &V1).expect_err("it did not end");
     assert!(matches!(refused, IssueError::Harness(ref case) if case == SOME), "{refused}");
 }
 

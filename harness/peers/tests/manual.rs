@@ -8,11 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use acp_conformance::case::{Case, Includes, Vocabulary, load_bytes};
+use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
 use acp_conformance::peer::relay;
 use acp_conformance::profile::Means;
-use acp_conformance::protocol::Edition;
-use acp_conformance::requirement::Catalogue;
 use acp_conformance::run::{Desk, Key, Keys, Person, Subject, order_for_a_person, run_by_hand, run_case};
 use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
@@ -174,12 +173,12 @@ fn lock(hands: &Mutex<Hands>) -> MutexGuard<'_, Hands> {
 
 fn case(id: &str, text: &str) -> Case {
     let (mut cases, problems) =
-        load_bytes(&format!("{id}.yaml"), text.as_bytes(), &Vocabulary::v1(), &Includes::embedded());
+        load_bytes(&format!("{id}.yaml"), text.as_bytes(), &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
 }
 
 fn verdict(trace: &Trace) -> (String, Verdict, Option<String>) {
-    let verdict = judge_case(trace, &judge(trace, Edition::v1()), Catalogue::v1());
+    let verdict = judge_case(trace, &judge(trace, V1.edition()), V1.catalogue());
     (trace.header.case.clone().unwrap_or_default(), verdict.verdict, verdict.reason)
 }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use acp_conformance::case::{self, Includes, Vocabulary, load_text};
 use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
 use acp_conformance::peer::relay;
 use acp_conformance::profile::{Controls, Means};
-use acp_conformance::protocol::Edition;
-use acp_conformance::requirement::{Catalogue, Party};
+use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::{ProcessEvent, What};
 use acp_conformance::verdict::Verdict;
@@ -77,7 +77,7 @@ transcript:
 
 fn left_open() -> Result<(), Failed> {
     let (mut cases, problems) =
-        load_text("cases/v1/client/t.yaml", BROKEN_OFF, &Vocabulary::v1(), &Includes::embedded());
+        load_text("cases/v1/client/t.yaml", BROKEN_OFF, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     let case = cases.pop().ok_or_else(|| render_all(&problems, Look::Plain))?;
     let mut client = reference::subject(Party::Client, &[]);
     // Longer than any machine takes: the client ends by itself once it has its answers.
@@ -98,10 +98,10 @@ fn client(command: &[&str]) -> Subject {
 
 fn passes(id: &str, client: &Subject) -> Result<(), Failed> {
     client.check_client()?;
-    let (cases, _) = case::embedded(&Vocabulary::v1());
+    let (cases, _) = case::embedded(&V1);
     let case = cases.iter().find(|case| case.id == id).ok_or("the case is embedded")?;
     let trace = run_case(case, client);
-    let verdict = judge_case(&trace, &judge(&trace, Edition::v1()), Catalogue::v1());
+    let verdict = judge_case(&trace, &judge(&trace, V1.edition()), V1.catalogue());
     match verdict.verdict {
         Verdict::Pass => Ok(()),
         other => Err(format!("{other}: {}", verdict.reason.unwrap_or_default()).into()),

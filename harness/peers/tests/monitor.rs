@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::edition::Editions;
 use acp_conformance::peer::between;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::requirement::Party;
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
     }
     // Alone it selects tests.
     if std::env::args().nth(1).as_deref() == Some("monitor") && std::env::args().len() > 2 {
-        return run(Args::parse())
+        return run(Args::parse(), Editions::built_in())
             .unwrap_or_else(|error| {
                 report_error(&error);
                 Exit::Usage

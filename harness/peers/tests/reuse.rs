@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
+use acp_conformance::edition::V1;
 use acp_conformance::judge::{KnownFailures, judge};
 use acp_conformance::peer::relay;
-use acp_conformance::protocol::Edition;
 use acp_conformance::report::Collector;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::requirement::Party;
@@ -48,9 +48,9 @@ fn run(cases: &[Case], subject: &Subject) -> Run {
 }
 
 fn run_jobs(cases: &[Case], subject: &Subject, jobs: usize, reuse: Option<&KnownFailures>) -> Run {
-    let mut collector = Collector::new(Party::Agent, subject.command.clone());
+    let mut collector = Collector::new(V1.edition(), Party::Agent, subject.command.clone());
     let mut traces = Vec::new();
-    let verdict = |trace: &Trace| reuse.map_or(Verdict::Fail, |known| known.verdict(trace));
+    let verdict = |trace: &Trace| reuse.map_or(Verdict::Fail, |known| known.verdict(trace, V1.edition()));
     run_all(cases, subject, jobs, reuse.is_some().then_some(&verdict), |event| {
         if let Progress::Ended { trace, again, .. } = event {
             if again {
@@ -68,7 +68,7 @@ fn run_jobs(cases: &[Case], subject: &Subject, jobs: usize, reuse: Option<&Known
 }
 
 fn same_verdicts() -> Result<(), Failed> {
-    let (cases, _) = embedded(&Vocabulary::v1());
+    let (cases, _) = embedded(&V1);
     let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == Party::Agent).collect();
     let subject = reference::subject(Party::Agent, &[]);
     let alone = run_jobs(&cases, &subject, 2, None);
@@ -117,7 +117,7 @@ fn turns(count: usize) -> Vec<Case> {
         "title: A turn\nsubject: agent\nrequirements: [session.new.returns-id]\ntranscript:\n  - include: turn\n";
     let case = |n| {
         let path = format!("cases/v1/agent/turn/number-{n}.yaml");
-        let (mut cases, problems) = load_text(&path, text, &Vocabulary::v1(), &Includes::embedded());
+        let (mut cases, problems) = load_text(&path, text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
         cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
     };
     (0..count).map(case).collect()
@@ -186,7 +186,7 @@ fn all_pass(run: &Run, cases: usize, again: usize) -> Result<(), Failed> {
 }
 
 fn failed(trace: &Trace) -> Vec<String> {
-    let tallies = judge(trace, Edition::v1()).tallies.into_iter();
+    let tallies = judge(trace, V1.edition()).tallies.into_iter();
     tallies.filter(|(id, tally)| tally.verdict() == Verdict::Fail && id != NAMELESS).map(|(id, _)| id).collect()
 }
 

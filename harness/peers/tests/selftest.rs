@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::thread::{available_parallelism, scope};
 use std::time::Duration;
 
-use acp_conformance::case::{self, Case, LimitOverrides, Vocabulary};
+use acp_conformance::case::{self, Case, LimitOverrides};
 use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::edition::V1;
 use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::{Judgement, Tally, judge};
 use acp_conformance::peer::relay;
-use acp_conformance::protocol::Edition;
-use acp_conformance::requirement::{Catalogue, Level, Party};
+use acp_conformance::requirement::{Level, Party};
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -44,9 +44,9 @@ fn main() -> ExitCode {
     // Peers with a fault are waited for more than they compute.
     let threads = *arguments.test_threads.get_or_insert(8 * available_parallelism().map_or(2, usize::from));
     let files = reference::root().join("cases");
-    let (cases, mut problems) = case::load_dir(&files, &Vocabulary::v1());
+    let (cases, mut problems) = case::load_dir(&files, &V1);
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-    let (faults, more) = fault::load_dir(&files.join("faults"), &ids);
+    let (faults, more) = fault::load_dir(&files.join("faults"), V1.edition(), &ids);
     problems.extend(more);
     let readable = move || match problems.len() {
         0 => Ok(()),
@@ -84,7 +84,7 @@ impl Field {
         let subjects = [Party::Agent, Party::Client].map(|party| reference::subject(party, &[]));
         let kept = |case: &Case| {
             let subject = &subjects[usize::from(case.subject == Party::Client)];
-            let judgement = judge(&run_case(case, subject), Edition::v1());
+            let judgement = judge(&run_case(case, subject), V1.edition());
             let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
             (case.id.clone(), kept.map(|(id, _)| id.clone()).collect())
         };
@@ -151,14 +151,14 @@ impl Broken {
     fn look(&mut self, fault: &Fault, planted: &Planted, cases: &[&Case]) {
         let subject = Subject { fault: Some(planted.clone()), ..reference::subject(fault.party, &fault.peer_args) };
         for case in cases {
-            self.add(&judge(&run_case(case, &subject), Edition::v1()), fault.party, &case.id);
+            self.add(&judge(&run_case(case, &subject), V1.edition()), fault.party, &case.id);
         }
     }
 
     /// Adds the requirements of the party that fail.
     fn add(&mut self, judgement: &Judgement, party: Party, case: &str) {
         let binding = |id: &str| {
-            Catalogue::v1().find(id).is_some_and(|known| known.party == party && known.level != Level::MayProbe)
+            V1.catalogue().find(id).is_some_and(|known| known.party == party && known.level != Level::MayProbe)
         };
         let failed = |(id, tally): &(&String, &Tally)| tally.verdict() == Verdict::Fail && binding(id);
         for (id, tally) in judgement.tallies.iter().filter(failed) {

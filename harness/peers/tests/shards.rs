@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
 use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::edition::Editions;
 use acp_conformance::peer::relay;
 use acp_conformance::report::model::RunReport;
 use clap::Parser;
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
     // Alone they select tests.
     let command = std::env::args().nth(1);
     if matches!(command.as_deref(), Some("agent" | "client" | "merge" | "check")) && std::env::args().len() > 2 {
-        return run(Args::parse())
+        return run(Args::parse(), Editions::built_in())
             .unwrap_or_else(|error| {
                 report_error(&error);
                 Exit::Usage

@@ -6,7 +6,8 @@ mod reference;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use acp_conformance::case::{Case, Vocabulary, embedded};
+use acp_conformance::case::{Case, embedded};
+use acp_conformance::edition::V1;
 use acp_conformance::peer::relay;
 use acp_conformance::report::Collector;
 use acp_conformance::report::model::RunReport;
@@ -35,7 +36,7 @@ const OWN: [&str; 2] = ["ext.custom-request-answered.", "jsonrpc.response-always
 const UNDECIDED: [&str; 3] = ["/jsonrpc/", "/transport/", "/ext/"];
 
 fn fails_only_its_own(party: Party) -> Result<(), Failed> {
-    let (cases, _) = embedded(&Vocabulary::v1());
+    let (cases, _) = embedded(&V1);
     let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == party).collect();
     let usual = run(&cases, &reference::subject(party, &[]));
     let silent = run(&cases, &reference::subject(party, &["--fault".to_owned(), "drop-unknown-requests".to_owned()]));
@@ -59,7 +60,8 @@ fn fails_only_its_own(party: Party) -> Result<(), Failed> {
 const MOST_LOST: usize = 8;
 
 fn run(cases: &[Case], subject: &Subject) -> RunReport {
-    let (mut collector, started) = (Collector::new(subject.party, subject.command.clone()), Instant::now());
+    let (mut collector, started) =
+        (Collector::new(V1.edition(), subject.party, subject.command.clone()), Instant::now());
     run_all(cases, subject, 4, None, |event| {
         if let Progress::Ended { trace, .. } = event {
             collector.add(&trace, Duration::ZERO, None);

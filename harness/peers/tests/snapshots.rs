@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use acp_conformance::case::{Case, Vocabulary, embedded};
+use acp_conformance::case::{Case, embedded};
+use acp_conformance::edition::V1;
 use acp_conformance::peer::relay;
 use acp_conformance::report::model::{FindingReport, RunReport};
 use acp_conformance::report::{
@@ -105,7 +106,7 @@ fn transcript(id: &str) -> Result<(), Failed> {
 
 fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
     let options: Vec<String> = run.fault.iter().flat_map(|fault| ["--fault", fault]).map(str::to_owned).collect();
-    let mut collector = Collector::new(run.party, reference::subject(run.party, &options).command);
+    let mut collector = Collector::new(V1.edition(), run.party, reference::subject(run.party, &options).command);
     let mut renamer = Renamer::new();
     renamer.path(reference::AGENT, "acp-reference-agent");
     renamer.path(reference::CLIENT, "acp-reference-client");
@@ -175,7 +176,7 @@ fn json(report: &RunReport) -> Result<String, Failed> {
 
 /// Plays a case with the reference peer.
 fn play(id: &str, options: &[String]) -> Result<Trace, Failed> {
-    let (cases, _) = embedded(&Vocabulary::v1());
+    let (cases, _) = embedded(&V1);
     let id = format!("v1/{id}");
     let case: &Case = cases.iter().find(|case| case.id == id).ok_or_else(|| format!("there is no case {id}"))?;
     Ok(run_case(case, &reference::subject(case.subject, options)))

@@ -5,12 +5,12 @@ mod reference;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use acp_conformance::case::{self, Case, LimitOverrides, Vocabulary};
+use acp_conformance::case::{self, Case, LimitOverrides};
+use acp_conformance::edition::V1;
 use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::{CaseVerdict, judge, judge_case};
 use acp_conformance::peer::relay;
-use acp_conformance::protocol::Edition;
-use acp_conformance::requirement::{Catalogue, Party};
+use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn cases(wanted: impl Fn(&str) -> bool) -> Vec<Case> {
-    let (cases, _) = case::embedded(&Vocabulary::v1());
+    let (cases, _) = case::embedded(&V1);
     cases.into_iter().filter(|case| case.subject == Party::Client && wanted(&case.id)).collect()
 }
 
@@ -51,11 +51,11 @@ fn verdicts(subject: &Subject, cases: &[Case]) -> Result<Vec<(String, CaseVerdic
     let mut failed = String::new();
     for case in cases {
         let trace = run_case(case, subject);
-        let judgement = judge(&trace, Edition::v1());
+        let judgement = judge(&trace, V1.edition());
         for (id, tally) in judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail) {
             failed += &format!("\n{id} in {}: {}", case.id, tally.findings[0].message);
         }
-        verdicts.push((case.id.clone(), judge_case(&trace, &judgement, Catalogue::v1())));
+        verdicts.push((case.id.clone(), judge_case(&trace, &judgement, V1.catalogue())));
     }
     if cases.is_empty() || !failed.is_empty() { Err(format!("failed:{failed}").into()) } else { Ok(verdicts) }
 }
@@ -75,7 +75,8 @@ fn keeps_writes_unsaved() -> Result<(), Failed> {
 
 /// Offers version 2 through the reference client.
 fn offering() -> Subject {
-    let (fault, problems) = fault::load_bytes("offers-2.yaml", OFFERS_2.as_bytes(), &["v1/client/init/handshake"]);
+    let (fault, problems) =
+        fault::load_bytes("offers-2.yaml", OFFERS_2.as_bytes(), V1.edition(), &["v1/client/init/handshake"]);
     assert!(problems.is_empty(), "{problems:?}");
     let limits = LimitOverrides { start: Some(Duration::from_secs(20)), ..LimitOverrides::default() };
     let fault = Fault { limits, ..fault.expect("an edit") };

@@ -7,6 +7,7 @@ use libtest_mimic::Trial;
 use super::suite::Suite;
 use super::{AGENT_VARIABLE, CLIENT_VARIABLE, INCONCLUSIVE_VARIABLE};
 use crate::diagnostic::{Diagnostic, Look, render_all};
+use crate::edition::{Bundle, Editions};
 use crate::expected::{Date, Expectation};
 use crate::profile::{self, Means, Profile, Setting};
 use crate::report::today;
@@ -16,6 +17,7 @@ use crate::run::{Limits, Subject};
 /// An agent or a client with all that was said about it.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
+    pub(super) bundle: &'static Bundle,
     pub(super) subject: Subject,
     pub(super) case_dir: Option<PathBuf>,
     pub(super) expected: Vec<Expectation>,
@@ -78,6 +80,7 @@ impl Plan {
 
     fn of_subject(subject: Subject) -> Self {
         Self {
+            bundle: Editions::built_in().preferred(),
             subject,
             case_dir: None,
             expected: Vec::new(),
@@ -204,7 +207,7 @@ fn from_here(program: &str) -> String {
 
 /// The profile in this file, or what is wrong with it.
 fn read(party: Party, path: &Path) -> Result<Profile, String> {
-    let loaded = profile::load_file(path);
+    let loaded = profile::load_file(path, Editions::built_in().preferred().catalogue());
     let (profile, problems) = loaded.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let errors: Vec<Diagnostic> = problems.into_iter().filter(Diagnostic::is_error).collect();
     match profile {

@@ -9,7 +9,7 @@ use libtest_mimic::{Completion, Failed, Trial};
 
 use super::plan::Plan;
 use crate::case::model::Case;
-use crate::case::{self, Vocabulary, handshake};
+use crate::case::{self, is_handshake};
 use crate::diagnostic::{Diagnostic, Look, render_all};
 use crate::expected::{Expectation, Mistake};
 use crate::report::model::{CaseReport, RequirementReport};
@@ -45,7 +45,7 @@ type Outcome = Result<Completion, Failed>;
 impl Suite {
     pub(super) fn load(plan: Plan) -> Self {
         let (mut cases, mut problems) =
-            case::embedded_and(plan.case_dir.as_deref(), Some(plan.subject.party), &Vocabulary::v1());
+            case::embedded_and(plan.case_dir.as_deref(), Some(plan.subject.party), plan.bundle);
         cases.retain(|case| case.subject == plan.subject.party);
         problems.retain(Diagnostic::is_error);
         let results = cases.iter().map(|_| OnceLock::new()).collect();
@@ -153,8 +153,9 @@ impl Suite {
     /// Whether an expectation about a requirement is still true.
     fn expectation(&self, expectation: &Expectation) -> Outcome {
         let cases = self.case_ids();
-        let mistake =
-            expectation.mistaken_requirement(Some(self.party())).or_else(|| expectation.mistaken_case(&cases));
+        let mistake = expectation
+            .mistaken_requirement(Some(self.party()), self.plan.bundle.catalogue())
+            .or_else(|| expectation.mistaken_case(&cases));
         if let Some(Mistake { message, help, .. }) = mistake {
             return Err(format!("{message}; {help}").into());
         }
@@ -205,7 +206,7 @@ impl Suite {
     fn run(&self, case: &Case) -> CaseResult {
         let started = Instant::now();
         let trace = run_case(case, &self.plan.subject);
-        let mut collector = Collector::new(self.party(), self.plan.subject.command.clone());
+        let mut collector = Collector::new(self.plan.bundle.edition(), self.party(), self.plan.subject.command.clone());
         let report = collector.add(&trace, started.elapsed(), None);
         let mut broken = collector.finish(started.elapsed(), self.plan.strict).requirements;
         let told = broken.iter().filter(|requirement| requirement.verdict != Verdict::NotExercised);
@@ -223,7 +224,7 @@ impl Suite {
         if self.party() == Party::Agent {
             return Some(silence);
         }
-        let first = self.cases.iter().position(|case| case.id == handshake(Party::Client))?;
+        let first = self.cases.iter().position(|case| is_handshake(&case.id))?;
         self.result(first).silence.as_ref()
     }
 
@@ -255,7 +256,7 @@ mod tests {
 
     fn handshake_of(plan: Plan) -> Result<String, String> {
         let suite = Suite::load(plan);
-        let id = handshake(suite.party());
+        let id = suite.plan.bundle.handshake(suite.party());
         let index = suite.cases.iter().position(|case| case.id == id).expect("the case is embedded");
         match suite.case(index) {
             Ok(Completion::Completed) => Ok(String::new()),

@@ -20,7 +20,7 @@ use crate::requirement::Party;
 
 /// A case while it is being lowered.
 pub(crate) struct Checker<'a> {
-    pub vocabulary: &'a Vocabulary<'a>,
+    pub vocabulary: &'a Vocabulary,
     pub includes: &'a Includes,
     pub document: &'a Document,
     pub subject: Party,
@@ -48,7 +48,7 @@ pub(crate) fn lower(
     id: String,
     file: CaseFile,
     document: &Document,
-    vocabulary: &Vocabulary<'_>,
+    vocabulary: &Vocabulary,
     includes: &Includes,
 ) -> (Option<Case>, Vec<Diagnostic>) {
     let mut checker = Checker {
@@ -76,6 +76,7 @@ pub(crate) fn lower(
     checker.transcript(document, file.transcript);
     tester.by_hand = std::mem::take(&mut checker.by_hand);
     let case = Case {
+        edition: vocabulary.edition,
         id,
         title: file.title,
         subject: file.subject,
@@ -111,7 +112,7 @@ impl Checker<'_> {
 
     /// What is wrong with the id of a requirement, which must be known and bind the subject.
     pub fn unfit_requirement(&self, spot: &Spot<'_>, id: &str) -> Option<Diagnostic> {
-        let catalogue = self.vocabulary.catalogue;
+        let catalogue = &self.vocabulary.edition.catalogue;
         let Some(found) = catalogue.find(id) else {
             let bound: Vec<_> =
                 catalogue.iter().filter(|known| known.party == self.subject).map(|known| known.id.as_str()).collect();

@@ -3,9 +3,10 @@
 use serde::Deserialize;
 
 use crate::case::includes::is_include;
-use crate::case::load::{document, embedded_files, on_all_cores};
+use crate::case::load::{document, on_all_cores};
 use crate::case::matrix;
 use crate::case::model::Case;
+use crate::edition::Bundle;
 use crate::requirement::Party;
 
 /// What a list shows of a case.
@@ -24,8 +25,8 @@ pub struct Headline {
 
 /// The headlines of the cases that are embedded in the program, in the order of [`crate::case::embedded_and`].
 #[must_use]
-pub fn headlines() -> Vec<Headline> {
-    let mut files = embedded_files();
+pub fn headlines(bundle: &Bundle) -> Vec<Headline> {
+    let mut files = bundle.case_files();
     files.retain(|(path, _)| !is_include(path));
     let mut headlines: Vec<_> =
         on_all_cores(&files, |(path, bytes)| of_file(path, bytes)).into_iter().flatten().collect();
@@ -48,13 +49,14 @@ fn of_file(path: &str, bytes: &[u8]) -> Vec<Headline> {
 #[cfg(test)]
 mod tests {
     use super::{Headline, headlines};
-    use crate::case::{Case, Vocabulary, embedded_and};
+    use crate::case::{Case, embedded_and};
+    use crate::edition::V1;
 
     #[test]
     fn a_list_shows_what_is_played() {
         let headline =
             |Case { id, title, subject, requirements, .. }: Case| Headline { id, title, subject, requirements };
-        let played: Vec<_> = embedded_and(None, None, &Vocabulary::v1()).0.into_iter().map(headline).collect();
-        assert_eq!(headlines(), played);
+        let played: Vec<_> = embedded_and(None, None, &V1).0.into_iter().map(headline).collect();
+        assert_eq!(headlines(&V1), played);
     }
 }

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use crate::case::file::IncludeFile;
-use crate::case::load::{document, embedded_files, joined};
+use crate::case::load::{document, joined};
 use crate::case::matrix::without_references;
 use crate::case::repeat;
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::document::shape::Shape;
+use crate::edition::Bundle;
 use crate::requirement::Party;
 
 static INCLUDE: LazyLock<Shape> = LazyLock::new(Shape::of::<IncludeFile>);
@@ -39,11 +40,11 @@ impl Includes {
         Self::default()
     }
 
-    /// The includes that are embedded in the program.
+    /// The includes that are built in for an edition.
     #[must_use]
-    pub fn embedded() -> Self {
+    pub fn of(bundle: &Bundle) -> Self {
         let mut includes = Self::new();
-        for (path, bytes) in embedded_files() {
+        for (path, bytes) in bundle.case_files() {
             includes.add(&path, &format!("cases/{path}"), bytes);
         }
         includes

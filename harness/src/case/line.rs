@@ -197,7 +197,7 @@ impl Checker<'_> {
         if is_extension(method) || illegal && has_id.is_none() {
             return None;
         }
-        let kind_of = |party| (self.vocabulary.is_method)(party, method);
+        let kind_of = |party| self.vocabulary.kind_of(party, method);
         match (kind_of(sender), has_id) {
             (MethodKind::Unknown, _) if kind_of(sender.other()) != MethodKind::Unknown => {
                 let message = format!("`{method}` is sent by the {}, not by the {sender}", sender.other());
@@ -209,7 +209,7 @@ impl Checker<'_> {
                 let candidates: Vec<_> = self.vocabulary.methods.iter().map(String::as_str).collect();
                 let sent: Vec<_> = candidates
                     .into_iter()
-                    .filter(|m| (self.vocabulary.is_method)(sender, m) != MethodKind::Unknown)
+                    .filter(|m| self.vocabulary.kind_of(sender, m) != MethodKind::Unknown)
                     .collect();
                 let help = did_you_mean(method, &format!("the methods of the {sender} are"), &sent);
                 let problem = key_or_value(spot, method, "case::unknown-method", format!("unknown method `{method}`"));
@@ -319,7 +319,7 @@ impl Checker<'_> {
         let payload = Payload::Params(method);
         if let Some(params) = params {
             self.misfits(&spot.down("params"), payload, params, ON_PURPOSE);
-        } else if !(self.vocabulary.invalid)(self.subject.other(), payload, &Value::Null).is_empty() {
+        } else if !self.vocabulary.misfits(self.subject.other(), payload, &Value::Null).is_empty() {
             let problem = spot.down("method").error("case::invalid-message", format!("`{method}` has no `params`"));
             self.problems.push(problem.help("add `params: {…}`").help(ON_PURPOSE));
         }
@@ -345,7 +345,7 @@ impl Checker<'_> {
         let samples = [json!("/sample"), json!(1), json!({}), json!([]), json!(true)];
         let mut first: Option<Vec<Misfit>> = None;
         for sample in samples {
-            let misfits = (self.vocabulary.invalid)(sender, payload, &self.sampled(value, &sample));
+            let misfits = self.vocabulary.misfits(sender, payload, &self.sampled(value, &sample));
             if misfits.is_empty() {
                 return misfits;
             }

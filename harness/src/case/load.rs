@@ -5,9 +5,11 @@
 //!
 //! ```
 //! use acp_conformance::case::{Includes, Vocabulary, load_text};
+//! use acp_conformance::edition::V1;
 //!
 //! let text = "title: t\nsubject: agent\nrequirements: [init.respond]\ntranscript: [{include: sesion}]\n";
-//! let (cases, problems) = load_text("cases/v1/agent/x.yaml", text, &Vocabulary::v1(), &Includes::embedded());
+//! let vocabulary = Vocabulary::of(V1.edition());
+//! let (cases, problems) = load_text("cases/v1/agent/x.yaml", text, &vocabulary, &Includes::of(&V1));
 //! assert!(cases.is_empty());
 //! assert!(problems[0].to_string().contains("did you mean `session`?"));
 //! ```
@@ -15,8 +17,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
-
-use include_dir::{Dir, include_dir};
 
 use crate::case::check;
 use crate::case::file::CaseFile;
@@ -28,21 +28,16 @@ use crate::case::vocabulary::Vocabulary;
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
 use crate::document::{Document, Spot, decode, yaml};
+use crate::edition::Bundle;
 use crate::requirement::Party;
 use crate::source::{SourceFile, Span};
 
-/// The cases of protocol version 1, as they are embedded in the program.
-static V1: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cases/v1");
-
 static CASE: LazyLock<Shape> = LazyLock::new(Shape::of::<CaseFile>);
 
-/// The case that shows whether there is anybody to talk to.
+/// Returns whether this is the case that only connects, to see whether the subject speaks the protocol at all.
 #[must_use]
-pub const fn handshake(subject: Party) -> &'static str {
-    match subject {
-        Party::Agent => "v1/agent/init/handshake",
-        Party::Client => "v1/client/init/handshake",
-    }
+pub fn is_handshake(id: &str) -> bool {
+    id.ends_with("/init/handshake")
 }
 
 /// Folders of a directory of cases that hold something else.
@@ -51,12 +46,7 @@ const NO_CASES: [&str; 2] = ["requirements", "faults"];
 /// Reads one file, which has a case for each shape of its matrix; the id is the part of the path behind `cases/`, without
 /// extension, and with the shape behind `@` if there is a matrix.
 #[must_use]
-pub fn load_text(
-    path: &str,
-    text: &str,
-    vocabulary: &Vocabulary<'_>,
-    includes: &Includes,
-) -> (Vec<Case>, Vec<Diagnostic>) {
+pub fn load_text(path: &str, text: &str, vocabulary: &Vocabulary, includes: &Includes) -> (Vec<Case>, Vec<Diagnostic>) {
     load_bytes(path, text.as_bytes(), vocabulary, includes)
 }
 
@@ -65,7 +55,7 @@ pub fn load_text(
 pub fn load_bytes(
     path: &str,
     bytes: &[u8],
-    vocabulary: &Vocabulary<'_>,
+    vocabulary: &Vocabulary,
     includes: &Includes,
 ) -> (Vec<Case>, Vec<Diagnostic>) {
     let below = path.rsplit_once("cases/").map_or(path, |(_, below)| below);
@@ -76,12 +66,12 @@ pub fn load_bytes(
 ///
 /// Its includes are added to the embedded ones, or replace those of the same side and name.
 #[must_use]
-pub fn load_dir(dir: &Path, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diagnostic>) {
+pub fn load_dir(dir: &Path, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     let mut problems = Vec::new();
     let mut files = Vec::new();
     walk(dir, &mut PathBuf::new(), &mut files, &mut problems);
     files.sort();
-    let mut includes = Includes::embedded();
+    let mut includes = Includes::of(bundle);
     let mut sources = Vec::new();
     for relative in files {
         let full = dir.join(&relative);
@@ -96,7 +86,7 @@ pub fn load_dir(dir: &Path, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diag
     problems.extend(includes.problems());
     let sources: Vec<_> =
         sources.iter().map(|(below, shown, bytes)| (below.as_str(), shown.as_str(), bytes.as_slice())).collect();
-    let (mut cases, more) = load_all(&sources, vocabulary, &includes);
+    let (mut cases, more) = load_all(&sources, &Vocabulary::of(bundle.edition()), &includes);
     cases.iter_mut().for_each(|case| case.is_own = true);
     problems.extend(more);
     diagnostic::sort(&mut problems);
@@ -105,19 +95,19 @@ pub fn load_dir(dir: &Path, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diag
 
 /// Reads the cases that are embedded in the program.
 #[must_use]
-pub fn embedded(vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diagnostic>) {
-    embedded_of(None, vocabulary)
+pub fn embedded(bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
+    embedded_of(None, bundle)
 }
 
 /// Reads the embedded cases in the folder of one side, or all.
-fn embedded_of(side: Option<Party>, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, Vec<Diagnostic>) {
-    let includes = Includes::embedded();
-    let mut files = embedded_files();
+fn embedded_of(side: Option<Party>, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
+    let includes = Includes::of(bundle);
+    let mut files = bundle.case_files();
     files.retain(|(path, _)| side.is_none_or(|side| path.split('/').nth(1) == Some(side.name())));
     let shown: Vec<_> = files.iter().map(|(path, _)| format!("cases/{path}")).collect();
     let sources = files.iter().zip(&shown).filter(|((path, _), _)| !includes::is_include(path));
     let sources: Vec<_> = sources.map(|((path, bytes), shown)| (path.as_str(), shown.as_str(), *bytes)).collect();
-    let (cases, mut problems) = load_all(&sources, vocabulary, &includes);
+    let (cases, mut problems) = load_all(&sources, &Vocabulary::of(bundle.edition()), &includes);
     problems.extend(includes.problems());
     diagnostic::sort(&mut problems);
     (cases, problems)
@@ -125,11 +115,12 @@ fn embedded_of(side: Option<Party>, vocabulary: &Vocabulary<'_>) -> (Vec<Case>, 
 
 /// Reads one of the embedded cases alone, by its id.
 #[must_use]
-pub fn embedded_case(id: &str, vocabulary: &Vocabulary<'_>) -> Option<Case> {
+pub fn embedded_case(id: &str, bundle: &'static Bundle) -> Option<Case> {
     let file = Case::file_of(id);
     let path = format!("{file}.yaml");
-    let (_, bytes) = embedded_files().into_iter().find(|(known, _)| *known == path)?;
-    let (cases, _) = load(file, &format!("cases/{path}"), bytes, vocabulary, &Includes::embedded());
+    let (_, bytes) = bundle.case_files().into_iter().find(|(known, _)| *known == path)?;
+    let (cases, _) =
+        load(file, &format!("cases/{path}"), bytes, &Vocabulary::of(bundle.edition()), &Includes::of(bundle));
     cases.into_iter().find(|case| case.id == id)
 }
 
@@ -137,14 +128,10 @@ pub fn embedded_case(id: &str, vocabulary: &Vocabulary<'_>) -> Option<Case> {
 /// by id, and the shapes of one file in the order of its matrix. Of the embedded ones, those that judge the other side are
 /// left out if only one is wanted.
 #[must_use]
-pub fn embedded_and(
-    dir: Option<&Path>,
-    side: Option<Party>,
-    vocabulary: &Vocabulary<'_>,
-) -> (Vec<Case>, Vec<Diagnostic>) {
-    let (mut cases, mut problems) = embedded_of(side, vocabulary);
+pub fn embedded_and(dir: Option<&Path>, side: Option<Party>, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
+    let (mut cases, mut problems) = embedded_of(side, bundle);
     if let Some(dir) = dir {
-        let (own, more) = load_dir(dir, vocabulary);
+        let (own, more) = load_dir(dir, bundle);
         let replaced: BTreeSet<&str> = own.iter().map(|case| Case::file_of(&case.id)).collect();
         cases.retain(|case| !replaced.contains(Case::file_of(&case.id)));
         cases.extend(own);
@@ -156,7 +143,7 @@ pub fn embedded_and(
 
 fn load_all(
     sources: &[(&str, &str, &[u8])],
-    vocabulary: &Vocabulary<'_>,
+    vocabulary: &Vocabulary,
     includes: &Includes,
 ) -> (Vec<Case>, Vec<Diagnostic>) {
     let (mut cases, mut problems) = (Vec::new(), Vec::new());
@@ -187,7 +174,7 @@ fn load(
     id: &str,
     path: &str,
     bytes: &[u8],
-    vocabulary: &Vocabulary<'_>,
+    vocabulary: &Vocabulary,
     includes: &Includes,
 ) -> (Vec<Case>, Vec<Diagnostic>) {
     let (document, mut problems) = match document(path, bytes) {
@@ -210,7 +197,7 @@ fn load(
 fn lower_all(
     id: &str,
     mut shapes: Vec<Filled>,
-    vocabulary: &Vocabulary<'_>,
+    vocabulary: &Vocabulary,
     includes: &Includes,
 ) -> (Vec<Case>, Vec<Diagnostic>) {
     let (mut cases, mut found) = (Vec::new(), Vec::new());
@@ -226,7 +213,7 @@ fn lower_all(
 fn lower(
     id: &str,
     filled: &mut Filled,
-    vocabulary: &Vocabulary<'_>,
+    vocabulary: &Vocabulary,
     includes: &Includes,
 ) -> (Option<Case>, Vec<Diagnostic>) {
     let mut problems = repeat::expand(&mut filled.document);
@@ -263,25 +250,6 @@ pub(crate) fn document(path: &str, bytes: &[u8]) -> Result<(Document, Vec<Diagno
 pub(crate) fn joined(mut first: Vec<Diagnostic>, second: Vec<Diagnostic>) -> Vec<Diagnostic> {
     first.extend(second);
     first
-}
-
-/// The embedded case files with their paths below `cases/`, in order.
-pub(crate) fn embedded_files() -> Vec<(String, &'static [u8])> {
-    yaml_files(&V1).into_iter().map(|(path, bytes)| (format!("v1/{path}"), bytes)).collect()
-}
-
-/// Lists the YAML files of an embedded folder with their paths below it, in order.
-pub(crate) fn yaml_files(root: &'static Dir<'static>) -> Vec<(String, &'static [u8])> {
-    let mut files = Vec::new();
-    let mut folders = vec![root];
-    while let Some(folder) = folders.pop() {
-        folders.extend(folder.dirs());
-        for file in folder.files().filter(|file| file.path().extension().is_some_and(|e| e == "yaml")) {
-            files.push((file.path().to_string_lossy().replace('\\', "/"), file.contents()));
-        }
-    }
-    files.sort();
-    files
 }
 
 /// Lists the YAML files below a directory, relative to it.

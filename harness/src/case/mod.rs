@@ -26,8 +26,7 @@ pub mod vocabulary;
 pub(crate) use check::limits;
 pub use headline::{Headline, headlines};
 pub use includes::Includes;
-pub(crate) use load::embedded_files;
-pub use load::{embedded, embedded_and, embedded_case, handshake, load_bytes, load_dir, load_text};
+pub use load::{embedded, embedded_and, embedded_case, is_handshake, load_bytes, load_dir, load_text};
 pub use matching::Mismatch;
 pub use model::{
     Act, Action, AgentProcess, Body, Case, FileLook, FileWant, FixedAnswer, Ids, Incoming, IncomingBody,

@@ -15,12 +15,15 @@ use serde_json::Value;
 pub use self::wire::{Ids, WireSetup};
 use crate::case::pattern::Pattern;
 use crate::case::template::{Bindings, Template};
+use crate::protocol::Edition;
 use crate::requirement::Party;
 pub use crate::source::{Place, SourceFile};
 
 /// One scripted exchange.
 #[derive(Debug, Clone)]
 pub struct Case {
+    /// The edition of the protocol that the case speaks.
+    pub edition: &'static Edition,
     /// The path below the directory of cases without extension, such as `v1/agent/cancel/idle`; the shape behind `@`,
     /// where the file has several.
     pub id: String,

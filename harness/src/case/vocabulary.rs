@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::protocol::{Edition, Kind, Method};
-use crate::requirement::{Catalogue, Party};
+use crate::requirement::Party;
 
 /// What is known about a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,72 +36,60 @@ pub struct Misfit {
     pub message: String,
 }
 
-/// Tells how a party's method is to be called.
-pub type IsMethod<'a> = dyn Fn(Party, &str) -> MethodKind + Sync + 'a;
-
-/// Compares a payload that a party sends with its schema.
-pub type FindMisfits<'a> = dyn Fn(Party, Payload<'_>, &Value) -> Vec<Misfit> + Sync + 'a;
-
-/// Everything that the cases of one edition may speak of.
-pub struct Vocabulary<'a> {
-    /// The requirements.
-    pub catalogue: &'a Catalogue,
-    /// Tells how a party's method is to be called. Methods that begin with `_` or `$/` are not asked for.
-    pub is_method: &'a IsMethod<'a>,
-    /// Every method, for suggestions.
+/// Everything that the cases of one edition may name.
+#[derive(Debug)]
+pub struct Vocabulary {
+    /// The edition.
+    pub edition: &'static Edition,
+    /// Every method of the stable and the draft schema, for suggestions.
     pub methods: Vec<String>,
-    /// Compares what the tester sends with the schema.
-    pub invalid: &'a FindMisfits<'a>,
 }
 
-impl Vocabulary<'static> {
-    /// Protocol version 1, with the methods that are still drafts.
+impl Vocabulary {
+    /// The vocabulary of an edition, with the methods that are still drafts.
     #[must_use]
-    pub fn v1() -> Self {
-        let edition = Edition::v1();
+    pub fn of(edition: &'static Edition) -> Self {
         let tables = [&edition.methods, &edition.draft_methods];
         let mut methods: Vec<_> =
             tables.iter().flat_map(|table| table.iter()).map(|(_, _, method)| method.name.clone()).collect();
         methods.sort();
         methods.dedup();
-        Self { catalogue: Catalogue::v1(), is_method: &kind_in_v1, methods, invalid: &misfits_in_v1 }
+        Self { edition, methods }
     }
-}
 
-fn kind_in_v1(sender: Party, method: &str) -> MethodKind {
-    let edition = Edition::v1();
-    match edition.methods.kind_of(sender, method).or_else(|| edition.draft_methods.kind_of(sender, method)) {
-        Some(Kind::Request) => MethodKind::Request,
-        Some(Kind::Notification) => MethodKind::Notification,
-        None => MethodKind::Unknown,
+    /// Returns how a party's method is called. Callers handle methods that begin with `_` or `$/`.
+    #[must_use]
+    pub fn kind_of(&self, sender: Party, method: &str) -> MethodKind {
+        let Edition { methods, draft_methods, .. } = self.edition;
+        match methods.kind_of(sender, method).or_else(|| draft_methods.kind_of(sender, method)) {
+            Some(Kind::Request) => MethodKind::Request,
+            Some(Kind::Notification) => MethodKind::Notification,
+            None => MethodKind::Unknown,
+        }
     }
-}
 
-fn misfits_in_v1(sender: Party, payload: Payload<'_>, value: &Value) -> Vec<Misfit> {
-    let edition = Edition::v1();
-    let caller = if matches!(payload, Payload::Result(_)) { sender.other() } else { sender };
-    let find = |name: &str, of: fn(&Method) -> Option<&str>| {
-        [(&edition.methods, &edition.stable), (&edition.draft_methods, &edition.unstable)].into_iter().find_map(
-            |(table, schema)| {
-                let mut kinds = [Kind::Request, Kind::Notification].into_iter();
-                let method = kinds.find_map(|kind| table.find(caller, kind, name))?;
-                Some((schema, of(method)?))
-            },
-        )
-    };
-    let found = match payload {
-        Payload::Params(method) => find(method, |method| Some(&method.params)),
-        Payload::Result(method) => find(method, |method| method.result.as_deref()),
-        Payload::Error => Some((&edition.stable, "Error")),
-    };
-    let problems = found.map_or_else(Vec::new, |(schema, definition)| schema.problems(definition, value));
-    let meant = problems.into_iter().filter(|problem| !problem.is_null_capability(value));
-    meant.map(|problem| Misfit { at: problem.at, message: problem.message }).collect()
-}
-
-impl std::fmt::Debug for Vocabulary<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Vocabulary").field("methods", &self.methods).finish_non_exhaustive()
+    /// Compares a payload that a party sends with its schema.
+    #[must_use]
+    pub fn misfits(&self, sender: Party, payload: Payload<'_>, value: &Value) -> Vec<Misfit> {
+        let edition = self.edition;
+        let caller = if matches!(payload, Payload::Result(_)) { sender.other() } else { sender };
+        let find = |name: &str, of: fn(&Method) -> Option<&str>| {
+            [(&edition.methods, &edition.stable), (&edition.draft_methods, &edition.unstable)].into_iter().find_map(
+                |(table, schema)| {
+                    let mut kinds = [Kind::Request, Kind::Notification].into_iter();
+                    let method = kinds.find_map(|kind| table.find(caller, kind, name))?;
+                    Some((schema, of(method)?))
+                },
+            )
+        };
+        let found = match payload {
+            Payload::Params(method) => find(method, |method| Some(&method.params)),
+            Payload::Result(method) => find(method, |method| method.result.as_deref()),
+            Payload::Error => Some((&edition.stable, "Error")),
+        };
+        let problems = found.map_or_else(Vec::new, |(schema, definition)| schema.problems(definition, value));
+        let meant = problems.into_iter().filter(|problem| !problem.is_null_capability(value));
+        meant.map(|problem| Misfit { at: problem.at, message: problem.message }).collect()
     }
 }
 

@@ -1,13 +1,13 @@
 //! The making of a certificate from the traces of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::LazyLock;
 
 use super::folder::{CERTIFICATE, Folder, TRACES};
 use super::judging::{Judging, Made};
 use super::model::{Certificate, Claims, SuiteMark, TraceMark};
-use crate::case::{Case, Vocabulary, embedded};
+use crate::case::{Case, embedded};
+use crate::edition::Bundle;
 use crate::protocol::sha256;
 use crate::report::model::RunReport;
 use crate::requirement::Party;
@@ -51,10 +51,9 @@ pub enum IssueError {
     Harness(String),
 }
 
-/// The built-in cases that judge a party, by id.
-pub(super) fn cases(party: Party) -> BTreeMap<&'static str, &'static Case> {
-    static ALL: LazyLock<Vec<Case>> = LazyLock::new(|| embedded(&Vocabulary::v1()).0);
-    ALL.iter().filter(|case| case.subject == party).map(|case| (case.id.as_str(), case)).collect()
+/// The built-in cases that test a party.
+pub(super) fn cases(bundle: &'static Bundle, party: Party) -> Vec<Case> {
+    embedded(bundle).0.into_iter().filter(|case| case.subject == party).collect()
 }
 
 /// The name of the file with the trace of a case, from the folder on.
@@ -67,25 +66,26 @@ pub(super) fn trace_file(case: &str) -> String {
 /// # Errors
 ///
 /// That a trace is missing or broken, that the harness failed in one of them, or that the folder cannot be written.
-pub fn issue(folder: &Path, claims: Claims) -> Result<Issued, IssueError> {
+pub fn issue(folder: &Path, claims: Claims, bundle: &'static Bundle) -> Result<Issued, IssueError> {
     let folder = Folder::open(folder)?;
-    let cases = cases(claims.kind);
-    let mut missing = cases.keys().filter(|id| !folder.has(&trace_file(id)));
+    let cases = cases(bundle, claims.kind);
+    let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let mut missing = ids.iter().filter(|id| !folder.has(&trace_file(id)));
     if let Some(first) = missing.next() {
         return Err(IssueError::Missing { count: 1 + missing.count(), first: (*first).to_owned() });
     }
     let mut judging = None;
     let mut traces = BTreeMap::new();
-    for id in cases.keys() {
+    for id in &ids {
         let file = trace_file(id);
         let bytes = folder.read(&file)?;
         let trace = Trace::read(&bytes[..]).map_err(|error| IssueError::Trace { file: file.clone(), error })?;
-        let begin = || Judging::new(claims.clone(), trace.header.command.clone(), cases.len());
+        let begin = || Judging::new(bundle, claims.clone(), trace.header.command.clone(), ids.len());
         let verdict = judging.get_or_insert_with(begin).add(&trace, file);
         traces.insert((*id).to_owned(), TraceMark { verdict, sha256: sha256(&bytes) });
     }
-    let judging = judging.unwrap_or_else(|| Judging::new(claims, Vec::new(), 0));
-    let Made { certificate, report, files } = judging.close(SuiteMark::here(), traces);
+    let judging = judging.unwrap_or_else(|| Judging::new(bundle, claims, Vec::new(), 0));
+    let Made { certificate, report, files } = judging.close(SuiteMark::here(bundle), traces);
     if report.verdict == Conformance::HarnessError {
         let failed = report.cases.iter().find(|case| case.verdict == Verdict::HarnessError);
         return Err(IssueError::Harness(failed.map_or_else(String::new, |case| case.id.clone())));
@@ -100,15 +100,14 @@ pub fn issue(folder: &Path, claims: Claims) -> Result<Issued, IssueError> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
+    use crate::edition::V1;
 
     #[test]
     fn every_case_has_a_file_of_its_own() {
         for party in Party::ALL {
-            let cases = cases(party);
-            let files: BTreeSet<String> = cases.keys().map(|id| trace_file(id)).collect();
+            let cases = cases(&V1, party);
+            let files: BTreeSet<String> = cases.iter().map(|case| trace_file(&case.id)).collect();
             assert_eq!(files.len(), cases.len());
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::badge::badge;
 use super::folder::{BADGE, PAGE, REPORT};
 use super::model::{Certificate, Claims, Coverage, FORMAT, Subject, SuiteMark, TraceMark};
+use crate::edition::Bundle;
 use crate::protocol::sha256;
 use crate::report::model::RunReport;
 use crate::report::{Chart, Collector, PageReport, Renderer, SuiteEvent};
@@ -32,8 +33,8 @@ pub(super) struct Made {
 
 impl Judging {
     /// Begins with what does not follow from the traces, and with the command line that they name.
-    pub(super) fn new(claims: Claims, command: Vec<String>, cases: usize) -> Self {
-        let collector = Collector::new(claims.kind, command.clone());
+    pub(super) fn new(bundle: &'static Bundle, claims: Claims, command: Vec<String>, cases: usize) -> Self {
+        let collector = Collector::new(bundle.edition(), claims.kind, command.clone());
         let mut judging = Self { claims, command, collector, page: PageReport::new(Vec::new()) };
         let begin = judging.collector.begin(cases, true, judging.reproduce());
         tell(&mut judging.page, &SuiteEvent::Begin(&begin));

@@ -3,22 +3,21 @@
 use std::fmt::Write;
 
 use super::model::SuiteMark;
-use crate::case::embedded_files;
-use crate::protocol::{Edition, sha256};
-use crate::requirement::V1_SOURCE;
+use crate::edition::Bundle;
+use crate::protocol::sha256;
 
 impl SuiteMark {
     /// The suite of this program.
     #[must_use]
-    pub fn here() -> Self {
-        let edition = Edition::v1();
+    pub fn here(bundle: &'static Bundle) -> Self {
+        let edition = bundle.edition();
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            edition: edition.name.to_owned(),
+            edition: edition.name.clone(),
             schema_sha256: edition.schema_sha256.clone(),
             draft_schema_sha256: edition.draft_schema_sha256.clone(),
-            catalogue_sha256: sha256(V1_SOURCE),
-            cases_sha256: sha256(listing()),
+            catalogue_sha256: bundle.catalogue_sha256(),
+            cases_sha256: sha256(listing(bundle)),
         }
     }
 
@@ -44,8 +43,8 @@ impl SuiteMark {
 }
 
 /// All case files, as `sha256sum` prints them in the folder of the repository.
-fn listing() -> String {
-    embedded_files().into_iter().fold(String::new(), |mut list, (path, bytes)| {
+fn listing(bundle: &Bundle) -> String {
+    bundle.case_files().into_iter().fold(String::new(), |mut list, (path, bytes)| {
         let _ = writeln!(list, "{}  cases/{path}", sha256(bytes));
         list
     })

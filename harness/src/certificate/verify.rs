@@ -12,6 +12,7 @@ use super::issue::{cases, trace_file};
 use super::judging::{Judging, Made};
 use super::model::{Certificate, DIGEST, FORMAT, SuiteMark, TraceMark, digest, text};
 use crate::case::Case;
+use crate::edition::{Bundle, Editions};
 use crate::protocol::sha256;
 use crate::report::model::RunReport;
 use crate::trace::{FORMAT as TRACE_FORMAT, Header, Trace};
@@ -111,12 +112,12 @@ pub enum NoCertificate {
     Missing,
 }
 
-/// Verifies the certificate in a folder.
+/// Verifies the certificate in a folder, by the edition that it names.
 ///
 /// # Errors
 ///
 /// Only that there is no certificate in the folder.
-pub fn verify(folder: &Path) -> Result<Verification, NoCertificate> {
+pub fn verify(folder: &Path, editions: &Editions) -> Result<Verification, NoCertificate> {
     let folder = Folder::open(folder)?;
     if !folder.has(CERTIFICATE) && !folder.odd.contains_key(CERTIFICATE) {
         return Err(NoCertificate::Missing);
@@ -126,9 +127,11 @@ pub fn verify(folder: &Path) -> Result<Verification, NoCertificate> {
         found.wrong(name, *what);
     }
     if let Some((document, certificate)) = read(&folder, &mut found) {
-        found.other_suite = other_suite(&certificate);
+        // The traces of an edition that is not here are read by another one, which shows as another suite.
+        let bundle = editions.named(&certificate.suite.edition).unwrap_or_else(|_| editions.preferred());
+        found.other_suite = other_suite(bundle, &certificate);
         let whole = compare_files(&folder, &certificate, &mut found);
-        judge_again(&folder, &document, &certificate, whole, &mut found);
+        judge_again(bundle, &folder, &document, &certificate, whole, &mut found);
         found.certificate = Some(certificate);
     }
     found.mismatches.sort();
@@ -184,8 +187,8 @@ fn understand(bytes: &[u8], found: &mut Verification) -> Option<(Value, Certific
     }
 }
 
-fn other_suite(certificate: &Certificate) -> Vec<OtherSuite> {
-    let here = SuiteMark::here();
+fn other_suite(bundle: &'static Bundle, certificate: &Certificate) -> Vec<OtherSuite> {
+    let here = SuiteMark::here(bundle);
     let differences = here.differences(&certificate.suite);
     let other = |(member, here, there): (_, &str, _)| OtherSuite { member, there: shown(there), here: here.to_owned() };
     differences.into_iter().map(other).collect()
@@ -220,14 +223,22 @@ fn compare_files(folder: &Folder, certificate: &Certificate, found: &mut Verific
 }
 
 /// Judges every trace, and compares what follows from them; nothing does if they are not `whole`.
-fn judge_again(folder: &Folder, document: &Value, certificate: &Certificate, whole: bool, found: &mut Verification) {
+fn judge_again(
+    bundle: &'static Bundle,
+    folder: &Folder,
+    document: &Value,
+    certificate: &Certificate,
+    whole: bool,
+    found: &mut Verification,
+) {
     let own_suite = found.other_suite.is_empty();
-    let cases = if own_suite { cases(certificate.subject.kind) } else { BTreeMap::new() };
+    let cases = if own_suite { cases(bundle, certificate.subject.kind) } else { Vec::new() };
+    let cases: BTreeMap<&str, &Case> = cases.iter().map(|case| (case.id.as_str(), case)).collect();
     if own_suite {
         same_cases(&cases, certificate, found);
     }
     let command = certificate.subject.command.clone();
-    let mut judging = Judging::new(certificate.claims(), command, certificate.traces.len());
+    let mut judging = Judging::new(bundle, certificate.claims(), command, certificate.traces.len());
     for (id, mark) in &certificate.traces {
         let file = trace_file(id);
         let Some(trace) = trace(folder, &file, mark, found) else { continue };
@@ -361,6 +372,7 @@ fn changed(folder: &Folder, report: &RunReport) -> Vec<Changed> {
 mod tests {
     use super::*;
     use crate::certificate::{Coverage, FORMAT, Subject};
+    use crate::edition::V1;
     use crate::requirement::Party;
     use crate::verdict::Conformance;
     use crate::verdict::Verdict;
@@ -371,7 +383,7 @@ mod tests {
         let certificate = Certificate {
             format: FORMAT.to_owned(),
             subject,
-            suite: SuiteMark::here(),
+            suite: SuiteMark::here(&V1),
             verdict: Conformance::Conformant,
             coverage: Coverage::default(),
             redacted: false,

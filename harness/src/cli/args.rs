@@ -29,6 +29,9 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// The edition of the protocol, such as v1@2026-11; a trace or report that names its own is checked by that one.
+    #[arg(long, global = true, value_name = "EDITION", hide = true)]
+    pub edition: Option<String>,
 }
 
 const EXIT_CODES: &str = "Exit codes:

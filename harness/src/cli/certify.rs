@@ -13,24 +13,25 @@ use super::plan::{self, Plan};
 use super::progress::Progress as Shown;
 use super::suite::{Driven, Going, Keep, Wanted, drive};
 use crate::certificate::{Claims, Issued, Place, ProfileMark, issue};
+use crate::edition::Bundle;
 use crate::judge::judge;
 use crate::profile;
-use crate::protocol::{Edition, sha256};
+use crate::protocol::sha256;
 use crate::report::model::RunReport;
 use crate::report::{SuiteEvent, rfc3339};
 use crate::trace::Trace;
 use crate::verdict::Conformance;
 
 /// Runs the command.
-pub(super) fn run(args: &CertifyArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &CertifyArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
     match &args.party {
         CertifyParty::Agent(agent) => {
             let whole = AgentArgs { run: whole(&agent.start), reuse: false };
-            certify(&plan::of_agent(&whole)?, &agent.start, &agent.keep)
+            certify(&plan::of_agent(&whole, bundle)?, &agent.start, &agent.keep)
         }
         CertifyParty::Client(client) => {
             let whole = ClientArgs { run: whole(&client.start), user: client.user.clone(), ..ClientArgs::default() };
-            certify(&plan::of_client(&whole)?, &client.start, &client.keep)
+            certify(&plan::of_client(&whole, bundle)?, &client.start, &client.keep)
         }
     }
 }
@@ -44,12 +45,12 @@ fn certify(plan: &Plan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result<Ex
     let party = plan.subject.party;
     let shown = args.output.display();
     let place = Place::take(&args.output, args.replace, party).with_context(|| format!("--output {shown}"))?;
-    let profile = start.profile.as_deref().map(profile_mark).transpose()?;
+    let profile = start.profile.as_deref().map(|name| profile_mark(name, plan.bundle)).transpose()?;
     let (began, started) = (SystemTime::now(), Instant::now());
     let traces = place.traces();
     let keep = Keep { dir: &traces, redact: args.redact };
     let met = |trace: &Trace| {
-        let judgement = judge(trace, Edition::v1());
+        let judgement = judge(trace, plan.bundle.edition());
         let said = judgement.introductions.get(&party);
         place.admit(said.and_then(|said| said.name.as_deref())).with_context(|| format!("--output {shown}"))
     };
@@ -73,16 +74,16 @@ fn certify(plan: &Plan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result<Ex
     }
     let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let claims = Claims { kind: party, profile, redacted: args.redact, began: rfc3339(began), duration_ms };
-    let issued = issue(&place.folder(), claims).context("no certificate was written")?;
+    let issued = issue(&place.folder(), claims, plan.bundle).context("no certificate was written")?;
     says_the_same(&report, &issued.report)?;
     place.put().with_context(|| format!("--output {shown}"))?;
     tell(&issued, args)?;
     Ok(Exit::of(issued.certificate.verdict, args.allow_incomplete))
 }
 
-fn profile_mark(name: &str) -> anyhow::Result<ProfileMark> {
+fn profile_mark(name: &str, bundle: &'static Bundle) -> anyhow::Result<ProfileMark> {
     let (shown, bytes) = plan::profile_file(name)?;
-    let (profile, _) = profile::load_bytes(&shown, &bytes);
+    let (profile, _) = profile::load_bytes(&shown, &bytes, bundle.catalogue());
     let profile = profile.with_context(|| format!("the profile {name} has mistakes"))?;
     Ok(ProfileMark { name: profile.name, sha256: sha256(&bytes) })
 }

@@ -13,7 +13,8 @@ use super::exit::Exit;
 use super::expected::{Baseline, has_all};
 use super::output::stdout;
 use super::outputs::{Output, Outputs};
-use crate::case::{self, Vocabulary};
+use crate::case;
+use crate::edition::{Bundle, Editions};
 use crate::judge::{JudgedTrace, JudgingSession};
 use crate::recording::{self, Input, Recording};
 use crate::report::model::RunReport;
@@ -22,17 +23,17 @@ use crate::requirement::Party;
 use crate::trace::{Event, Trace};
 
 /// Runs the command.
-pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Exit> {
     let started = Instant::now();
-    let mut baseline = Baseline::load(&args.result.expected, None, args.subject)?;
+    let mut baseline = Baseline::load(&args.result.expected, None, args.subject, editions.preferred())?;
     let tapes = tapes(args)?;
     let wanted = args.result.outputs();
     let mut reports = Reports::default();
     let mut charts = Vec::new();
     for tape in &tapes {
-        let (id, judged) = reports.add(tape, args)?;
+        let (id, judged) = reports.add(tape, args, editions)?;
         if wanted.iter().any(Output::has_charts) {
-            charts.push((id, tape.chart(&judged, args)?));
+            charts.push((id, tape.chart(&judged, args, editions)?));
         }
     }
     let several = reports.collectors.len() > 1;
@@ -47,7 +48,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     };
     let mut finished: Vec<_> = reports.collectors.into_iter().map(finish).collect();
     if let Some(baseline) = &mut baseline {
-        weigh(baseline, finished.iter_mut().map(|(.., report)| report).collect())?;
+        weigh(baseline, editions.preferred(), finished.iter_mut().map(|(.., report)| report).collect())?;
     }
     let mut worst = Exit::Good;
     for (party, begin, report) in finished {
@@ -65,8 +66,8 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
 }
 
 /// Weighs what is expected against each report. The cases that are named may be built in, or among those that were recorded.
-fn weigh(baseline: &mut Baseline, mut reports: Vec<&mut RunReport>) -> anyhow::Result<()> {
-    let (cases, _) = case::embedded(&Vocabulary::v1());
+fn weigh(baseline: &mut Baseline, bundle: &'static Bundle, mut reports: Vec<&mut RunReport>) -> anyhow::Result<()> {
+    let (cases, _) = case::embedded(bundle);
     let recorded: Vec<String> =
         reports.iter().flat_map(|report| report.cases.iter().map(|case| case.id.clone())).collect();
     let built_in = cases.iter().map(|case| case.id.as_str());
@@ -102,26 +103,35 @@ struct Reports {
 
 impl Reports {
     /// Judges one recording: what it says of each party that was asked for. Tells how reports call it, and the judgement.
-    fn add(&mut self, tape: &Tape, args: &CheckArgs) -> anyhow::Result<(String, JudgedTrace)> {
-        let recording = tape.play(args)?;
+    fn add(&mut self, tape: &Tape, args: &CheckArgs, editions: &Editions) -> anyhow::Result<(String, JudgedTrace)> {
+        let recording = tape.play(args, editions)?;
         let mut header = recording.header.clone();
+        let edition = editions.of(&header).with_context(|| tape.name.clone())?.edition();
         if header.case.is_none() {
             header.file = tape.file();
         }
-        let mut session = JudgingSession::new(&header);
+        let mut session = JudgingSession::new(&header, edition);
         for event in recording {
             session.event(&event.with_context(|| tape.name.clone())?);
         }
         let judged = session.close();
-        let evidence = tape.evidence(&judged, args)?;
+        let evidence = tape.evidence(&judged, args, editions)?;
         self.foreign |= header.case.is_none();
         let parties = header.subject.or(args.subject).map_or_else(|| tape.parties(), |party| vec![party]);
         let took = Duration::from_micros(judged.last_us);
         let file = header.case.is_some().then(|| tape.name.clone());
         let id = header.case.unwrap_or_else(|| tape.name.clone());
         for party in parties {
-            let of_party = || Collector::new(party, header.command.clone());
+            let of_party = || Collector::new(edition, party, header.command.clone());
             let collector = self.collectors.entry(party).or_insert_with(of_party);
+            if collector.edition().name != edition.name {
+                bail!(
+                    "{}: its edition is {}, that of an earlier trace {}; check them in two runs",
+                    tape.name,
+                    edition.name,
+                    collector.edition().name
+                );
+            }
             collector.add_recording(id.clone(), &judged, &evidence, took, file.clone());
         }
         Ok((id, judged))
@@ -142,7 +152,7 @@ enum Source {
 }
 
 impl Tape {
-    fn play(&self, args: &CheckArgs) -> anyhow::Result<Recording> {
+    fn play(&self, args: &CheckArgs, editions: &Editions) -> anyhow::Result<Recording> {
         let format = recording::Format::ALL.into_iter().find(|f| args.input_format.as_deref() == Some(f.name()));
         let input = match &self.what {
             Source::File(path) => Input::Whole(open(path)?, format, args.subject),
@@ -155,7 +165,7 @@ impl Tape {
                 sides.iter().map(|(party, path)| Ok((*party, open(path)?))).collect::<anyhow::Result<_>>()?,
             ),
         };
-        Recording::open(input).with_context(|| self.name.clone())
+        Recording::open(input, editions.preferred().edition()).with_context(|| self.name.clone())
     }
 
     /// The file, where it is one.
@@ -172,8 +182,8 @@ impl Tape {
     }
 
     /// What a page shows of it, for which it is played once more.
-    fn chart(&self, judged: &JudgedTrace, args: &CheckArgs) -> anyhow::Result<Chart> {
-        let recording = self.play(args)?;
+    fn chart(&self, judged: &JudgedTrace, args: &CheckArgs, editions: &Editions) -> anyhow::Result<Chart> {
+        let recording = self.play(args, editions)?;
         let mut charting = Charting::new(&recording.header, judged.evidence());
         for event in recording {
             charting.event(&event.with_context(|| self.name.clone())?);
@@ -182,11 +192,16 @@ impl Tape {
     }
 
     /// The events that prove something: the recording is played once more, so that nothing has to be kept the first time.
-    fn evidence(&self, judged: &JudgedTrace, args: &CheckArgs) -> anyhow::Result<BTreeMap<usize, Event>> {
+    fn evidence(
+        &self,
+        judged: &JudgedTrace,
+        args: &CheckArgs,
+        editions: &Editions,
+    ) -> anyhow::Result<BTreeMap<usize, Event>> {
         let wanted: BTreeSet<usize> = judged.evidence();
         let Some(last) = wanted.last() else { return Ok(BTreeMap::new()) };
         let mut found = BTreeMap::new();
-        for event in self.play(args)?.take(last + 1) {
+        for event in self.play(args, editions)?.take(last + 1) {
             let event = event.with_context(|| self.name.clone())?;
             if wanted.contains(&event.n) {
                 found.insert(event.n, event);
@@ -227,9 +242,9 @@ fn copied() -> anyhow::Result<File> {
 }
 
 /// Reads a whole recording, of this program or of another tool.
-pub(super) fn read(path: &Path) -> anyhow::Result<Trace> {
-    let recording =
-        Recording::open(Input::Whole(open(path)?, None, None)).with_context(|| path.display().to_string())?;
+pub(super) fn read(path: &Path, editions: &Editions) -> anyhow::Result<Trace> {
+    let recording = Recording::open(Input::Whole(open(path)?, None, None), editions.preferred().edition())
+        .with_context(|| path.display().to_string())?;
     let header = recording.header.clone();
     let events = recording.collect::<Result<_, _>>().with_context(|| path.display().to_string())?;
     Ok(Trace { header, events })

@@ -11,6 +11,7 @@ use super::check::{files, read};
 use super::exit::Exit;
 use super::output::stdout;
 use crate::compare::{Side, compare, write};
+use crate::edition::Editions;
 use crate::report::Collector;
 use crate::report::model::RunReport;
 use crate::snapshot::Bound;
@@ -23,8 +24,8 @@ const REPORT: &str = "report.json";
 const TRACES: &str = "traces";
 
 /// Runs the command.
-pub(super) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
-    let (old, new) = (side(&args.old)?, side(&args.new)?);
+pub(super) fn run(args: &DiffArgs, editions: &Editions) -> anyhow::Result<Exit> {
+    let (old, new) = (side(&args.old, editions)?, side(&args.new, editions)?);
     let [was, is] = [&old, &new].map(|side| side.report().subject.kind);
     if was != is {
         bail!("{} is of {}, and {} of {}", args.old.display(), was.one(), args.new.display(), is.one());
@@ -39,30 +40,30 @@ pub(super) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
 }
 
 /// What a path names: a report, the folder of a report with its traces, traces, or a single one.
-fn side(path: &Path) -> anyhow::Result<Side> {
+fn side(path: &Path, editions: &Editions) -> anyhow::Result<Side> {
     let shown = path.display().to_string();
     let is_trace = |path: &Path| path.extension().is_some_and(|extension| extension == "jsonl");
     if !path.is_dir() && !is_trace(path) {
-        return Ok(Side::new(shown, report(path)?));
+        return Ok(Side::new(shown, report(path, editions)?));
     }
     let with_report = path.join(REPORT).is_file();
     let inner = path.join(TRACES);
     let folder = if with_report && inner.is_dir() { inner } else { path.to_owned() };
     let found = files(&[folder])?;
     if with_report {
-        let mut side = Side::new(shown, report(&path.join(REPORT))?);
-        add_traces(&mut side, &found)?;
+        let mut side = Side::new(shown, report(&path.join(REPORT), editions)?);
+        add_traces(&mut side, &found, editions)?;
         return Ok(side);
     }
     if found.is_empty() {
         bail!("{shown}: there is neither a {REPORT} nor a .jsonl file in it");
     }
-    judged(shown, &found)
+    judged(shown, &found, editions)
 }
 
 /// Reads a report.
-fn report(path: &Path) -> anyhow::Result<RunReport> {
-    let mut reports = super::reports::read(path)?;
+fn report(path: &Path, editions: &Editions) -> anyhow::Result<RunReport> {
+    let mut reports = super::reports::read(path, editions)?;
     if reports.len() > 1 {
         bail!("{} holds {} reports, and one is compared", path.display(), reports.len());
     }
@@ -70,11 +71,11 @@ fn report(path: &Path) -> anyhow::Result<RunReport> {
 }
 
 /// Traces, judged by this program.
-fn judged(shown: String, found: &[PathBuf]) -> anyhow::Result<Side> {
+fn judged(shown: String, found: &[PathBuf], editions: &Editions) -> anyhow::Result<Side> {
     let mut collector: Option<Collector> = None;
     let mut party = None;
     for path in found {
-        let (trace, _) = trace(path)?;
+        let (trace, _) = trace(path, editions)?;
         let subject = trace.header.subject;
         if party.is_some() && party != subject {
             bail!("{shown} has traces of agents and of clients; compare them apart");
@@ -87,28 +88,34 @@ fn judged(shown: String, found: &[PathBuf]) -> anyhow::Result<Side> {
                 path.display()
             );
         };
-        let collector = collector.get_or_insert_with(|| Collector::new(kind, trace.header.command.clone()));
+        let collector = match &mut collector {
+            Some(collector) => collector,
+            None => {
+                let edition = editions.of(&trace.header).with_context(|| path.display().to_string())?.edition();
+                collector.insert(Collector::new(edition, kind, trace.header.command.clone()))
+            }
+        };
         let took = Duration::from_micros(trace.events.last().map_or(0, |event| event.us));
         collector.add(&trace, took, Some(path.display().to_string()));
     }
     let collector = collector.with_context(|| format!("{shown}: there is no trace in it"))?;
     let mut side = Side::new(shown, collector.finish(Duration::ZERO, false));
-    add_traces(&mut side, found)?;
+    add_traces(&mut side, found, editions)?;
     Ok(side)
 }
 
 /// Reads the traces one after the other, since many of them are long.
-fn add_traces(side: &mut Side, found: &[PathBuf]) -> anyhow::Result<()> {
+fn add_traces(side: &mut Side, found: &[PathBuf], editions: &Editions) -> anyhow::Result<()> {
     for path in found {
-        let (trace, case) = trace(path)?;
+        let (trace, case) = trace(path, editions)?;
         side.add(case, &trace);
     }
     Ok(())
 }
 
 /// A trace, and the case that it is of.
-fn trace(path: &Path) -> anyhow::Result<(Trace, String)> {
-    let trace = read(path)?;
+fn trace(path: &Path, editions: &Editions) -> anyhow::Result<(Trace, String)> {
+    let trace = read(path, editions)?;
     let name = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let case = trace.header.case.clone().unwrap_or_else(name);
     Ok((trace, case))

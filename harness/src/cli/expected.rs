@@ -8,11 +8,12 @@ use anyhow::{Context, bail};
 use super::args::ExpectedArgs;
 use super::output::{say, show};
 use crate::diagnostic::Diagnostic;
+use crate::edition::Bundle;
 use crate::expected::{self, Changes, Date, Expectation, PLACEHOLDER, Standing};
 use crate::report::expected::Weighing;
 use crate::report::model::{FailureReport, RunReport};
 use crate::report::today;
-use crate::requirement::Party;
+use crate::requirement::{Catalogue, Party};
 
 /// What is expected of a subject.
 pub(super) struct Baseline {
@@ -20,6 +21,7 @@ pub(super) struct Baseline {
     others: Vec<Expectation>,
     update: bool,
     today: Date,
+    bundle: &'static Bundle,
 }
 
 /// The file of `--expected`.
@@ -40,16 +42,18 @@ impl Baseline {
         args: &ExpectedArgs,
         others: Option<Vec<Expectation>>,
         party: Option<Party>,
+        bundle: &'static Bundle,
     ) -> anyhow::Result<Option<Self>> {
         if args.expected.is_none() && others.is_none() {
             return Ok(None);
         }
-        let file = args.expected.clone().map(|path| File::read(path, args.update_expected, party)).transpose()?;
+        let file =
+            args.expected.clone().map(|path| File::read(path, args.update_expected, party, bundle)).transpose()?;
         let in_file: Vec<String> = file.iter().flat_map(|file| &file.entries).map(ToString::to_string).collect();
         let mut others = others.unwrap_or_default();
         others.retain(|entry| !in_file.contains(&entry.to_string()));
         let today = args.today.unwrap_or_else(today);
-        Ok(Some(Self { file, others, update: args.update_expected, today }))
+        Ok(Some(Self { file, others, update: args.update_expected, today, bundle }))
     }
 
     /// Makes sure that the cases that are named are among these.
@@ -70,7 +74,7 @@ impl Baseline {
     ///
     /// That the file cannot be written.
     pub(super) fn weigh(&mut self, report: &mut RunReport, whole: bool) -> anyhow::Result<()> {
-        let weighing = Weighing { whole, strict: report.strict, today: self.today };
+        let weighing = Weighing { whole, strict: report.strict, today: self.today, catalogue: self.bundle.catalogue() };
         if self.update {
             self.update(report, weighing)?;
         }
@@ -84,16 +88,16 @@ impl Baseline {
         of_file.chain(&self.others).cloned().collect()
     }
 
-    fn update(&mut self, report: &RunReport, weighing: Weighing) -> anyhow::Result<()> {
+    fn update(&mut self, report: &RunReport, weighing: Weighing<'_>) -> anyhow::Result<()> {
         let entries = self.entries();
         let weighed = report.weigh(&entries, weighing);
         let Some(file) = &mut self.file else { return Ok(()) };
         let party = report.subject.kind;
-        let concerned = file.entries.iter().enumerate().filter(|(_, entry)| entry.concerns(party));
+        let concerned = file.entries.iter().enumerate().filter(|(_, entry)| entry.concerns(party, weighing.catalogue));
         let stale = concerned.zip(&weighed.entries).filter(|(_, weighed)| weighed.standing == Standing::Stale);
         let removed: Vec<usize> = stale.map(|((index, _), _)| index).collect();
         let changes = Changes { removed, added: additions(&entries, &weighed.new, weighing.today) };
-        file.change(&changes)
+        file.change(&changes, weighing.catalogue)
     }
 }
 
@@ -121,7 +125,7 @@ fn additions(entries: &[Expectation], new: &[FailureReport], today: Date) -> Vec
 }
 
 impl File {
-    fn read(path: PathBuf, may_be_new: bool, party: Option<Party>) -> anyhow::Result<Self> {
+    fn read(path: PathBuf, may_be_new: bool, party: Option<Party>, bundle: &'static Bundle) -> anyhow::Result<Self> {
         let shown = path.display().to_string();
         if path.is_dir() {
             bail!("--expected {shown}: it is a folder");
@@ -133,13 +137,13 @@ impl File {
             }
             other => other.with_context(|| format!("--expected {shown}"))?,
         };
-        let (entries, problems) = expected::load_bytes(&shown, &bytes, party);
+        let (entries, problems) = expected::load_bytes(&shown, &bytes, party, bundle.catalogue());
         show(&problems);
         let entries = entries.with_context(|| format!("--expected {shown} has mistakes; nothing was run"))?;
         Ok(Self { path, text: String::from_utf8_lossy(&bytes).into_owned(), entries })
     }
 
-    fn change(&mut self, changes: &Changes) -> anyhow::Result<()> {
+    fn change(&mut self, changes: &Changes, catalogue: &Catalogue) -> anyhow::Result<()> {
         let shown = self.path.display().to_string();
         if *changes == Changes::default() {
             say(&format!("{shown}: nothing to change"));
@@ -154,7 +158,7 @@ impl File {
         for entry in &changes.added {
             say(&format!("  added    {entry}: its reason is to be filled in"));
         }
-        let (entries, problems) = expected::load_bytes(&shown, text.as_bytes(), None);
+        let (entries, problems) = expected::load_bytes(&shown, text.as_bytes(), None, catalogue);
         let sound = entries.filter(|_| !problems.iter().any(Diagnostic::is_error));
         self.entries = sound.with_context(|| format!("{shown}: what was written cannot be read"))?;
         self.text = text;

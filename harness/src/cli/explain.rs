@@ -8,14 +8,15 @@ use super::args::ExplainArgs;
 use super::exit::Exit;
 use super::output::stdout;
 use crate::diagnostic::nearest;
+use crate::edition::Bundle;
 use crate::explain::{self, Sources};
 use crate::requirement::{Catalogue, Requirement};
 
 /// Runs the command.
-pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Exit> {
-    let catalogue = Catalogue::v1();
+pub(super) fn run(args: &ExplainArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
+    let catalogue = bundle.catalogue();
     if let Some(requirement) = catalogue.find(&args.requirement) {
-        write!(stdout(), "{}", explain::show(&Sources::embedded().entry(requirement)))?;
+        write!(stdout(), "{}", explain::show(&Sources::of(bundle).entry(requirement)))?;
         return Ok(Exit::Good);
     }
     let below = format!("{}.", args.requirement);

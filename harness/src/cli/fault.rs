@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 
 use super::output::{say, show};
 use crate::case::model::Case;
+use crate::edition::Bundle;
 use crate::fault::{self, Fault, Planted};
 use crate::report::model::RunReport;
 use crate::requirement::Party;
@@ -16,15 +17,15 @@ use crate::verdict::Verdict;
 /// # Errors
 ///
 /// When there is none, when the file has mistakes, or when the fault is nothing that can be put into a foreign program.
-pub(super) fn find(name: &str, party: Option<Party>, cases: &[Case]) -> anyhow::Result<Fault> {
+pub(super) fn find(name: &str, party: Option<Party>, cases: &[Case], bundle: &'static Bundle) -> anyhow::Result<Fault> {
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let fault = if name.contains(['/', '.']) {
         let bytes = std::fs::read(name).with_context(|| format!("--fault {name}"))?;
-        let (fault, problems) = fault::load_bytes(name, &bytes, &ids);
+        let (fault, problems) = fault::load_bytes(name, &bytes, bundle.edition(), &ids);
         show(&problems);
         fault.with_context(|| format!("the fault {name} has mistakes"))?
     } else {
-        let (mut faults, _) = fault::embedded(&ids);
+        let (mut faults, _) = fault::embedded(bundle, &ids);
         match faults.iter().position(|fault| fault.id == name) {
             Some(at) => faults.swap_remove(at),
             None => bail!(unknown(name, party, &faults)),

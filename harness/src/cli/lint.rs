@@ -11,6 +11,7 @@ use super::output::{show, stdout};
 use crate::case::model::Case;
 use crate::case::{Includes, Vocabulary, embedded, embedded_and, load_bytes, load_dir};
 use crate::diagnostic::Diagnostic;
+use crate::edition::Bundle;
 use crate::report::count;
 use crate::{expected, fault, profile};
 
@@ -18,18 +19,17 @@ use crate::{expected, fault, profile};
 const FAULTS: &str = "faults";
 
 /// Runs the command.
-pub(super) fn run(args: &LintArgs) -> anyhow::Result<Exit> {
-    let vocabulary = Vocabulary::v1();
+pub(super) fn run(args: &LintArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
     let mut problems = Vec::new();
     let mut sound = 0;
     if args.files.is_empty() {
-        let (cases, found) = embedded(&vocabulary);
-        let (faults, more) = fault::embedded(&ids(&cases));
+        let (cases, found) = embedded(bundle);
+        let (faults, more) = fault::embedded(bundle, &ids(&cases));
         sound += cases.len() + faults.len();
         problems.extend(found.into_iter().chain(more));
     }
     for path in &args.files {
-        let (good, found) = lint(path, &vocabulary)?;
+        let (good, found) = lint(path, bundle)?;
         sound += good;
         problems.extend(found);
     }
@@ -40,24 +40,24 @@ pub(super) fn run(args: &LintArgs) -> anyhow::Result<Exit> {
     Ok(if errors == 0 { Exit::Good } else { Exit::Usage })
 }
 
-fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<Diagnostic>)> {
+fn lint(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diagnostic>)> {
     if path.is_dir()
         && let Some(folder) = faults_of(path)
     {
-        let (faults, problems) = fault::load_dir(path, &ids(&cases_beside(folder, vocabulary)));
+        let (faults, problems) = fault::load_dir(path, bundle.edition(), &ids(&cases_beside(folder, bundle)));
         return Ok((faults.len(), problems));
     }
     if path.is_dir() {
-        let (cases, mut problems) = load_dir(path, vocabulary);
+        let (cases, mut problems) = load_dir(path, bundle);
         let mut sound = cases.len();
         if path.join(FAULTS).is_dir() {
             let faults = path.join(FAULTS);
-            let (faults, found) = fault::load_dir(&faults, &ids(&cases_beside(&faults, vocabulary)));
+            let (faults, found) = fault::load_dir(&faults, bundle.edition(), &ids(&cases_beside(&faults, bundle)));
             sound += faults.len();
             problems.extend(found);
         }
         for file in toml_in(path)? {
-            let (good, found) = lint_toml(&file, &read(&file)?, vocabulary);
+            let (good, found) = lint_toml(&file, &read(&file)?, bundle);
             sound += good;
             problems.extend(found);
         }
@@ -68,15 +68,16 @@ fn lint(path: &Path, vocabulary: &Vocabulary<'_>) -> anyhow::Result<(usize, Vec<
     Ok(match path.extension().and_then(|extension| extension.to_str()) {
         Some("yaml") if faults_of(path).is_some() || says_what_it_kills(&bytes) => {
             let folder = faults_of(path).or_else(|| path.parent());
-            let cases = folder.map_or_else(Vec::new, |folder| cases_beside(folder, vocabulary));
-            let (fault, problems) = fault::load_bytes(&shown, &bytes, &ids(&cases));
+            let cases = folder.map_or_else(Vec::new, |folder| cases_beside(folder, bundle));
+            let (fault, problems) = fault::load_bytes(&shown, &bytes, bundle.edition(), &ids(&cases));
             (usize::from(fault.is_some()), problems)
         }
         Some("yaml" | "yml") => {
-            let (cases, problems) = load_bytes(&shown, &bytes, vocabulary, &Includes::embedded());
+            let (cases, problems) =
+                load_bytes(&shown, &bytes, &Vocabulary::of(bundle.edition()), &Includes::of(bundle));
             (cases.len(), problems)
         }
-        Some("toml") => lint_toml(path, &bytes, vocabulary),
+        Some("toml") => lint_toml(path, &bytes, bundle),
         _ => bail!("{shown}: cases and faults end in .yaml, profiles and lists of expected failures in .toml"),
     })
 }
@@ -85,14 +86,14 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn lint_toml(path: &Path, bytes: &[u8], vocabulary: &Vocabulary<'_>) -> (usize, Vec<Diagnostic>) {
+fn lint_toml(path: &Path, bytes: &[u8], bundle: &'static Bundle) -> (usize, Vec<Diagnostic>) {
     let shown = path.display().to_string();
     if !says_what_is_expected(bytes) {
-        let (profile, problems) = profile::load_bytes(&shown, bytes);
+        let (profile, problems) = profile::load_bytes(&shown, bytes, bundle.catalogue());
         return (usize::from(profile.is_some()), problems);
     }
-    let (entries, mut problems) = expected::load_bytes(&shown, bytes, None);
-    let (cases, _) = embedded(vocabulary);
+    let (entries, mut problems) = expected::load_bytes(&shown, bytes, None, bundle.catalogue());
+    let (cases, _) = embedded(bundle);
     let unknown = expected::unknown_cases(entries.as_deref().unwrap_or_default(), &ids(&cases));
     // A run may have further cases, those of --cases.
     problems.extend(unknown.into_iter().map(Diagnostic::warning));
@@ -116,8 +117,8 @@ fn faults_of(path: &Path) -> Option<&Path> {
 }
 
 /// The cases that a fault in this folder can name: the built-in ones, and those of the folders beside it.
-fn cases_beside(faults: &Path, vocabulary: &Vocabulary<'_>) -> Vec<Case> {
-    embedded_and(faults.parent(), None, vocabulary).0
+fn cases_beside(faults: &Path, bundle: &'static Bundle) -> Vec<Case> {
+    embedded_and(faults.parent(), None, bundle).0
 }
 
 fn ids(cases: &[Case]) -> Vec<&str> {

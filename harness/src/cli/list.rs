@@ -10,18 +10,19 @@ use super::exit::Exit;
 use super::output::stdout;
 use super::plan::built_in_profiles;
 use crate::case::{Headline, headlines};
+use crate::edition::Bundle;
 use crate::fault::{self, Fault};
 use crate::profile::Profile;
 use crate::report::count;
-use crate::requirement::{Catalogue, Level, Party, Requirement};
+use crate::requirement::{Level, Party, Requirement};
 
 /// Runs the command.
-pub(super) fn run(args: &ListArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
     match args {
-        ListArgs { requirements: true, .. } => requirements(args),
-        ListArgs { faults: true, .. } => faults(args),
-        ListArgs { profiles: true, .. } => profiles(args),
-        _ => cases(args),
+        ListArgs { requirements: true, .. } => requirements(args, bundle),
+        ListArgs { faults: true, .. } => faults(args, bundle),
+        ListArgs { profiles: true, .. } => profiles(args, bundle),
+        _ => cases(args, bundle),
     }?;
     Ok(Exit::Good)
 }
@@ -34,8 +35,8 @@ impl ListArgs {
     }
 }
 
-fn cases(args: &ListArgs) -> anyhow::Result<()> {
-    let mut cases = headlines();
+fn cases(args: &ListArgs, bundle: &Bundle) -> anyhow::Result<()> {
+    let mut cases = headlines(bundle);
     cases.retain(|case| args.wants(&[&case.id], case.subject));
     if let Some(shard) = args.shard {
         shard.keep(&mut cases);
@@ -50,10 +51,10 @@ fn cases(args: &ListArgs) -> anyhow::Result<()> {
     }
 }
 
-fn faults(args: &ListArgs) -> anyhow::Result<()> {
-    let cases = headlines();
+fn faults(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
+    let cases = headlines(bundle);
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-    let (mut faults, _) = fault::embedded(&ids);
+    let (mut faults, _) = fault::embedded(bundle, &ids);
     faults.retain(|fault| args.wants(&[&fault.id, &fault.kills], fault.party));
     match args.format {
         Format::Text => {
@@ -69,8 +70,8 @@ fn faults(args: &ListArgs) -> anyhow::Result<()> {
     }
 }
 
-fn profiles(args: &ListArgs) -> anyhow::Result<()> {
-    let mut profiles = built_in_profiles()?;
+fn profiles(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
+    let mut profiles = built_in_profiles(bundle)?;
     profiles.retain(|profile| args.wants(&[&profile.name], profile.kind));
     match args.format {
         Format::Text => {
@@ -86,13 +87,13 @@ fn profiles(args: &ListArgs) -> anyhow::Result<()> {
     }
 }
 
-fn requirements(args: &ListArgs) -> anyhow::Result<()> {
+fn requirements(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
     let wanted = |r: &&Requirement| {
         args.wants(&[&r.id], r.party)
             && args.level.is_none_or(|level| level == r.level)
             && args.status.is_none_or(|status| status == r.status)
     };
-    let list: Vec<&Requirement> = Catalogue::v1().iter().filter(wanted).collect();
+    let list: Vec<&Requirement> = bundle.catalogue().iter().filter(wanted).collect();
     let level: fn(Level) -> &'static str = match args.format {
         Format::Text => Level::spoken,
         Format::Json => Level::name,
@@ -110,7 +111,7 @@ fn requirements(args: &ListArgs) -> anyhow::Result<()> {
             lines(rows.chain([String::new()]).chain(counts))
         }
         Format::Json => {
-            let entry = |r: &&Requirement| json!({ "id": r.id, "party": r.party, "level": r.level, "status": r.status, "text": r.text, "source": r.source, "link": r.link() });
+            let entry = |r: &&Requirement| json!({ "id": r.id, "party": r.party, "level": r.level, "status": r.status, "text": r.text, "source": r.source, "link": bundle.link(r) });
             document(&json!({ "requirements": list.iter().map(entry).collect::<Vec<_>>(), "counts": counts }))
         }
     }

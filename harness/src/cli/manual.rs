@@ -13,7 +13,7 @@ use super::args::ClientArgs;
 use super::output::say;
 use super::person::{self, KEYS, PATIENCE};
 use super::plan::{Choice, Origin, PROFILES, Plan, choose, limits};
-use crate::case::handshake;
+use crate::edition::Bundle;
 use crate::profile::{Controls, places};
 use crate::requirement::Party;
 use crate::run::{Desk, Subject, order_for_a_person};
@@ -31,9 +31,9 @@ pub(super) fn editors() -> PossibleValuesParser {
 /// # Errors
 ///
 /// As for any run, and that another manual run is going on.
-pub(super) fn plan(args: &ClientArgs, controls: Controls) -> anyhow::Result<Plan> {
-    let Choice { profile, mut cases, fault, baseline, known, part } = choose(&args.run, Party::Client)?;
-    order_for_a_person(&mut cases, handshake(Party::Client));
+pub(super) fn plan(args: &ClientArgs, controls: Controls, bundle: &'static Bundle) -> anyhow::Result<Plan> {
+    let Choice { profile, mut cases, fault, baseline, known, part } = choose(&args.run, Party::Client, bundle)?;
+    order_for_a_person(&mut cases, &bundle.handshake(Party::Client));
     let desk = Desk::take(&Desk::usual_folder()?)?;
     let patience = args.run.start.timeout_start.unwrap_or(PATIENCE);
     introduce(args.editor.as_deref(), &desk, patience)?;
@@ -50,6 +50,7 @@ pub(super) fn plan(args: &ClientArgs, controls: Controls) -> anyhow::Result<Plan
     subject.desk = Some(Arc::new(desk));
     let planted = args.run.fault.as_ref().map_or_else(String::new, |name| format!("--fault {name} "));
     Ok(Plan {
+        bundle,
         subject,
         cases,
         jobs: 1,

@@ -10,27 +10,28 @@ use super::args::MatrixArgs;
 use super::exit::Exit;
 use super::output::say;
 use super::reports::{charts, evidence, read};
+use crate::edition::Editions;
 use crate::report::model::FindingReport;
 use crate::report::{Column, write_matrix, write_subjects};
 use crate::verdict::Verdict;
 
 /// Runs the command.
-pub(super) fn run(args: &MatrixArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &MatrixArgs, editions: &Editions) -> anyhow::Result<Exit> {
     let given = given(&args.files)?;
     if let Some(output) = &args.format {
-        let reports: Vec<_> = given.iter().map(|given| read(given.report)).collect::<anyhow::Result<_>>()?;
+        let reports: Vec<_> = given.iter().map(|given| read(given.report, editions)).collect::<anyhow::Result<_>>()?;
         write_subjects(reports.concat(), &mut output.create()?)?;
     }
-    args.html.as_deref().map_or(Ok(()), |html| page(&given, html))?;
+    args.html.as_deref().map_or(Ok(()), |html| page(&given, html, editions))?;
     Ok(Exit::Good)
 }
 
 /// Writes the page.
-fn page(given: &[Given<'_>], html: &Path) -> anyhow::Result<()> {
+fn page(given: &[Given<'_>], html: &Path, editions: &Editions) -> anyhow::Result<()> {
     let mut columns: Vec<Column> = Vec::new();
     for given in given {
-        for report in read(given.report)? {
-            let charts = charts(&report, given.report, &given.folders, &evidence(&report, failed))?;
+        for report in read(given.report, editions)? {
+            let charts = charts(&report, given.report, &given.folders, &evidence(&report, failed), editions)?;
             columns.push(Column { report, file: given.report.display().to_string(), charts });
         }
     }

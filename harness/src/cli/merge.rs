@@ -11,13 +11,14 @@ use super::expected::Baseline;
 use super::output::say;
 use super::outputs::Outputs;
 use super::reports::{charts, evidence, read};
-use crate::case::{self, Vocabulary};
+use crate::case;
+use crate::edition::Editions;
 use crate::expected::Expectation;
 use crate::report::model::{EntryReport, RunReport, ShardInfo};
 use crate::report::{Begin, Chart, SuiteEvent, join, mismatch};
 
 /// Runs the command.
-pub(super) fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Exit> {
     let (folders, files): (Vec<&Path>, Vec<&Path>) =
         args.files.iter().map(PathBuf::as_path).partition(|path| path.is_dir());
     for folder in &folders {
@@ -25,13 +26,13 @@ pub(super) fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
             bail!("there is no trace in {}; a report is named by its file", folder.display());
         }
     }
-    let shards = Shards::read(&files)?.complete(args.allow_missing)?;
+    let shards = Shards::read(&files, editions)?.complete(args.allow_missing)?;
     let mut outputs = Outputs::open(&args.result.outputs(), args.quiet)?;
-    let charts = if outputs.charts { shards.charts(&folders)? } else { BTreeMap::new() };
+    let charts = if outputs.charts { shards.charts(&folders, editions)? } else { BTreeMap::new() };
     let (whole, learned, reproduce) = (shards.whole, shards.learned(), shards.reproduce());
     let known = shards.expectations();
     let mut report = shards.join()?;
-    weigh(&mut report, args, known, whole)?;
+    weigh(&mut report, args, known, whole, editions)?;
     let begin = Begin {
         suite: report.suite.clone(),
         subject: report.subject.clone(),
@@ -48,11 +49,18 @@ pub(super) fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
 }
 
 /// Weighs what the shards expected together with what is named here.
-fn weigh(report: &mut RunReport, args: &MergeArgs, known: Option<Vec<Expectation>>, whole: bool) -> anyhow::Result<()> {
-    let Some(mut baseline) = Baseline::load(&args.result.expected, known, Some(report.subject.kind))? else {
+fn weigh(
+    report: &mut RunReport,
+    args: &MergeArgs,
+    known: Option<Vec<Expectation>>,
+    whole: bool,
+    editions: &Editions,
+) -> anyhow::Result<()> {
+    let bundle = editions.named(&report.suite.edition)?;
+    let Some(mut baseline) = Baseline::load(&args.result.expected, known, Some(report.subject.kind), bundle)? else {
         return Ok(());
     };
-    let (cases, _) = case::embedded(&Vocabulary::v1());
+    let (cases, _) = case::embedded(bundle);
     let built_in = cases.iter().map(|case| case.id.as_str());
     baseline.check_cases(&built_in.chain(report.cases.iter().map(|case| case.id.as_str())).collect::<Vec<_>>())?;
     baseline.weigh(report, whole)
@@ -74,10 +82,10 @@ struct ShardReport<'a> {
 
 impl<'a> Shards<'a> {
     /// Reads what belongs together, in the order of the shards.
-    fn read(files: &[&'a Path]) -> anyhow::Result<Self> {
+    fn read(files: &[&'a Path], editions: &Editions) -> anyhow::Result<Self> {
         let mut all: Vec<ShardReport<'a>> = Vec::new();
         for &file in files {
-            for report in read(file)? {
+            for report in read(file, editions)? {
                 let Some(info) = report.shard.clone() else {
                     bail!(
                         "{} is not of a shard; `--shard K/N --format json=FILE` writes such a report",
@@ -150,7 +158,7 @@ impl<'a> Shards<'a> {
     }
 
     /// The charts of all cases whose traces are found.
-    fn charts(&self, folders: &[&Path]) -> anyhow::Result<BTreeMap<String, Chart>> {
+    fn charts(&self, folders: &[&Path], editions: &Editions) -> anyhow::Result<BTreeMap<String, Chart>> {
         let mut found = BTreeMap::new();
         let mut cases = 0;
         for ShardReport { file, report, .. } in &self.all {
@@ -158,7 +166,7 @@ impl<'a> Shards<'a> {
                 report.cases.iter().map(|case| (case.id.as_str(), BTreeSet::new())).collect();
             wanted.extend(evidence(report, |_| true));
             cases += report.cases.len();
-            found.extend(charts(report, file, folders, &wanted)?);
+            found.extend(charts(report, file, folders, &wanted, editions)?);
         }
         if found.len() < cases {
             say(&format!(

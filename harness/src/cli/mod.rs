@@ -35,9 +35,8 @@ pub use output::report_error;
 
 use std::time::Instant;
 
+use crate::edition::Editions;
 use crate::peer::process::Orphans;
-use crate::protocol::Edition;
-use crate::requirement::Catalogue;
 
 /// Runs the command.
 ///
@@ -45,35 +44,42 @@ use crate::requirement::Catalogue;
 ///
 /// Whatever keeps it from doing its work and is not a finding about the subject: a wrong argument, a file that cannot
 /// be read. The caller reports it and exits with [`Exit::Usage`].
-pub fn run(args: Args) -> anyhow::Result<Exit> {
+pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<Exit> {
+    if let Some(name) = &args.edition {
+        editions.prefer(name).map_err(|error| anyhow::anyhow!("--edition: {error}"))?;
+    }
+    let editions = &editions;
     // A session, and who wants a list, waits for nothing that only the judge needs.
     match &args.command {
-        args::Command::Monitor(monitor) => return monitor::run(monitor),
-        args::Command::List(list) => return list::run(list),
+        args::Command::Monitor(monitor) => return monitor::run(monitor, editions),
+        args::Command::List(list) => return list::run(list, editions.preferred()),
         _ => {}
     }
     // What is built in is sound as long as the tests of this package pass; a changed copy says so instead of panicking.
-    let broken = Edition::try_v1().err().map(ToString::to_string);
-    if let Some(broken) = broken.or_else(|| Catalogue::try_v1().err().map(str::to_owned)) {
+    if let Err(broken) = editions.preferred().check() {
         output::say(&format!("error: a built-in file is broken: {broken}"));
         return Ok(Exit::HarnessError);
     }
     let begun = Instant::now();
     match args.command {
         args::Command::Accept(review) => snapshots::accept(&review),
-        args::Command::Agent(agent) => driving(|| suite::run(plan::of_agent(&agent)?, &agent.run, begun)),
-        args::Command::Client(client) => driving(|| suite::run(plan::of_client(&client)?, &client.run, begun)),
-        args::Command::Check(check) => check::run(&check),
-        args::Command::Certify(certify) => driving(|| certify::run(&certify)),
-        args::Command::Verify(verify) => verify::run(&verify),
-        args::Command::Diff(diff) => diff::run(&diff),
-        args::Command::Explain(explain) => explain::run(&explain),
-        args::Command::Lint(lint) => lint::run(&lint),
-        args::Command::Matrix(matrix) => matrix::run(&matrix),
-        args::Command::Model(model) => model::run(&model),
-        args::Command::Merge(merge) => merge::run(&merge),
-        args::Command::Record(record) => record::run(&record),
-        args::Command::Redact(redact) => redact::run(&redact),
+        args::Command::Agent(agent) => {
+            driving(|| suite::run(plan::of_agent(&agent, editions.preferred())?, &agent.run, begun))
+        }
+        args::Command::Client(client) => {
+            driving(|| suite::run(plan::of_client(&client, editions.preferred())?, &client.run, begun))
+        }
+        args::Command::Check(check) => check::run(&check, editions),
+        args::Command::Certify(certify) => driving(|| certify::run(&certify, editions.preferred())),
+        args::Command::Verify(verify) => verify::run(&verify, editions),
+        args::Command::Diff(diff) => diff::run(&diff, editions),
+        args::Command::Explain(explain) => explain::run(&explain, editions.preferred()),
+        args::Command::Lint(lint) => lint::run(&lint, editions.preferred()),
+        args::Command::Matrix(matrix) => matrix::run(&matrix, editions),
+        args::Command::Model(model) => model::run(&model, editions.preferred()),
+        args::Command::Merge(merge) => merge::run(&merge, editions),
+        args::Command::Record(record) => record::run(&record, editions),
+        args::Command::Redact(redact) => redact::run(&redact, editions),
         args::Command::Reject(review) => snapshots::reject(&review),
         args::Command::Monitor(_) | args::Command::List(_) => unreachable!("run above"),
     }

@@ -9,13 +9,15 @@ use anyhow::Context;
 use super::args::ModelArgs;
 use super::exit::Exit;
 use super::output::{say, stdout};
+use crate::edition::Bundle;
 use crate::model::{Exchange, Model, NAME};
 use crate::peer::signal::asked_to_stop;
 use crate::profile::Hints;
 
 /// Runs the command.
-pub(super) fn run(args: &ModelArgs) -> anyhow::Result<Exit> {
-    let hints = args.profile.as_deref().map_or_else(|| Ok(Hints::default()), super::plan::hints_of)?;
+pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
+    let hints = |name| super::plan::hints_of(name, bundle);
+    let hints = args.profile.as_deref().map_or_else(|| Ok(Hints::default()), hints)?;
     let record = args
         .record
         .as_ref()

@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use super::args::MonitorArgs;
 use super::exit::Exit;
 use super::output::say;
+use crate::edition::{Bundle, Editions};
 use crate::fault::Planted;
 use crate::monitor::{Outcome, Plan, stand};
 use crate::peer::{between, signal};
@@ -29,18 +30,21 @@ const MOST_SHOWN: usize = 8;
 const UNSEEN: &str = "-";
 
 /// Runs the command. As the agent it returns only when there is no agent.
-pub(super) fn run(args: &MonitorArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<Exit> {
     match args.stand_between.as_deref() {
-        Some([session, record]) => {
-            stand_between(args, session, Some(&**record).filter(|path| *path != Path::new(UNSEEN)))
-        }
-        _ => become_agent(args).map(|()| Exit::Usage),
+        Some([session, record]) => stand_between(
+            args,
+            editions.preferred(),
+            session,
+            Some(&**record).filter(|path| *path != Path::new(UNSEEN)),
+        ),
+        _ => become_agent(args, editions.preferred()).map(|()| Exit::Usage),
     }
 }
 
-fn become_agent(args: &MonitorArgs) -> anyhow::Result<()> {
+fn become_agent(args: &MonitorArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
     if let Some(name) = &args.fault {
-        planted(name)?;
+        planted(name, bundle)?;
     }
     // Better told now than when the session is over.
     let wanted = [("--trace", &args.trace), ("--report", &args.report), ("--html", &args.html)];
@@ -118,11 +122,16 @@ fn session() -> String {
     format!("{}-{}", now.as_secs(), std::process::id())
 }
 
-fn planted(name: &str) -> anyhow::Result<Planted> {
-    super::fault::find(name, None, &super::plan::load_cases(None, None)?).map(Planted::new)
+fn planted(name: &str, bundle: &'static Bundle) -> anyhow::Result<Planted> {
+    super::fault::find(name, None, &super::plan::load_cases(None, None, bundle)?, bundle).map(Planted::new)
 }
 
-fn stand_between(args: &MonitorArgs, session: &Path, record: Option<&Path>) -> anyhow::Result<Exit> {
+fn stand_between(
+    args: &MonitorArgs,
+    bundle: &'static Bundle,
+    session: &Path,
+    record: Option<&Path>,
+) -> anyhow::Result<Exit> {
     let between = between::take_over().context("--stand-between")?;
     // What goes wrong is said in our own words.
     std::panic::set_hook(Box::new(|_| {}));
@@ -132,8 +141,9 @@ fn stand_between(args: &MonitorArgs, session: &Path, record: Option<&Path>) -> a
     let plan = Plan {
         name: record.map_or_else(|| "this session".to_owned(), |path| path.display().to_string()),
         command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        fault: args.fault.as_deref().map(planted).transpose()?,
+        fault: args.fault.as_deref().map(|name| planted(name, bundle)).transpose()?,
         chart: args.html.is_some(),
+        edition: bundle.edition(),
     };
     between.start.confirm().context("--stand-between")?;
     let live = |requirement: &RequirementReport| show(std::slice::from_ref(requirement));

@@ -12,9 +12,10 @@ use super::args::{AgentArgs, ClientArgs, RunArgs, StartArgs};
 use super::expected::Baseline;
 use super::shard::Part;
 use super::{fault, manual, output, person};
+use crate::case;
 use crate::case::model::Case;
-use crate::case::{self, Vocabulary};
 use crate::diagnostic::nearest;
+use crate::edition::Bundle;
 use crate::fault::Planted;
 use crate::profile::{self, Controls, Hints, Means, Profile};
 use crate::report::model::ProfileInfo;
@@ -26,6 +27,8 @@ pub(super) static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles
 
 /// What `agent` or `client` is to do.
 pub(super) struct Plan {
+    /// The edition of the protocol.
+    pub(super) bundle: &'static Bundle,
     /// The subject.
     pub(super) subject: Subject,
     /// The selected cases, in the order of their ids.
@@ -72,8 +75,8 @@ impl Origin {
 /// # Errors
 ///
 /// Every way in which the arguments do not fit together, with the remedy.
-pub(super) fn of_agent(args: &AgentArgs) -> anyhow::Result<Plan> {
-    let plan = make(&args.run, Party::Agent, Controls::default())?;
+pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Result<Plan> {
+    let plan = make(&args.run, Party::Agent, Controls::default(), bundle)?;
     Ok(Plan { reuse: args.reuse, ..plan })
 }
 
@@ -82,7 +85,7 @@ pub(super) fn of_agent(args: &AgentArgs) -> anyhow::Result<Plan> {
 /// # Errors
 ///
 /// As for an agent.
-pub(super) fn of_client(args: &ClientArgs) -> anyhow::Result<Plan> {
+pub(super) fn of_client(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result<Plan> {
     let controls = Controls {
         acts: args.user.acts.iter().cloned().collect(),
         settings: args.user.settings.iter().cloned().collect(),
@@ -91,9 +94,9 @@ pub(super) fn of_client(args: &ClientArgs) -> anyhow::Result<Plan> {
         exit_codes: BTreeMap::new(),
     };
     if args.manual {
-        return manual::plan(args, controls);
+        return manual::plan(args, controls, bundle);
     }
-    let mut plan = make(&args.run, Party::Client, controls)?;
+    let mut plan = make(&args.run, Party::Client, controls, bundle)?;
     plan.subject.check_client().map_err(anyhow::Error::msg)?;
     if plan.subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
         plan.subject.person = person::at_a_terminal(args.run.start.timeout_start);
@@ -124,19 +127,19 @@ pub(super) struct Choice {
 /// # Errors
 ///
 /// That something is not there, or has mistakes.
-pub(super) fn choose(args: &RunArgs, party: Party) -> anyhow::Result<Choice> {
-    let mut profile = args.start.profile.as_deref().map(|name| find_profile(name, party)).transpose()?;
+pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> anyhow::Result<Choice> {
+    let mut profile = args.start.profile.as_deref().map(|name| find_profile(name, party, bundle)).transpose()?;
     // What a fault of the other side breaks is said by the cases of that side.
     let side = args.fault.is_none().then_some(party);
-    let all = load_cases(args.case_dir.as_deref(), side)?;
+    let all = load_cases(args.case_dir.as_deref(), side, bundle)?;
     let known: Vec<String> = all.iter().filter(|case| case.subject == party).map(|case| case.id.clone()).collect();
     let of_profile = profile.as_mut().map(|profile| std::mem::take(&mut profile.expected));
     let of_profile = of_profile.filter(|entries| !entries.is_empty());
-    let baseline = Baseline::load(&args.result.expected, of_profile, Some(party))?;
+    let baseline = Baseline::load(&args.result.expected, of_profile, Some(party), bundle)?;
     if let Some(baseline) = &baseline {
         baseline.check_cases(&known.iter().map(String::as_str).collect::<Vec<_>>())?;
     }
-    let fault = args.fault.as_deref().map(|name| fault::find(name, Some(party), &all)).transpose()?;
+    let fault = args.fault.as_deref().map(|name| fault::find(name, Some(party), &all, bundle)).transpose()?;
     let mut cases = select(all, party, args)?;
     if let Some(fault) = fault.as_ref().filter(|_| args.cases.is_empty() && args.requirements.is_empty()) {
         cases.retain(|case| fault.cases.contains(&case.id));
@@ -167,16 +170,16 @@ fn reproduce(args: &RunArgs, controls: &Controls) -> String {
     words.join(" ")
 }
 
-fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan> {
+fn make(args: &RunArgs, party: Party, controls: Controls, bundle: &'static Bundle) -> anyhow::Result<Plan> {
     let said = controls.clone();
-    let Choice { profile, cases, fault, baseline, known, part } = choose(args, party)?;
+    let Choice { profile, cases, fault, baseline, known, part } = choose(args, party, bundle)?;
     let origin = profile.as_ref().map(Origin::of);
     let mut subject = subject(&args.start, party, profile, controls)?;
     subject.fault = fault;
     let reproduce = reproduce(args, &said);
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = args.start.jobs.unwrap_or_else(cores).get();
-    Ok(Plan { subject, cases, jobs, reuse: false, reproduce, origin, baseline, known, part })
+    Ok(Plan { bundle, subject, cases, jobs, reuse: false, reproduce, origin, baseline, known, part })
 }
 
 /// Loads the built-in cases, of one side or of both, with those of the folder.
@@ -184,11 +187,15 @@ fn make(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<Plan
 /// # Errors
 ///
 /// When a file has mistakes; they have been shown.
-pub(super) fn load_cases(dir: Option<&Path>, side: Option<Party>) -> anyhow::Result<Vec<Case>> {
+pub(super) fn load_cases(
+    dir: Option<&Path>,
+    side: Option<Party>,
+    bundle: &'static Bundle,
+) -> anyhow::Result<Vec<Case>> {
     if let Some(dir) = dir.filter(|dir| !dir.is_dir()) {
         bail!("--cases {}: no such folder", dir.display());
     }
-    let (cases, problems) = case::embedded_and(dir, side, &Vocabulary::v1());
+    let (cases, problems) = case::embedded_and(dir, side, bundle);
     output::show(&problems);
     if problems.iter().any(crate::diagnostic::Diagnostic::is_error) {
         bail!("the cases have mistakes; nothing was run");
@@ -242,9 +249,9 @@ fn end_of<'i>(id: &'i str, text: &str) -> &'i str {
     id.rmatch_indices('/').nth(slashes).map_or(id, |(at, _)| &id[at + 1..])
 }
 
-fn find_profile(name: &str, party: Party) -> anyhow::Result<Profile> {
+fn find_profile(name: &str, party: Party, bundle: &'static Bundle) -> anyhow::Result<Profile> {
     let (shown, bytes) = profile_file(name)?;
-    let (profile, problems) = profile::load_bytes(&shown, &bytes);
+    let (profile, problems) = profile::load_bytes(&shown, &bytes, bundle.catalogue());
     output::show(&problems);
     let profile = profile.with_context(|| format!("the profile {name} has mistakes"))?;
     if profile.kind != party {
@@ -259,12 +266,12 @@ fn find_profile(name: &str, party: Party) -> anyhow::Result<Profile> {
 /// # Errors
 ///
 /// That one of them has mistakes.
-pub(super) fn built_in_profiles() -> anyhow::Result<Vec<Profile>> {
+pub(super) fn built_in_profiles(bundle: &'static Bundle) -> anyhow::Result<Vec<Profile>> {
     let files = PROFILES.files().filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
     let mut profiles = Vec::new();
     for file in files {
         let path = file.path().display().to_string();
-        let (profile, problems) = profile::load_bytes(&path, file.contents());
+        let (profile, problems) = profile::load_bytes(&path, file.contents(), bundle.catalogue());
         output::show(&problems);
         profiles.push(profile.with_context(|| format!("the built-in profile {path} has mistakes"))?);
     }
@@ -277,8 +284,8 @@ pub(super) fn built_in_profiles() -> anyhow::Result<Vec<Profile>> {
 /// # Errors
 ///
 /// That there is no such profile, that it has mistakes, or that it is not of an agent.
-pub(super) fn hints_of(name: &str) -> anyhow::Result<Hints> {
-    Ok(find_profile(name, Party::Agent)?.hints)
+pub(super) fn hints_of(name: &str, bundle: &'static Bundle) -> anyhow::Result<Hints> {
+    Ok(find_profile(name, Party::Agent, bundle)?.hints)
 }
 
 /// The bytes of a profile, and how its file is called.

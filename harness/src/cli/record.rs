@@ -10,33 +10,34 @@ use super::check::read;
 use super::exit::Exit;
 use super::output::{show, stdout};
 use crate::case::{Includes, Vocabulary, load_text};
+use crate::edition::Editions;
 use crate::judge::judge;
-use crate::protocol::Edition;
 use crate::record::{Aim, record};
 use crate::trace::What;
 use crate::verdict::Verdict;
 
 /// Runs the command.
-pub(super) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
-    let trace = read(&args.trace)?;
+pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<Exit> {
+    let trace = read(&args.trace, editions)?;
+    let bundle = editions.of(&trace.header)?;
     let shown = args.trace.display().to_string();
     // What only a step of a case decided shows nothing by the messages alone.
     let mut messages = trace.clone();
     messages.events.retain(|event| !matches!(event.what, What::Step(_)));
-    let judgement = judge(&messages, Edition::v1());
+    let judgement = judge(&messages, bundle.edition());
     let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
     let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
     // The name of the file alone: the case may go to others.
     let file = args.trace.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
     let origin = trace.header.case.as_ref().map_or_else(|| file.clone(), |case| format!("{file}, a run of {case}"));
-    let aim = Aim { origin: &origin, subject: args.subject, kept: &kept };
+    let aim = Aim { origin: &origin, subject: args.subject, kept: &kept, edition: bundle.edition() };
     let text = record(&trace, &aim).with_context(|| format!("{shown} cannot become a case"))?;
     match &args.output {
         Some(path) => write(path, &text).with_context(|| format!("cannot write {}", path.display()))?,
         None => stdout().write_all(text.as_bytes())?,
     }
     let name = args.output.as_ref().map_or_else(|| "the recorded case".to_owned(), |path| path.display().to_string());
-    let (cases, problems) = load_text(&name, &text, &Vocabulary::v1(), &Includes::embedded());
+    let (cases, problems) = load_text(&name, &text, &Vocabulary::of(bundle.edition()), &Includes::of(bundle));
     show(&problems);
     Ok(if cases.is_empty() { Exit::Usage } else { Exit::Good })
 }

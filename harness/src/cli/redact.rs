@@ -9,13 +9,14 @@ use super::args::RedactArgs;
 use super::check::{files, read};
 use super::exit::Exit;
 use super::output::say;
+use crate::edition::Editions;
 use crate::judge::judge;
 use crate::protocol::Edition;
 use crate::redact::{Key, Redacted, redact};
 use crate::trace::Trace;
 
 /// Runs the command.
-pub(super) fn run(args: &RedactArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &RedactArgs, editions: &Editions) -> anyhow::Result<Exit> {
     let found = files(&args.traces)?;
     let into_folder = args.output.is_dir() || found.len() > 1 || args.traces.iter().any(|path| path.is_dir());
     if into_folder {
@@ -29,19 +30,20 @@ pub(super) fn run(args: &RedactArgs) -> anyhow::Result<Exit> {
         if to.exists() && to.canonicalize()? == path.canonicalize()? {
             bail!("{} would take its own place; choose another --output", path.display());
         }
-        let trace = read(path)?;
-        let redacted = redacted(&trace)?;
+        let trace = read(path, editions)?;
+        let edition = editions.of(&trace.header)?.edition();
+        let redacted = redacted(&trace, edition)?;
         save(&redacted.trace, &to)?;
-        report(&to, &trace, &redacted);
+        report(&to, &trace, &redacted, edition);
     }
     Ok(Exit::Good)
 }
 
 /// The trace without what was said, by a key that nobody has.
-pub(super) fn redacted(trace: &Trace) -> anyhow::Result<Redacted> {
+pub(super) fn redacted(trace: &Trace, edition: &'static Edition) -> anyhow::Result<Redacted> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| anyhow::anyhow!("the system has no randomness to give: {error}"))?;
-    Ok(redact(trace, Key::new(key)))
+    Ok(redact(trace, Key::new(key), edition))
 }
 
 /// Writes a trace file.
@@ -52,14 +54,14 @@ pub(super) fn save(trace: &Trace, path: &Path) -> anyhow::Result<()> {
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn report(to: &Path, before: &Trace, redacted: &Redacted) {
+fn report(to: &Path, before: &Trace, redacted: &Redacted, edition: &'static Edition) {
     let cut = match redacted.cut {
         0 => String::new(),
         1 => "; removed 1 quote from step results".to_owned(),
         many => format!("; removed {many} quotes from step results"),
     };
     say(&format!("{}: read it before you publish it{cut}", to.display()));
-    let [was, is] = [before, &redacted.trace].map(|trace| judge(trace, Edition::v1()));
+    let [was, is] = [before, &redacted.trace].map(|trace| judge(trace, edition));
     for difference in was.differences(&is) {
         say(&format!("  the judge says something else of it than before: {difference}"));
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use crate::edition::Editions;
 use crate::report::Chart;
 use crate::report::model::{FORMAT, FindingReport, RunReport};
 use crate::trace::Trace;
@@ -17,17 +18,24 @@ const TRACES: &str = "traces";
 /// # Errors
 ///
 /// That it cannot be read, or that something else is in it.
-pub(super) fn read(path: &Path) -> anyhow::Result<Vec<RunReport>> {
+pub(super) fn read(path: &Path, editions: &Editions) -> anyhow::Result<Vec<RunReport>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let reports: Vec<RunReport> = serde_json::Deserializer::from_str(&text)
-        .into_iter()
-        .collect::<Result<_, _>>()
-        .with_context(|| format!("{} is no report; `--format json=FILE` writes one", path.display()))?;
+    let mut reports: Vec<RunReport> =
+        serde_json::Deserializer::from_str(&text)
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .with_context(|| format!("{} is no report; `--format json=FILE` writes one", path.display()))?;
     if let Some(other) = reports.iter().find(|report| report.format != FORMAT) {
         bail!("{}: the format is `{}`, and this program reads `{FORMAT}`", path.display(), other.format);
     }
     if reports.is_empty() {
         bail!("{} is empty; `--format json=FILE` writes a report", path.display());
+    }
+    for report in &mut reports {
+        // The report of an edition that is not built in says all that is shown of it, unless it is an old one.
+        if let Ok(bundle) = editions.named(&report.suite.edition) {
+            report.describe(bundle.edition());
+        }
     }
     Ok(reports)
 }
@@ -52,12 +60,13 @@ pub(super) fn charts(
     file: &Path,
     folders: &[&Path],
     cases: &BTreeMap<&str, BTreeSet<usize>>,
+    editions: &Editions,
 ) -> anyhow::Result<BTreeMap<String, Chart>> {
     let mut charts = BTreeMap::new();
     for (case, evidence) in cases {
         let trace = report.cases.iter().find(|known| known.id == *case).and_then(|case| case.trace.as_deref());
         let Some(path) = trace.and_then(|trace| find(Path::new(trace), file, folders)) else { continue };
-        let trace = super::check::read(&path)?;
+        let trace = super::check::read(&path, editions)?;
         // Another run may have written another trace there since.
         if is_of(&trace, report, case) {
             charts.insert((*case).to_owned(), Chart::of(&trace, evidence.clone()));

@@ -16,8 +16,9 @@ use super::progress::Progress as Shown;
 use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
 use crate::case::model::Case;
-use crate::case::{Vocabulary, embedded_case, handshake};
+use crate::case::{embedded_case, is_handshake};
 use crate::judge::KnownFailures;
+use crate::protocol::Edition;
 use crate::report::model::{Floor, Spent, Timings};
 use crate::report::{Chart, Collector, SuiteEvent, diagnose, rfc3339};
 use crate::requirement::Party;
@@ -164,7 +165,7 @@ pub(super) struct Going<'r> {
 
 impl<'r> Going<'r> {
     fn begin(plan: &Plan, mut wanted: Wanted<'r>, is_cut_short: bool) -> anyhow::Result<Self> {
-        let mut collector = Collector::new(plan.subject.party, plan.subject.command.clone());
+        let mut collector = Collector::new(plan.bundle.edition(), plan.subject.party, plan.subject.command.clone());
         if plan.subject.desk.is_some() {
             collector = collector.driven_by_hand();
         }
@@ -175,7 +176,7 @@ impl<'r> Going<'r> {
     }
 
     fn ended(&mut self, trace: &Trace, took: Duration) -> anyhow::Result<()> {
-        let file = self.keep.map(|keep| write_trace(keep, trace)).transpose()?;
+        let file = self.keep.map(|keep| write_trace(keep, trace, self.collector.edition())).transpose()?;
         let arrived = Instant::now();
         let report = self.collector.add(trace, took, file);
         if let Some(snapshots) = self.snapshots.as_mut().filter(|_| report.verdict != Verdict::HarnessError) {
@@ -201,11 +202,11 @@ impl<'r> Going<'r> {
 
     /// Runs every selected case but the handshake, if that was the first contact.
     fn run_rest(&mut self, plan: &Plan) -> anyhow::Result<()> {
-        let is_done = |case: &Case| case.id == handshake(plan.subject.party) && plan.subject.fault.is_none();
+        let is_done = |case: &Case| is_handshake(&case.id) && plan.subject.fault.is_none();
         let rest: Vec<Case> = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
         let mut fault = None;
         let known = KnownFailures::default();
-        let verdict = |trace: &Trace| known.verdict(trace);
+        let verdict = |trace: &Trace| known.verdict(trace, plan.bundle.edition());
         let reuse: Option<Verdicts<'_>> = plan.reuse.then_some(&verdict);
         run_all(&rest, &plan.subject, plan.jobs, reuse, |event| {
             let told = match event {
@@ -232,7 +233,7 @@ fn floor(plan: &Plan) -> anyhow::Result<Floor> {
 }
 
 fn first_case(plan: &Plan) -> anyhow::Result<Case> {
-    embedded_case(handshake(plan.subject.party), &Vocabulary::v1()).context("the built-in handshake is missing")
+    embedded_case(&plan.bundle.handshake(plan.subject.party), plan.bundle).context("the built-in handshake is missing")
 }
 
 /// The handshake, run alone and first. A program that does not answer it is told so once, and not once for every case.
@@ -255,7 +256,7 @@ impl FirstContact {
 
     /// Whether the handshake belongs in the report: it was selected, or it is all that there is to report.
     fn is_wanted(&self, plan: &Plan) -> bool {
-        let is_selected = || plan.cases.iter().any(|case| case.id == handshake(plan.subject.party));
+        let is_selected = || plan.cases.iter().any(|case| is_handshake(&case.id));
         self.obstacle.is_some() || plan.subject.fault.is_none() && is_selected()
     }
 }
@@ -285,10 +286,10 @@ fn not_started(trace: &Trace) -> bool {
     trace.events.iter().any(|event| matches!(event.what, What::Process(ProcessEvent::NotSpawned(_))))
 }
 
-fn write_trace(keep: Keep<'_>, trace: &Trace) -> anyhow::Result<String> {
+fn write_trace(keep: Keep<'_>, trace: &Trace, edition: &'static Edition) -> anyhow::Result<String> {
     let path = keep.dir.join(trace.header.file_name());
     if keep.redact {
-        save(&redacted(trace)?.trace, &path)?;
+        save(&redacted(trace, edition)?.trace, &path)?;
     } else {
         save(trace, &path)?;
     }

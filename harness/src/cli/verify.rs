@@ -9,10 +9,11 @@ use super::args::VerifyArgs;
 use super::exit::Exit;
 use super::output::stdout;
 use crate::certificate::{Certificate, Counts, Outcome, Verification, shown, verify};
+use crate::edition::Editions;
 
 /// Runs the command.
-pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
-    let found = verify(&args.dir).with_context(|| args.dir.display().to_string())?;
+pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Exit> {
+    let found = verify(&args.dir, editions).with_context(|| args.dir.display().to_string())?;
     let mut out = stdout();
     let (colour, word, exit) = match found.outcome() {
         Outcome::Matches => (AnsiColor::Green, "matches", Exit::Good),

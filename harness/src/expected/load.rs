@@ -7,19 +7,29 @@ use super::{Expectation, Mistake, PLACEHOLDER, parse_day};
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
 use crate::document::{Spot, decode, toml};
-use crate::requirement::Party;
+use crate::requirement::{Catalogue, Party};
 
 static EXPECTED: LazyLock<Shape> = LazyLock::new(Shape::of::<ExpectedFile>);
 
 /// Reads a baseline, of one party if that is known; there are entries only if there is no error.
 #[must_use]
-pub fn load_text(path: &str, text: &str, party: Option<Party>) -> (Option<Vec<Expectation>>, Vec<Diagnostic>) {
-    load_bytes(path, text.as_bytes(), party)
+pub fn load_text(
+    path: &str,
+    text: &str,
+    party: Option<Party>,
+    catalogue: &Catalogue,
+) -> (Option<Vec<Expectation>>, Vec<Diagnostic>) {
+    load_bytes(path, text.as_bytes(), party, catalogue)
 }
 
 /// Reads a baseline that may not even be text.
 #[must_use]
-pub fn load_bytes(path: &str, bytes: &[u8], party: Option<Party>) -> (Option<Vec<Expectation>>, Vec<Diagnostic>) {
+pub fn load_bytes(
+    path: &str,
+    bytes: &[u8],
+    party: Option<Party>,
+    catalogue: &Catalogue,
+) -> (Option<Vec<Expectation>>, Vec<Diagnostic>) {
     let source = match decode(path, bytes) {
         Ok(source) => source,
         Err(problem) => return (None, vec![*problem]),
@@ -27,7 +37,7 @@ pub fn load_bytes(path: &str, bytes: &[u8], party: Option<Party>) -> (Option<Vec
     let (document, mut problems) = toml::read(&source);
     let Some(document) = document else { return (None, problems) };
     let entries = match EXPECTED.read::<ExpectedFile>(&document) {
-        Ok(file) => lower(&Spot::root(&document).down("expected"), file.expected, party, &mut problems),
+        Ok(file) => lower(&Spot::root(&document).down("expected"), file.expected, party, catalogue, &mut problems),
         Err(found) => {
             problems.extend(found);
             Vec::new()
@@ -43,6 +53,7 @@ pub(crate) fn lower(
     list: &Spot<'_>,
     entries: Vec<EntryFile>,
     party: Option<Party>,
+    catalogue: &Catalogue,
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Expectation> {
     let mut lowered: Vec<Expectation> = Vec::new();
@@ -54,7 +65,8 @@ pub(crate) fn lower(
             let problem = spot.error("expected::twice", format!("`{entry}` is expected twice"));
             problems.push(problem.also(source, *first, "first here").help("keep one of the two"));
         }
-        problems.extend(entry.mistaken_requirement(party).map(|mistake| at(&spot.down("requirement"), mistake)));
+        problems
+            .extend(entry.mistaken_requirement(party, catalogue).map(|mistake| at(&spot.down("requirement"), mistake)));
         lowered.push(entry);
     }
     lowered

@@ -1,6 +1,7 @@
 //! What is known to fail: the baseline of a subject, with a reason for each entry.
 //!
 //! ```
+//! use acp_conformance::edition::V1;
 //! use acp_conformance::expected::load_text;
 //! use acp_conformance::requirement::Party;
 //!
@@ -15,7 +16,7 @@
 //! case = "v1/agent/init/handshake"
 //! reason = "wants a login first"
 //! "#;
-//! let (entries, problems) = load_text("expected.toml", text, Some(Party::Agent));
+//! let (entries, problems) = load_text("expected.toml", text, Some(Party::Agent), V1.catalogue());
 //! assert!(problems.is_empty());
 //! assert!(entries.unwrap()[0].covers("cancel.stop-reason", "v1/agent/cancel/while-asking"));
 //! ```
@@ -114,9 +115,9 @@ impl Expectation {
 
     /// Whether it can be about this party. The id of a case names its party.
     #[must_use]
-    pub fn concerns(&self, party: Party) -> bool {
+    pub fn concerns(&self, party: Party, catalogue: &Catalogue) -> bool {
         match (&self.requirement, &self.case) {
-            (Some(id), _) => Catalogue::v1().find(id).is_none_or(|known| known.party == party),
+            (Some(id), _) => catalogue.find(id).is_none_or(|known| known.party == party),
             (None, Some(case)) => !case.split('/').any(|part| part == party.other().name()),
             (None, None) => false,
         }
@@ -155,9 +156,8 @@ impl Expectation {
     }
 
     /// Why the requirement that it names is none, or none of that party.
-    pub(crate) fn mistaken_requirement(&self, party: Option<Party>) -> Option<Mistake> {
+    pub(crate) fn mistaken_requirement(&self, party: Option<Party>, catalogue: &Catalogue) -> Option<Mistake> {
         let id = self.requirement.as_deref()?;
-        let catalogue = Catalogue::v1();
         match (catalogue.find(id), party) {
             (Some(found), Some(party)) if found.party != party => Some(Mistake {
                 code: "expected::wrong-party",

@@ -70,6 +70,7 @@ fn table(entry: &Expectation) -> Table {
 mod tests {
     use super::super::load_text;
     use super::*;
+    use crate::edition::V1;
 
     const WRITTEN: &str = "\
 # Ours, see the board.
@@ -111,10 +112,10 @@ link = \"https://example.org/1\"
         for text in
             ["", "# nothing yet\n", "expected = [{ requirement = \"fs.read.line-and-limit\", reason = \"x\" }]\n"]
         {
-            let before = load_text("x", text, None).0.expect("a sound file").len();
+            let before = load_text("x", text, None, V1.catalogue()).0.expect("a sound file").len();
             let new = Expectation::new("cancel.stop-reason", "new \"reason\"");
             let written = changed(text, &[], std::slice::from_ref(&new));
-            let (read, problems) = load_text("x", &written, None);
+            let (read, problems) = load_text("x", &written, None, V1.catalogue());
             let read = read.unwrap_or_else(|| panic!("{written}\n{problems:?}"));
             assert_eq!(read.len(), before + 1, "{written}");
             assert_eq!(read[before].to_string(), new.to_string());

@@ -1,14 +1,15 @@
 //! The content, without a form: what there is to say about one requirement.
 
-use crate::case::{self, Case, Vocabulary};
+use crate::case::{self, Case};
+use crate::edition::Bundle;
 use crate::fault::{self, Fault};
 use crate::judge::Registry;
 use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
 
 /// Everything from which a requirement is explained.
 pub struct Sources {
-    /// The requirements.
-    pub catalogue: &'static Catalogue,
+    /// The edition.
+    pub bundle: &'static Bundle,
     /// The cases, in the order of their ids.
     cases: Vec<Case>,
     /// The faults, in the order of their names.
@@ -19,6 +20,8 @@ pub struct Sources {
 pub struct Entry<'s> {
     /// The requirement.
     pub requirement: &'s Requirement,
+    /// The address of the page that it comes from.
+    pub link: Option<String>,
     /// What can be said in a word or two: a name and its value.
     pub facts: Vec<(&'static str, String)>,
     /// What takes a sentence or a list, in the order of reading.
@@ -46,13 +49,13 @@ pub struct Item {
 }
 
 impl Sources {
-    /// What is embedded in the program.
+    /// The sources that are built in for an edition.
     #[must_use]
-    pub fn embedded() -> Self {
-        let (cases, _) = case::embedded(&Vocabulary::v1());
+    pub fn of(bundle: &'static Bundle) -> Self {
+        let (cases, _) = case::embedded(bundle);
         let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-        let (faults, _) = fault::embedded(&ids);
-        Self { catalogue: Catalogue::v1(), cases, faults }
+        let (faults, _) = fault::embedded(bundle, &ids);
+        Self { bundle, cases, faults }
     }
 
     /// The faults, in the order of their names.
@@ -82,7 +85,7 @@ impl Sources {
         let faults = faults.into_iter().filter(|(_, items)| !items.is_empty());
         parts.extend(faults.map(|(title, items)| (title, Part::Files(items))));
         parts.extend(command(requirement, ground).map(|command| ("Run it", Part::Command(command))));
-        Entry { requirement, facts: facts(requirement), parts }
+        Entry { requirement, link: self.bundle.link(requirement), facts: facts(requirement), parts }
     }
 
     /// The cases that were written for a requirement.

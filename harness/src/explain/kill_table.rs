@@ -27,7 +27,7 @@ pub fn kill_table(sources: &Sources) -> Page {
     text.push_str("| party | faults | requirements checked | caught by a fault | without a fault |\n");
     text.push_str("|---|--:|--:|--:|--:|\n");
     for party in Party::ALL {
-        let checked = || sources.catalogue.iter().filter(|r| r.party == party && r.status == Status::Checked);
+        let checked = || sources.bundle.catalogue().iter().filter(|r| r.party == party && r.status == Status::Checked);
         let proven = checked().filter(|r| sources.faults().any(|fault| fault.kills == r.id)).count();
         let faults = sources.faults().filter(|fault| fault.party == party).count();
         let all = checked().count();
@@ -37,13 +37,13 @@ pub fn kill_table(sources: &Sources) -> Page {
         let _ = writeln!(text, "\n## Faults of {party}s\n");
         let _ =
             writeln!(text, "| fault | what the {party} does wrong | caught by | fails besides |\n|---|---|---|---|");
-        for requirement in sources.catalogue.iter().filter(|r| r.party == party) {
+        for requirement in sources.bundle.catalogue().iter().filter(|r| r.party == party) {
             let faults = sources.faults().filter(|fault| fault.kills == requirement.id);
             faults.for_each(|fault| row(&mut text, fault, requirement));
         }
     }
     text.push_str("\n## Checked, and without a fault\n\n| requirement | why no fault proves it |\n|---|---|\n");
-    for requirement in sources.catalogue.iter() {
+    for requirement in sources.bundle.catalogue().iter() {
         if let Some(why) = &requirement.no_fault {
             let _ = writeln!(text, "| {} | {} |", link(requirement), escaped(why));
         }

@@ -33,13 +33,13 @@ specification leaves open, and nobody fails it.
 /// All pages, the index first.
 #[must_use]
 pub fn pages(sources: &Sources) -> Vec<Page> {
-    let areas = areas(sources.catalogue);
+    let areas = areas(sources.bundle.catalogue());
     let of_areas = areas.iter().map(|area| Page { name: format!("{area}.md"), text: page(sources, area) });
     [Page { name: "README.md".to_owned(), text: index(sources, &areas) }].into_iter().chain(of_areas).collect()
 }
 
 fn index(sources: &Sources, areas: &[&str]) -> String {
-    let all: Vec<&Requirement> = sources.catalogue.iter().collect();
+    let all: Vec<&Requirement> = sources.bundle.catalogue().iter().collect();
     let mut text = format!("# Requirements\n\n{}\n\n", origin());
     let _ =
         writeln!(text, "What the protocol asks of agents and clients: {} requirements, in our own words.", all.len());
@@ -69,7 +69,7 @@ fn counts(requirements: &[&Requirement]) -> String {
 }
 
 fn page(sources: &Sources, area: &str) -> String {
-    let own: Vec<&Requirement> = sources.catalogue.iter().filter(|r| r.area() == area).collect();
+    let own: Vec<&Requirement> = sources.bundle.catalogue().iter().filter(|r| r.area() == area).collect();
     let mut text = format!("# Requirements: {area}\n\n{}\n\n[All areas](README.md)\n\n", origin());
     text.push_str("| requirement | binds | level | status |\n|---|---|---|---|\n");
     for requirement in groups(&own).into_iter().flat_map(|(_, group)| group) {
@@ -104,7 +104,7 @@ fn show(entry: &Entry<'_>) -> String {
         let _ = writeln!(text, "- **{name}** {}", escaped(value));
     }
     let source = escaped(&requirement.source);
-    let source = requirement.link().map_or_else(|| source.clone(), |link| format!("[{source}](<{link}>)"));
+    let source = entry.link.as_ref().map_or_else(|| source.clone(), |link| format!("[{source}](<{link}>)"));
     let _ = writeln!(text, "- **source** {source}");
     for (title, part) in &entry.parts {
         match part {
@@ -149,7 +149,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::escaped;
-    use crate::requirement::Catalogue;
+    use crate::edition::V1;
 
     #[test]
     fn what_markdown_would_take_for_more_is_escaped() {
@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn every_requirement_of_an_area_has_an_anchor_of_its_own() {
-        let requirement = Catalogue::v1().find("fs.read.line-and-limit").expect("a requirement");
+        let requirement = V1.catalogue().find("fs.read.line-and-limit").expect("a requirement");
         assert_eq!(requirement.page(), "fs.md#fsreadline-and-limit");
         let mut seen = BTreeSet::new();
-        assert!(Catalogue::v1().iter().all(|requirement| seen.insert(requirement.page())));
+        assert!(V1.catalogue().iter().all(|requirement| seen.insert(requirement.page())));
     }
 }

@@ -15,7 +15,7 @@ const DIM: Style = Style::new().dimmed();
 pub fn show(entry: &Entry<'_>) -> String {
     let requirement = entry.requirement;
     let mut text = format!("{BOLD}{}{BOLD:#}\n\n{}\n\n", requirement.id, requirement.text);
-    let source = ("source", requirement.link().unwrap_or_else(|| requirement.source.clone()));
+    let source = ("source", entry.link.clone().unwrap_or_else(|| requirement.source.clone()));
     for (name, value) in entry.facts.iter().chain([&source]) {
         let _ = writeln!(text, "  {name:<8} {value}");
     }

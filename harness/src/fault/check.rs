@@ -9,16 +9,22 @@ use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party, Status};
 
 /// Lowers a file; the fault can be used only if there is no error.
-pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&str]) -> (Fault, Vec<Diagnostic>) {
+pub(super) fn lower(
+    id: String,
+    file: FaultFile,
+    document: &Document,
+    edition: &Edition,
+    cases: &[&str],
+) -> (Fault, Vec<Diagnostic>) {
     let root = Spot::root(document);
     let mut problems = Vec::new();
-    let party = Catalogue::v1().find(&file.kills).map_or(Party::Agent, |known| known.party);
-    problems.extend(unfit_requirement(&root.down("kills"), &file.kills, party, false));
+    let party = edition.catalogue.find(&file.kills).map_or(Party::Agent, |known| known.party);
+    problems.extend(unfit_requirement(&edition.catalogue, &root.down("kills"), &file.kills, party, false));
     let also = file.also.iter().map(|listed| ("also", listed));
     let sometimes = file.sometimes.iter().map(|listed| ("sometimes", listed));
     for (key, (requirement, reason)) in also.chain(sometimes) {
         let spot = root.down(key).down(requirement);
-        problems.extend(unfit_requirement(&spot, requirement, party, true));
+        problems.extend(unfit_requirement(&edition.catalogue, &spot, requirement, party, true));
         if *requirement == file.kills {
             let problem = spot.key_error("fault::repeated-requirement", "this is what the fault kills anyway");
             problems.push(problem.help("leave the entry out"));
@@ -46,7 +52,7 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
         problems.push(problem.help(format!("the arguments of the reference {party} stand in `{party}`")));
     }
     let peer_args = own.clone();
-    let edits = edits(&root, &file, party, &mut problems);
+    let edits = edits(&root, &file, edition, party, &mut problems);
     let fault = Fault {
         id,
         title: file.title,
@@ -63,9 +69,8 @@ pub(super) fn lower(id: String, file: FaultFile, document: &Document, cases: &[&
     (fault, problems)
 }
 
-fn unfit_requirement(spot: &Spot<'_>, id: &str, party: Party, key: bool) -> Option<Diagnostic> {
+fn unfit_requirement(catalogue: &Catalogue, spot: &Spot<'_>, id: &str, party: Party, key: bool) -> Option<Diagnostic> {
     let error = |code, message| if key { spot.key_error(code, message) } else { spot.error(code, message) };
-    let catalogue = Catalogue::v1();
     let Some(found) = catalogue.find(id) else {
         let help = nearest(id, catalogue.iter().map(|known| known.id.as_str()))
             .map(|known| format!("did you mean `{known}`?"));
@@ -83,9 +88,15 @@ fn unfit_requirement(spot: &Spot<'_>, id: &str, party: Party, key: bool) -> Opti
     })
 }
 
-fn edits(root: &Spot<'_>, file: &FaultFile, party: Party, problems: &mut Vec<Diagnostic>) -> Vec<Edit> {
+fn edits(
+    root: &Spot<'_>,
+    file: &FaultFile,
+    edition: &Edition,
+    party: Party,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<Edit> {
     let alone = [("match", file.on.is_some()), ("do", file.change.is_some())];
-    let Some(several) = &file.edits else { return edit(root, file, party, problems).into_iter().collect() };
+    let Some(several) = &file.edits else { return edit(root, file, edition, party, problems).into_iter().collect() };
     if let Some((key, _)) = alone.iter().find(|(_, given)| *given) {
         let message = format!("`{key}` cannot stand beside `edits`");
         let problem = root.down(key).key_error("fault::two-forms", message);
@@ -94,7 +105,7 @@ fn edits(root: &Spot<'_>, file: &FaultFile, party: Party, problems: &mut Vec<Dia
     }
     let lower = |(i, one): (usize, &EditFile)| {
         let spot = root.down("edits").down(i);
-        lower_edit(&spot, &one.on, &one.change, party, problems)
+        lower_edit(&spot, &one.on, &one.change, edition, party, problems)
     };
     several.iter().enumerate().filter_map(lower).collect()
 }
@@ -103,17 +114,24 @@ fn lower_edit(
     spot: &Spot<'_>,
     on: &MatchFile,
     change: &ChangeFile,
+    edition: &Edition,
     party: Party,
     problems: &mut Vec<Diagnostic>,
 ) -> Option<Edit> {
-    let on = matcher(&spot.down("match"), on, party, false, problems);
-    let change = self::change(&spot.down("do"), change, party, problems);
+    let on = matcher(&spot.down("match"), on, edition, party, false, problems);
+    let change = self::change(&spot.down("do"), change, edition, party, problems);
     on.map(|on| Edit { on, change })
 }
 
-fn edit(root: &Spot<'_>, file: &FaultFile, party: Party, problems: &mut Vec<Diagnostic>) -> Option<Edit> {
+fn edit(
+    root: &Spot<'_>,
+    file: &FaultFile,
+    edition: &Edition,
+    party: Party,
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Edit> {
     match (&file.on, &file.change) {
-        (Some(on), Some(change)) => lower_edit(root, on, change, party, problems),
+        (Some(on), Some(change)) => lower_edit(root, on, change, edition, party, problems),
         (Some(_), None) => {
             let problem = root.down("match").key_error("fault::no-deviation", "`match` stands without `do`");
             problems.push(problem.help("say what becomes of the message, such as `do: {drop: true}`"));
@@ -152,6 +170,7 @@ fn selectors(file: &MatchFile) -> Vec<(&'static str, Selector)> {
 fn matcher(
     spot: &Spot<'_>,
     file: &MatchFile,
+    edition: &Edition,
     party: Party,
     until: bool,
     problems: &mut Vec<Diagnostic>,
@@ -174,9 +193,9 @@ fn matcher(
         problems.push(problem.help("`end: true` stands in `delay-until`"));
     }
     let unknown = match &selector {
-        Selector::Method(method) => unknown_method(&spot.down(key), party, method),
+        Selector::Method(method) => unknown_method(&spot.down(key), edition, party, method),
         Selector::ResultOf(method) | Selector::ErrorOf(method) => {
-            unknown_method(&spot.down(key), party.other(), method)
+            unknown_method(&spot.down(key), edition, party.other(), method)
         }
         _ => None,
     };
@@ -184,8 +203,8 @@ fn matcher(
     Some(Matcher { selector, wanted: file.wanted.clone().into_iter().collect(), nth: file.nth })
 }
 
-fn unknown_method(spot: &Spot<'_>, party: Party, method: &str) -> Option<Diagnostic> {
-    let methods = &Edition::v1().methods;
+fn unknown_method(spot: &Spot<'_>, edition: &Edition, party: Party, method: &str) -> Option<Diagnostic> {
+    let methods = &edition.methods;
     if method.starts_with('_') || methods.knows(party, method) {
         return None;
     }
@@ -194,7 +213,13 @@ fn unknown_method(spot: &Spot<'_>, party: Party, method: &str) -> Option<Diagnos
     Some(problem.maybe_help(did_you_mean(method, "its methods are", &names)))
 }
 
-fn change(spot: &Spot<'_>, file: &ChangeFile, party: Party, problems: &mut Vec<Diagnostic>) -> Change {
+fn change(
+    spot: &Spot<'_>,
+    file: &ChangeFile,
+    edition: &Edition,
+    party: Party,
+    problems: &mut Vec<Diagnostic>,
+) -> Change {
     for (i, at) in file.remove.iter().enumerate() {
         problems.extend(not_a_pointer(&spot.down("remove").down(i), at, false));
     }
@@ -215,7 +240,8 @@ fn change(spot: &Spot<'_>, file: &ChangeFile, party: Party, problems: &mut Vec<D
         duplicate: file.duplicate.is_some(),
         before: file.before.clone(),
         after: file.after.clone(),
-        delay_until: delay_until.and_then(|until| matcher(&spot.down("delay-until"), until, party, true, problems)),
+        delay_until: delay_until
+            .and_then(|until| matcher(&spot.down("delay-until"), until, edition, party, true, problems)),
     };
     if !change.edits_members() && !change.acts_on_lines() && delay_until.is_none() {
         problems.push(spot.error("fault::no-deviation", "nothing is done").help("such as `do: {drop: true}`"));

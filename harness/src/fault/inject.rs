@@ -278,12 +278,13 @@ fn lines(text: &[u8]) -> Vec<Frame> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edition::V1;
     use crate::fault::load_bytes;
 
     /// Sends the tester's line, feeds the subject's, and gives what comes out with the count of changes.
     fn through(edit: &str, asked: &str, said: &[&str]) -> (Vec<String>, usize) {
         let text = format!("title: t\nkills: prompt.stop-reason\ncase: v1/agent/x\n{edit}");
-        let (fault, problems) = load_bytes("cases/faults/x.yaml", text.as_bytes(), &["v1/agent/x"]);
+        let (fault, problems) = load_bytes("cases/faults/x.yaml", text.as_bytes(), V1.edition(), &["v1/agent/x"]);
         let planted = Planted::new(fault.unwrap_or_else(|| panic!("{problems:?}")));
         let mut injector = planted.injector();
         injector.sent(asked.as_bytes());
@@ -369,7 +370,7 @@ mod tests {
     fn an_edit_that_changed_nothing_is_known() {
         let plant = |edits: &str| {
             let text = format!("title: t\nkills: prompt.stop-reason\ncase: c\n{edits}");
-            Planted::new(load_bytes("x.yaml", text.as_bytes(), &["c"]).0.expect("a fault"))
+            Planted::new(load_bytes("x.yaml", text.as_bytes(), V1.edition(), &["c"]).0.expect("a fault"))
         };
         let planted = plant("match: {any: true}\ndo: {set: {/id: 3}}");
         planted.injector().received(line(ANSWER.as_bytes().to_vec()));
@@ -388,6 +389,7 @@ mod tests {
         let (fault, _) = load_bytes(
             "x.yaml",
             b"title: t\nkills: prompt.stop-reason\ncase: c\nmatch: {any: true}\ndo: {set: {/id: true}, after: '{\"id\":9,\"method\":\"_x\"}'}",
+            V1.edition(),
             &["c"],
         );
         let mut injector = Planted::new(fault.expect("a fault")).injector();

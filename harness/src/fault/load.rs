@@ -5,32 +5,30 @@ use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use include_dir::{Dir, include_dir};
-
-use crate::case::load::yaml_files;
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
 use crate::document::{decode, yaml};
+use crate::edition::Bundle;
 use crate::fault::check;
 use crate::fault::file::FaultFile;
 use crate::fault::model::Fault;
+use crate::protocol::Edition;
 use crate::source::{SourceFile, Span};
-
-/// The faults that are embedded in the program.
-static FAULTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cases/faults");
 
 static FAULT: LazyLock<Shape> = LazyLock::new(Shape::of::<FaultFile>);
 
 /// Reads one fault; `cases` are the ids of the cases that it may name. There is a fault only if there is no error.
 ///
 /// ```
+/// use acp_conformance::{edition::V1, fault::load_bytes};
+///
 /// let text = "title: t\nkills: prompt.stop-reson\ncase: v1/agent/x\nmatch: {any: true}\ndo: {drop: true}\n";
-/// let (fault, problems) = acp_conformance::fault::load_bytes("faults/x.yaml", text.as_bytes(), &["v1/agent/x"]);
+/// let (fault, problems) = load_bytes("faults/x.yaml", text.as_bytes(), V1.edition(), &["v1/agent/x"]);
 /// assert!(fault.is_none());
 /// assert!(problems[0].to_string().contains("did you mean `prompt.stop-reason`?"));
 /// ```
 #[must_use]
-pub fn load_bytes(path: &str, bytes: &[u8], cases: &[&str]) -> (Option<Fault>, Vec<Diagnostic>) {
+pub fn load_bytes(path: &str, bytes: &[u8], edition: &Edition, cases: &[&str]) -> (Option<Fault>, Vec<Diagnostic>) {
     let (document, mut problems) = match decode(path, bytes).map(|source| yaml::read(&source)) {
         Ok((Some(document), problems)) => (document, problems),
         Ok((None, problems)) => return (None, problems),
@@ -40,7 +38,7 @@ pub fn load_bytes(path: &str, bytes: &[u8], cases: &[&str]) -> (Option<Fault>, V
     let id = name.strip_suffix(".yaml").unwrap_or(name).to_owned();
     let fault = match FAULT.read::<FaultFile>(&document) {
         Ok(file) => {
-            let (fault, more) = check::lower(id, file, &document, cases);
+            let (fault, more) = check::lower(id, file, &document, edition, cases);
             problems.extend(more);
             Some(fault)
         }
@@ -56,29 +54,30 @@ pub fn load_bytes(path: &str, bytes: &[u8], cases: &[&str]) -> (Option<Fault>, V
 
 /// Reads every fault below a folder, in the order of their names.
 #[must_use]
-pub fn load_dir(dir: &Path, cases: &[&str]) -> (Vec<Fault>, Vec<Diagnostic>) {
+pub fn load_dir(dir: &Path, edition: &Edition, cases: &[&str]) -> (Vec<Fault>, Vec<Diagnostic>) {
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     walk(dir, &mut files, &mut problems);
-    let (faults, more) = load_all(files, cases);
+    let (faults, more) = load_all(files, edition, cases);
     problems.extend(more);
     (faults, problems)
 }
 
 /// Reads the faults that are embedded in the program, in the order of their names.
 #[must_use]
-pub fn embedded(cases: &[&str]) -> (Vec<Fault>, Vec<Diagnostic>) {
-    let files = yaml_files(&FAULTS).into_iter();
-    load_all(files.map(|(path, bytes)| (format!("cases/faults/{path}"), bytes)), cases)
+pub fn embedded(bundle: &'static Bundle, cases: &[&str]) -> (Vec<Fault>, Vec<Diagnostic>) {
+    let files = bundle.fault_files().into_iter();
+    load_all(files.map(|(path, bytes)| (format!("cases/faults/{path}"), bytes)), bundle.edition(), cases)
 }
 
 /// Reads the faults in these files, whose names have to differ whatever their folders are.
 fn load_all<B: AsRef<[u8]>>(
     files: impl IntoIterator<Item = (String, B)>,
+    edition: &Edition,
     cases: &[&str],
 ) -> (Vec<Fault>, Vec<Diagnostic>) {
     let (mut faults, mut problems) = (BTreeMap::<String, Fault>::new(), Vec::new());
     for (path, bytes) in files {
-        let (fault, more) = load_bytes(&path, bytes.as_ref(), cases);
+        let (fault, more) = load_bytes(&path, bytes.as_ref(), edition, cases);
         problems.extend(more);
         let Some(fault) = fault else { continue };
         match faults.entry(fault.id.clone()) {
@@ -123,6 +122,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edition::V1;
 
     const TEXT: &str = "title: t\nkills: prompt.stop-reason\ncase: v1/agent/x\nmatch: {any: true}\ndo: {drop: true}\n";
 
@@ -134,7 +134,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
             std::fs::write(path, TEXT).expect("a file");
         }
-        let (faults, problems) = load_dir(dir.path(), &["v1/agent/x"]);
+        let (faults, problems) = load_dir(dir.path(), V1.edition(), &["v1/agent/x"]);
         assert_eq!(problems, []);
         assert_eq!(faults.iter().map(|fault| fault.id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
     }
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn doubled_name_is_an_error_and_the_first_file_counts() {
         let files = ["agent/prompt/x.yaml", "agent/tool/x.yaml"].map(|path| (path.to_owned(), TEXT));
-        let (faults, problems) = load_all(files, &["v1/agent/x"]);
+        let (faults, problems) = load_all(files, V1.edition(), &["v1/agent/x"]);
         assert_eq!(faults.iter().map(|fault| fault.source.path()).collect::<Vec<_>>(), ["agent/prompt/x.yaml"]);
         let drawn = problems.iter().map(ToString::to_string).collect::<String>();
         assert!(drawn.contains("fault::doubled-name") && drawn.contains("agent/tool/x.yaml"), "{drawn}");

@@ -39,7 +39,7 @@ impl<'e> Ear<'e> {
     pub(super) fn judge(mut self, live: Option<&(dyn Fn(&RequirementReport) + Sync)>) -> Result<Outcome, ReadError> {
         let reader = TraceReader::new(BufReader::new(self.trace))?;
         let header = reader.header.clone();
-        let mut session = JudgingSession::new(&header);
+        let mut session = JudgingSession::new(&header, self.plan.edition);
         for event in reader {
             session.event(&event?);
             let (failures, failed) = session.failed();
@@ -78,7 +78,7 @@ impl<'e> Ear<'e> {
     ) -> RunReport {
         let took = Duration::from_micros(judged.last_us);
         let command = if party == Party::Agent { command } else { Vec::new() };
-        let mut collector = Collector::new(party, command);
+        let mut collector = Collector::new(self.plan.edition, party, command);
         collector.add_recording(self.plan.name.clone(), judged, evidence, took, None);
         let mut report = collector.finish(took, false);
         report.requirements.iter_mut().for_each(|requirement| self.name_fault(requirement, evidence));
@@ -99,7 +99,9 @@ impl<'e> Ear<'e> {
         news.retain(|(requirement, finding)| self.told.insert((requirement.clone(), finding.events[0])));
         let evidence = self.events(&news.iter().flat_map(|(_, finding)| finding.events.iter().copied()).collect())?;
         for (requirement, finding) in news {
-            if let Some(mut report) = alone(&requirement, finding, &self.plan.name, &|n| evidence.get(&n)) {
+            if let Some(mut report) =
+                alone(self.plan.edition, &requirement, finding, &self.plan.name, &|n| evidence.get(&n))
+            {
                 self.name_fault(&mut report, &evidence);
                 live(&report);
             }

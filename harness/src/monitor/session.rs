@@ -31,6 +31,8 @@ pub struct Plan {
     pub fault: Option<Planted>,
     /// Whether a page is wanted.
     pub chart: bool,
+    /// The edition of the protocol.
+    pub edition: &'static Edition,
 }
 
 /// What there is to say when a session is over.
@@ -143,7 +145,7 @@ fn write(
 
 fn header(plan: &Plan) -> Header {
     // Who is told to end, by a signal that goes to the agent itself, is seen by nobody else.
-    let mut header = Header::of_recording(Edition::v1().name, vec![Lack::Processes]);
+    let mut header = Header::of_recording(&plan.edition.name, vec![Lack::Processes]);
     header.command.clone_from(&plan.command);
     header.fault = plan.fault.as_ref().map(|planted| planted.fault.id.clone());
     header
@@ -181,7 +183,13 @@ mod tests {
     #[test]
     fn a_judge_that_panics_breaks_no_session() {
         let (between, (mut client_out, mut client_in), (mut agent_out, mut agent_in)) = between();
-        let plan = Plan { name: "t".to_owned(), command: Vec::new(), fault: None, chart: false };
+        let plan = Plan {
+            name: "t".to_owned(),
+            command: Vec::new(),
+            fault: None,
+            chart: false,
+            edition: crate::edition::V1.edition(),
+        };
         let said = RefCell::new(Vec::new());
         thread::scope(|scope| {
             scope.spawn(move || {

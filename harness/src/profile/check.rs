@@ -11,11 +11,15 @@ use crate::case::{ACTS, INTENTS, LimitOverrides, limits};
 use crate::diagnostic::{self, Diagnostic, did_you_mean, nearest};
 use crate::document::{Document, Spot};
 use crate::expected;
-use crate::requirement::Party;
+use crate::requirement::{Catalogue, Party};
 use crate::source::Span;
 
 /// Lowers a file whose structure is right. There is a profile only if there is no error.
-pub(super) fn lower(file: ProfileFile, document: &Document) -> (Option<Profile>, Vec<Diagnostic>) {
+pub(super) fn lower(
+    file: ProfileFile,
+    document: &Document,
+    catalogue: &Catalogue,
+) -> (Option<Profile>, Vec<Diagnostic>) {
     let root = Spot::root(document);
     let mut problems = Vec::new();
     problems.extend(misplaced_keys(&root, file.kind));
@@ -24,7 +28,7 @@ pub(super) fn lower(file: ProfileFile, document: &Document) -> (Option<Profile>,
     let prompts = root.down("prompts");
     problems.extend(file.prompts.keys().filter_map(|intent| unknown_intent(&prompts.down(intent), intent)));
     stand_ins(&root.down("model").down("intents"), &file.model, &mut problems);
-    let expected = expected::lower(&root.down("expected"), file.expected, Some(file.kind), &mut problems);
+    let expected = expected::lower(&root.down("expected"), file.expected, Some(file.kind), catalogue, &mut problems);
     let terminal = file.terminal.unwrap_or(false);
     let controls = Controls {
         acts: acts(&root.down("acts"), file.acts, terminal, &mut problems),

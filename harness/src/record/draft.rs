@@ -9,6 +9,7 @@ use super::purpose::{requirements, title};
 use super::setup;
 use super::yaml::{flow, scalar};
 use crate::case::{MARKER, MethodKind, Payload, Template, Vocabulary};
+use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::Trace;
 
@@ -21,6 +22,8 @@ pub struct Aim<'r> {
     pub subject: Option<Party>,
     /// The requirements that were seen to be kept in it.
     pub kept: &'r [String],
+    /// The edition of the protocol that it speaks.
+    pub edition: &'static Edition,
 }
 
 /// The text of a case file in which the exchange of the trace is played again.
@@ -35,16 +38,23 @@ pub fn record(trace: &Trace, aim: &Aim<'_>) -> Result<String, RecordError> {
         _ => None,
     });
     let names = Names::new(new, trace.header.case.is_some());
-    let own = Own::of(&exchange, &names);
-    let mut writer = Writer { exchange: &exchange, own: &own, names, lines: Vec::new(), remarks: Vec::new() };
+    let own = Own::of(&exchange, &names, aim.edition);
+    let mut writer = Writer {
+        exchange: &exchange,
+        own: &own,
+        names,
+        lines: Vec::new(),
+        remarks: Vec::new(),
+        vocabulary: Vocabulary::of(aim.edition),
+    };
     writer.transcript();
-    let above = setup::keys(&exchange, &writer.names, &own);
+    let above = setup::keys(&exchange, &writer.names, &own, aim.edition);
     let mut text = format!("# Recorded from {}. Edit it until it says what matters.\n", aim.origin);
     writer.remarks.dedup();
     writer.remarks.iter().for_each(|remark| text.push_str(&format!("# {remark}\n")));
     text.push_str(&format!("title: {}\n", title(&exchange)));
     text.push_str(&format!("subject: {}\n", exchange.subject));
-    let requirements = requirements(&exchange, &trace.header.requirements, aim.kept);
+    let requirements = requirements(&exchange, &trace.header.requirements, aim.kept, &aim.edition.catalogue);
     text.push_str(&format!("requirements: [{}]\n", requirements.join(", ")));
     above.iter().for_each(|(key, value)| text.push_str(&format!("{key}: {}\n", flow(value))));
     text.push_str("transcript:\n");
@@ -59,6 +69,7 @@ struct Writer<'w> {
     lines: Vec<String>,
     /// What the reader of the case has to know.
     remarks: Vec<String>,
+    vocabulary: Vocabulary,
 }
 
 impl Writer<'_> {
@@ -150,7 +161,7 @@ impl Writer<'_> {
                 None
             }
             Said::Answer { to, outcome } => self.answer(turn, *to, outcome, is_subject),
-            Said::Request { method, params, .. } if !is_subject && is_unheard_of(turn) => {
+            Said::Request { method, params, .. } if !is_subject && is_unheard_of(turn, &self.vocabulary) => {
                 let id = format!("recorded-{}", turn.n);
                 let params = params.as_ref().map_or_else(|| json!({}), |params| self.names.said(params));
                 let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
@@ -183,7 +194,7 @@ impl Writer<'_> {
             params => params.map(|params| self.names.said(params)),
         };
         line.extend(params.map(|params| ("params".to_owned(), params)));
-        if !is_subject && (turn.deliberate || !is_legal(turn.from, turn)) {
+        if !is_subject && (turn.deliberate || !is_legal(turn.from, turn, &self.vocabulary)) {
             line.insert("illegal".to_owned(), true.into());
         }
         Some(format!("- {}{mark}: {}", turn.from, flow(&Value::Object(line))))
@@ -192,7 +203,7 @@ impl Writer<'_> {
     fn answer(&mut self, turn: &Turn, to: usize, outcome: &Result<Value, Value>, is_subject: bool) -> Option<String> {
         let (method, _) = self.exchange.request(to)?;
         let usual = !is_subject && !turn.deliberate && !self.own.by_hand.contains(method);
-        if usual || is_subject && is_unheard_of(&self.exchange.turns[to]) {
+        if usual || is_subject && is_unheard_of(&self.exchange.turns[to], &self.vocabulary) {
             return None;
         }
         let label = self.names.label(to, method);
@@ -205,8 +216,8 @@ impl Writer<'_> {
             }
             (Err(error), false) => line.insert("error".to_owned(), self.names.said(error)),
         };
-        let misfit =
-            !is_subject && outcome.as_ref().is_ok_and(|result| !fits(turn.from, Payload::Result(method), result));
+        let misfit = !is_subject
+            && outcome.as_ref().is_ok_and(|result| !fits(turn.from, Payload::Result(method), result, &self.vocabulary));
         if turn.deliberate || misfit {
             line.insert("illegal".to_owned(), true.into());
         }
@@ -264,25 +275,25 @@ impl Writer<'_> {
 }
 
 /// Whether this is a request that is no part of the protocol, which a case can only make as bytes.
-fn is_unheard_of(turn: &Turn) -> bool {
+fn is_unheard_of(turn: &Turn, vocabulary: &Vocabulary) -> bool {
     let Said::Request { method, .. } = &turn.said else { return false };
     let is_own = method.starts_with('_') || method.starts_with("$/");
-    !is_own && !turn.deliberate && (Vocabulary::v1().is_method)(turn.from, method) == MethodKind::Unknown
+    !is_own && !turn.deliberate && vocabulary.kind_of(turn.from, method) == MethodKind::Unknown
 }
 
 /// Whether a case could say this without breaking the protocol.
-fn is_legal(by: Party, turn: &Turn) -> bool {
+fn is_legal(by: Party, turn: &Turn, vocabulary: &Vocabulary) -> bool {
     let Some((method, params)) = turn.called() else { return true };
     let is_request = matches!(turn.said, Said::Request { .. });
     let kind = if is_request { MethodKind::Request } else { MethodKind::Notification };
     let is_own = method.starts_with('_') || method.starts_with("$/");
     let params = params.unwrap_or(&Value::Null);
-    is_own || (Vocabulary::v1().is_method)(by, method) == kind && fits(by, Payload::Params(method), params)
+    is_own || vocabulary.kind_of(by, method) == kind && fits(by, Payload::Params(method), params, vocabulary)
 }
 
 /// Whether a payload is as the schema has it.
-fn fits(by: Party, payload: Payload<'_>, value: &Value) -> bool {
-    (Vocabulary::v1().invalid)(by, payload, value).is_empty()
+fn fits(by: Party, payload: Payload<'_>, value: &Value, vocabulary: &Vocabulary) -> bool {
+    vocabulary.misfits(by, payload, value).is_empty()
 }
 
 /// A prompt with the intents that stand in it, by which any agent can be asked for the same.

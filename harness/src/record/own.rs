@@ -32,7 +32,7 @@ pub(super) struct Own {
 
 impl Own {
     /// Finds out what the tester would answer by itself.
-    pub(super) fn of(exchange: &Exchange, names: &Names) -> Self {
+    pub(super) fn of(exchange: &Exchange, names: &Names, edition: &'static Edition) -> Self {
         let mut own = Self::default();
         let tester = exchange.subject.other();
         let mut by_method: BTreeMap<&str, Vec<Answered<'_>>> = BTreeMap::new();
@@ -41,9 +41,9 @@ impl Own {
         }
         for (method, answers) in &by_method {
             let alike = match tester {
-                _ if !are_usual(tester, method, answers) => false,
-                Party::Client => own.of_a_client(exchange, names, method, answers),
-                Party::Agent => of_an_agent(exchange, method, answers),
+                _ if !are_usual(tester, method, answers, edition) => false,
+                Party::Client => own.of_a_client(exchange, names, method, answers, edition),
+                Party::Agent => of_an_agent(exchange, method, answers, edition),
             };
             if !alike {
                 own.by_hand.insert((*method).to_owned());
@@ -82,9 +82,16 @@ impl Own {
         }
     }
 
-    fn of_a_client(&mut self, exchange: &Exchange, names: &Names, method: &str, answers: &[Answered<'_>]) -> bool {
+    fn of_a_client(
+        &mut self,
+        exchange: &Exchange,
+        names: &Names,
+        method: &str,
+        answers: &[Answered<'_>],
+        edition: &Edition,
+    ) -> bool {
         let capabilities = exchange.request(0).and_then(|(_, params)| params?.get("clientCapabilities"));
-        let adapter = Edition::v1().adapter;
+        let adapter = edition.adapter;
         if adapter.client_capability_of(method).is_some_and(|path| !adapter.advertises(capabilities, path)) {
             return answers.iter().all(is_refused);
         }
@@ -95,7 +102,7 @@ impl Own {
                 answer.outcome.is_ok() && answer.text("path").is_some_and(|path| names.below_cwd(path).is_some())
             }),
             _ if method.starts_with("terminal/") => answers.iter().all(|answer| answer.outcome.is_ok()),
-            _ => !Edition::v1().methods.knows(Party::Agent, method) && answers.iter().all(is_refused),
+            _ => !edition.methods.knows(Party::Agent, method) && answers.iter().all(is_refused),
         }
     }
 
@@ -140,11 +147,11 @@ fn written_before<'e>(exchange: &'e Exchange, at: usize, path: &str) -> Option<&
 }
 
 /// Whether the tester kept to the protocol in its answers and put nothing of its own into them.
-fn are_usual(tester: Party, method: &str, answers: &[Answered<'_>]) -> bool {
-    let vocabulary = Vocabulary::v1();
+fn are_usual(tester: Party, method: &str, answers: &[Answered<'_>], edition: &'static Edition) -> bool {
+    let vocabulary = Vocabulary::of(edition);
     let results = answers.iter().filter_map(|answer| answer.outcome.as_ref().ok());
     results.into_iter().all(|result| {
-        result.get("_meta").is_none() && (vocabulary.invalid)(tester, Payload::Result(method), result).is_empty()
+        result.get("_meta").is_none() && vocabulary.misfits(tester, Payload::Result(method), result).is_empty()
     })
 }
 
@@ -168,9 +175,9 @@ fn decision(exchange: &Exchange, answer: &Answered<'_>) -> Option<&'static str> 
     }
 }
 
-fn of_an_agent(exchange: &Exchange, method: &str, answers: &[Answered<'_>]) -> bool {
+fn of_an_agent(exchange: &Exchange, method: &str, answers: &[Answered<'_>], edition: &Edition) -> bool {
     let capabilities = exchange.answer_of(0).and_then(|(_, outcome)| outcome.as_ref().ok()?.get("agentCapabilities"));
-    let adapter = Edition::v1().adapter;
+    let adapter = edition.adapter;
     if adapter.capability_of(method).is_some_and(|path| !adapter.advertises(capabilities, path)) {
         return answers.iter().all(is_refused);
     }
@@ -190,7 +197,7 @@ fn of_an_agent(exchange: &Exchange, method: &str, answers: &[Answered<'_>]) -> b
                 exchange.turns[first..].iter().all(|turn| matches!(turn.said, Said::Answer { .. } | Said::Fence));
             nothing_more && results(&|result| result.get("stopReason") == Some(&json!("end_turn")))
         }
-        _ => !Edition::v1().methods.knows(Party::Client, method) && answers.iter().all(is_refused),
+        _ => !edition.methods.knows(Party::Client, method) && answers.iter().all(is_refused),
     }
 }
 

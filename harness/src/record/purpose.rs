@@ -32,9 +32,14 @@ pub(super) fn title(exchange: &Exchange) -> String {
 }
 
 /// What the case is for: what the case was for that the trace is of, or else a few rules of each area that it has.
-pub(super) fn requirements<'r>(exchange: &Exchange, wanted: &'r [String], kept: &'r [String]) -> Vec<&'r str> {
+pub(super) fn requirements<'r>(
+    exchange: &Exchange,
+    wanted: &'r [String],
+    kept: &'r [String],
+    catalogue: &Catalogue,
+) -> Vec<&'r str> {
     let of_subject = |id: &&str| {
-        Catalogue::v1().find(id).is_some_and(|found| found.party == exchange.subject && found.status == Status::Checked)
+        catalogue.find(id).is_some_and(|found| found.party == exchange.subject && found.status == Status::Checked)
     };
     let again: Vec<&str> =
         wanted.iter().filter(|id| kept.contains(id)).map(String::as_str).filter(of_subject).collect();
@@ -46,7 +51,7 @@ pub(super) fn requirements<'r>(exchange: &Exchange, wanted: &'r [String], kept: 
     for id in kept.iter().map(String::as_str).filter(of_subject) {
         let area = id.split('.').next().unwrap_or(id);
         let so_far = chosen.iter().filter(|known| known.split('.').next() == Some(area)).count();
-        let must = Catalogue::v1().find(id).is_some_and(|found| found.level == Level::Must);
+        let must = catalogue.find(id).is_some_and(|found| found.level == Level::Must);
         if must && areas.contains(area) && so_far < MOST_OF_AN_AREA {
             chosen.push(id);
         }

@@ -13,8 +13,8 @@ use crate::requirement::Party;
 const HARNESS: &str = "acp-conformance";
 
 /// The keys above the transcript, each with its value.
-pub(super) fn keys(exchange: &Exchange, names: &Names, own: &Own) -> Vec<(&'static str, Value)> {
-    let mut keys = vec![("needs", needs(exchange))];
+pub(super) fn keys(exchange: &Exchange, names: &Names, own: &Own, edition: &Edition) -> Vec<(&'static str, Value)> {
+    let mut keys = vec![("needs", needs(exchange, edition))];
     match exchange.subject {
         Party::Agent => {
             keys.push(("client", client(exchange, own)));
@@ -31,8 +31,8 @@ pub(super) fn keys(exchange: &Exchange, names: &Names, own: &Own) -> Vec<(&'stat
 }
 
 /// What the subject advertised for the requests that it answered.
-fn needs(exchange: &Exchange) -> Value {
-    let adapter = Edition::v1().adapter;
+fn needs(exchange: &Exchange, edition: &Edition) -> Value {
+    let adapter = edition.adapter;
     let mut needs: Vec<String> = Vec::new();
     for answered in exchange.answered(exchange.subject).filter(|answered| answered.outcome.is_ok()) {
         let (root, path) = match exchange.subject {

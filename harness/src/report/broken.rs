@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::model::{EntryReport, FindingReport, RequirementReport, RunReport};
 use super::visible::cut;
-use super::words::{level, link_of, text_of};
+use super::words::level;
 use crate::verdict::Verdict;
 
 /// The longest message that is told whole.
@@ -58,11 +58,11 @@ impl Broken<'_> {
         let Self { requirement, finding } = self;
         let mut lines = vec![
             format!("{}  ({})", requirement.id, level(requirement.level)),
-            format!("  {}", text_of(&requirement.id)),
+            format!("  {}", requirement.text),
             format!("  {} is at fault: {}", finding.party, self.message()),
         ];
         lines.extend(finding.lines.iter().map(|line| format!("    {line}")));
-        lines.extend(link_of(&requirement.id).map(|link| format!("  {link}")));
+        lines.extend(requirement.link.as_ref().map(|link| format!("  {link}")));
         lines.join("\n")
     }
 }

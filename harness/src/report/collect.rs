@@ -13,14 +13,13 @@ use super::model::{
 
 use crate::judge::{Finding, JudgedTrace, JudgingSession, Tally};
 use crate::protocol::Edition;
-use crate::requirement::{Catalogue, Party, Requirement, Status};
+use crate::requirement::{Party, Requirement, Status};
 use crate::trace::{Event, McpEvent, McpWhat, Trace, What};
 use crate::verdict::Verdict;
 
 /// Gathers the cases of a run.
 pub struct Collector {
     edition: &'static Edition,
-    catalogue: &'static Catalogue,
     kind: Party,
     command: Vec<String>,
     name: Option<String>,
@@ -60,10 +59,9 @@ const LONGEST_QUOTE: usize = 600;
 impl Collector {
     /// A collector for one run against one subject.
     #[must_use]
-    pub fn new(kind: Party, command: Vec<String>) -> Self {
+    pub fn new(edition: &'static Edition, kind: Party, command: Vec<String>) -> Self {
         Self {
-            edition: Edition::v1(),
-            catalogue: Catalogue::v1(),
+            edition,
             kind,
             command,
             name: None,
@@ -77,6 +75,12 @@ impl Collector {
             fences: BTreeMap::new(),
             shared: BTreeSet::new(),
         }
+    }
+
+    /// Returns the edition by which the traces are checked.
+    #[must_use]
+    pub const fn edition(&self) -> &'static Edition {
+        self.edition
     }
 
     /// Says that a person operated the subject.
@@ -95,7 +99,7 @@ impl Collector {
     fn suite(&self) -> SuiteInfo {
         SuiteInfo {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            edition: self.edition.name.to_owned(),
+            edition: self.edition.name.clone(),
             schema_sha256: self.edition.schema_sha256.clone(),
         }
     }
@@ -118,7 +122,7 @@ impl Collector {
 
     /// Judges the trace of a case and keeps what it says.
     pub fn add(&mut self, trace: &Trace, took: Duration, file: Option<String>) -> CaseReport {
-        let mut session = JudgingSession::new(&trace.header);
+        let mut session = JudgingSession::new(&trace.header, self.edition);
         for event in &trace.events {
             session.event(event);
             if let What::Model(model) = &event.what {
@@ -163,7 +167,7 @@ impl Collector {
     }
 
     fn report(&mut self, id: String, judged: &JudgedTrace, took: Duration, file: Option<String>) -> CaseReport {
-        let verdict = judged.verdict(self.kind, self.catalogue);
+        let verdict = judged.verdict(self.kind, &self.edition.catalogue);
         if let Some(said) = judged.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
             (self.name, self.version) = (said.name.clone(), said.version.clone());
         }
@@ -211,18 +215,21 @@ impl Collector {
     pub fn finish(mut self, took: Duration, strict: bool) -> RunReport {
         self.cases.sort_by(|a, b| a.id.cmp(&b.id));
         self.by_requirement.values_mut().for_each(|seen| seen.sort_by(|a, b| a.case.cmp(&b.case)));
-        let (catalogue, kind) = (self.catalogue, self.kind);
+        let (edition, kind) = (self.edition, self.kind);
+        let catalogue = &edition.catalogue;
         let judged = |r: &&Requirement| r.party == kind && matches!(r.status, Status::Checked | Status::Planned);
         let requirements: Vec<RequirementReport> = catalogue
             .iter()
             .filter(judged)
             .map(|requirement| {
                 let seen = self.by_requirement.remove(&requirement.id).unwrap_or_default();
-                join(requirement, seen, self.undecided.remove(&requirement.id).unwrap_or_default())
+                join(edition, requirement, seen, self.undecided.remove(&requirement.id).unwrap_or_default())
             })
             .collect();
         let probes = catalogue.iter().filter(|r| r.party == kind && r.status == Status::Probe);
-        let probes = probes.filter_map(|probe| told(probe, self.by_requirement.get(&probe.id)?)).collect();
+        let mut probes: Vec<_> =
+            probes.filter_map(|probe| told(edition, probe, self.by_requirement.get(&probe.id)?)).collect();
+        probes.sort_by(|a, b| a.id.cmp(&b.id));
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let reused = Reused { processes: self.shared.len(), ..self.reused };
         let reused = Some(reused).filter(|reused| *reused != Reused::default());
@@ -250,19 +257,25 @@ impl Collector {
 /// One finding of a recording as a report on its requirement, for who does not wait for the end.
 #[must_use]
 pub fn alone<'t>(
+    edition: &Edition,
     requirement: &str,
     finding: Finding,
     recording: &str,
     event: &dyn Fn(usize) -> Option<&'t Event>,
 ) -> Option<RequirementReport> {
-    let requirement = Catalogue::v1().find(requirement)?;
+    let requirement = edition.catalogue.find(requirement)?;
     let proofs = vec![Proof { lines: quote(event, &finding.events, focus(&finding.message)), line: None }];
     let tally = Tally { findings: vec![finding], ..Tally::default() };
-    Some(join(requirement, vec![SeenIn { case: recording.to_owned(), tally, proofs }], BTreeSet::new()))
+    Some(join(edition, requirement, vec![SeenIn { case: recording.to_owned(), tally, proofs }], BTreeSet::new()))
 }
 
 /// What all cases together say about one requirement.
-fn join(requirement: &Requirement, seen: Vec<SeenIn>, undecided: BTreeSet<String>) -> RequirementReport {
+fn join(
+    edition: &Edition,
+    requirement: &Requirement,
+    seen: Vec<SeenIn>,
+    undecided: BTreeSet<String>,
+) -> RequirementReport {
     let undecided: Vec<String> = undecided.into_iter().collect();
     let exercised = |seen: &&SeenIn| !matches!(seen.tally.verdict(), Verdict::NotExercised | Verdict::NotApplicable);
     let unfit = |seen: &&SeenIn| seen.case.contains('@') && seen.tally.verdict() == Verdict::NotApplicable;
@@ -276,7 +289,11 @@ fn join(requirement: &Requirement, seen: Vec<SeenIn>, undecided: BTreeSet<String
         party: requirement.party,
         level: requirement.level,
         verdict: unless_stalled(verdict, &findings),
+        text: requirement.text.clone(),
+        applies_when: requirement.applies_when.clone(),
+        status: requirement.status,
         source: requirement.source.clone(),
+        link: requirement.link(edition.major),
         cases,
         notes,
         undecided,
@@ -292,11 +309,12 @@ pub(super) fn unless_stalled(verdict: Verdict, findings: &[FindingReport]) -> Ve
 }
 
 /// What all cases together saw of a probe; none when they saw nothing.
-fn told(probe: &Requirement, seen: &[SeenIn]) -> Option<ProbeReport> {
+fn told(edition: &Edition, probe: &Requirement, seen: &[SeenIn]) -> Option<ProbeReport> {
     let notes = notes(seen);
     let telling = seen.iter().filter(|seen| !seen.tally.notes.is_empty());
     let cases = telling.map(|seen| seen.case.clone()).collect();
-    (!notes.is_empty()).then(|| ProbeReport { id: probe.id.clone(), text: probe.text.clone(), notes, cases })
+    let link = probe.link(edition.major);
+    (!notes.is_empty()).then(|| ProbeReport { id: probe.id.clone(), text: probe.text.clone(), link, notes, cases })
 }
 
 fn notes(seen: &[SeenIn]) -> Vec<String> {
@@ -401,6 +419,7 @@ mod tests {
     use std::time::Duration;
 
     use super::Collector;
+    use crate::edition::V1;
     use crate::requirement::Party;
     use crate::trace::Trace;
     use crate::verdict::Verdict;
@@ -452,7 +471,7 @@ mod tests {
     }
 
     fn verdict(shapes: &[Trace]) -> Verdict {
-        let mut collector = Collector::new(Party::Agent, Vec::new());
+        let mut collector = Collector::new(V1.edition(), Party::Agent, Vec::new());
         for trace in shapes {
             collector.add(trace, Duration::ZERO, None);
         }

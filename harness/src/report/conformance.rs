@@ -1,8 +1,7 @@
 //! The conformance that a run shows.
 
 use super::model::{CaseReport, RequirementReport};
-use super::words::is_judged;
-use crate::requirement::Level;
+use crate::requirement::{Level, Status};
 use crate::verdict::{Conformance, Verdict};
 
 /// Joins the verdicts on these requirements; with `strict`, a SHOULD counts like a MUST.
@@ -12,8 +11,9 @@ pub(super) fn conformance<'r>(
     strict: bool,
 ) -> Conformance {
     // Requirements that this version does not judge are in the report and say nothing about the subject.
-    let binding =
-        |r: &&RequirementReport| (r.level == Level::Must || (strict && r.level == Level::Should)) && is_judged(&r.id);
+    let binding = |r: &&RequirementReport| {
+        (r.level == Level::Must || (strict && r.level == Level::Should)) && r.status == Status::Checked
+    };
     let verdicts = requirements.into_iter().filter(binding).map(|requirement| requirement.verdict);
     match Conformance::over_requirements(verdicts) {
         Conformance::NotConformant => Conformance::NotConformant,

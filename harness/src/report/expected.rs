@@ -3,25 +3,27 @@
 use super::conformance::conformance;
 use super::model::{EntryReport, ExpectedReport, FailureReport, FindingReport, RequirementReport, RunReport};
 use crate::expected::{Date, Expectation, Standing};
-use crate::requirement::Level;
+use crate::requirement::{Catalogue, Level};
 use crate::verdict::Verdict;
 
 /// With what expectations are weighed.
 #[derive(Debug, Clone, Copy)]
-pub struct Weighing {
+pub struct Weighing<'c> {
     /// Whether all cases were run that there are for the subject.
     pub whole: bool,
     /// Whether a broken SHOULD counts like a broken MUST.
     pub strict: bool,
     /// The day in UTC.
     pub today: Date,
+    /// The requirements of the edition.
+    pub catalogue: &'c Catalogue,
 }
 
 impl RunReport {
     /// Weighs what is expected against what was found.
     #[must_use]
-    pub fn weigh(&self, expectations: &[Expectation], weighing: Weighing) -> ExpectedReport {
-        let concerned = expectations.iter().filter(|entry| entry.concerns(self.subject.kind));
+    pub fn weigh(&self, expectations: &[Expectation], weighing: Weighing<'_>) -> ExpectedReport {
+        let concerned = expectations.iter().filter(|entry| entry.concerns(self.subject.kind, weighing.catalogue));
         let entries: Vec<EntryReport> = concerned.map(|entry| self.weigh_one(entry, weighing)).collect();
         let mut report = ExpectedReport { otherwise: self.verdict, entries, new: Vec::new() };
         let surprises = self.failures(weighing.strict).filter(|it| report.entry(&it.requirement, &it.case).is_none());
@@ -34,7 +36,7 @@ impl RunReport {
         report
     }
 
-    fn weigh_one(&self, entry: &Expectation, weighing: Weighing) -> EntryReport {
+    fn weigh_one(&self, entry: &Expectation, weighing: Weighing<'_>) -> EntryReport {
         let verdict = self.verdict_on(entry);
         let standing = entry.standing(verdict, weighing.whole, weighing.today);
         // A case is expected to fail by what decides it; a requirement is, whether it decides or not.

@@ -6,8 +6,8 @@ use super::broken::{Broken, failures};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{RequirementReport, RunReport};
 use super::visible::{cut, in_one_line, visible};
-use super::words::{count, counts, is_judged, level, link_of, reproduce, subject, text_of};
-use crate::requirement::Level;
+use super::words::{count, counts, level, reproduce, subject};
+use crate::requirement::{Level, Status};
 use crate::verdict::{Conformance, Verdict};
 
 /// The longest message in the table.
@@ -50,7 +50,8 @@ impl<W: Write> MarkdownReport<W> {
             |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
         self.list(["MUST was", "MUSTs were"], "left undecided", musts(Verdict::Inconclusive))?;
         if self.whole {
-            let (missed, planned): (Vec<_>, Vec<_>) = musts(Verdict::NotExercised).partition(|r| is_judged(&r.id));
+            let (missed, planned): (Vec<_>, Vec<_>) =
+                musts(Verdict::NotExercised).partition(|r| r.status != Status::Planned);
             self.list(["MUST was", "MUSTs were"], "not exercised", missed.into_iter())?;
             self.list(["MUST is", "MUSTs are"], "not judged by this version", planned.into_iter())?;
         }
@@ -87,7 +88,7 @@ impl<W: Write> MarkdownReport<W> {
         let text = visible(&blocks.join("\n\n"));
         let fence = fence(&text);
         writeln!(self.out, "<details><summary>{}</summary>\n", escaped(&requirement.id))?;
-        writeln!(self.out, "{}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n", escaped(text_of(&requirement.id)))
+        writeln!(self.out, "{}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n", escaped(&requirement.text))
     }
 
     /// Lists requirements below a line that counts them: as one, or as many.
@@ -141,7 +142,7 @@ fn block(broken: &Broken<'_>) -> String {
 /// A table of the requirements that were broken, and how that was seen first. The links are for the caller to choose.
 pub(super) fn broken_table(
     failed: &[&RequirementReport],
-    linked: fn(&str) -> String,
+    linked: fn(&RequirementReport) -> String,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out, "| broken | | what was seen | in |\n|---|---|---|---|")?;
@@ -153,16 +154,16 @@ pub(super) fn broken_table(
             0 | 1 => String::new(),
             all => format!(" and {} more", all - 1),
         };
-        writeln!(out, "| {} | {} | {message} | {case}{more} |", linked(&requirement.id), level(requirement.level))?;
+        writeln!(out, "| {} | {} | {message} | {case}{more} |", linked(requirement), level(requirement.level))?;
     }
     Ok(())
 }
 
 /// A requirement with the link to the specification.
-fn linked(requirement: &str) -> String {
-    match link_of(requirement) {
-        Some(link) => format!("[{requirement}]({link})"),
-        None => escaped(requirement),
+fn linked(requirement: &RequirementReport) -> String {
+    match &requirement.link {
+        Some(link) => format!("[{}]({link})", requirement.id),
+        None => escaped(&requirement.id),
     }
 }
 

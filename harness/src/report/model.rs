@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 mod expected;
 
 pub use self::expected::{EntryReport, ExpectedReport, FailureReport};
-use crate::requirement::{Level, Party};
+use crate::protocol::Edition;
+use crate::requirement::{Level, Party, Status};
 use crate::trace::StepKind;
 use crate::verdict::{Conformance, Verdict};
 
@@ -165,8 +166,20 @@ pub struct RequirementReport {
     pub level: Level,
     /// The verdict over all cases.
     pub verdict: Verdict,
+    /// What it asks, in a sentence.
+    #[serde(default)]
+    pub text: String,
+    /// The precondition, in words; `always` where there is none.
+    #[serde(default)]
+    pub applies_when: String,
+    /// Whether this program checks it.
+    #[serde(default = "checked")]
+    pub status: Status,
     /// Where the specification says so.
     pub source: String,
+    /// The address of the page that the source names.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "link")]
+    pub link: Option<String>,
     /// The cases that exercised it, by id.
     pub cases: Vec<String>,
     /// The shapes of cases that were written for it and ended undecided before they exercised it, by id.
@@ -180,6 +193,23 @@ pub struct RequirementReport {
     /// Departures that the specification tolerates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl RunReport {
+    /// Fills in what the catalogue says of requirements and probes, which reports of earlier versions leave out.
+    pub fn describe(&mut self, edition: &Edition) {
+        for report in self.requirements.iter_mut().filter(|report| report.text.is_empty()) {
+            if let Some(requirement) = edition.catalogue.find(&report.id) {
+                report.text.clone_from(&requirement.text);
+                report.applies_when.clone_from(&requirement.applies_when);
+                report.status = requirement.status;
+                report.link = requirement.link(edition.major);
+            }
+        }
+        for probe in self.probes.iter_mut().filter(|probe| probe.link.is_none()) {
+            probe.link = edition.catalogue.find(&probe.id).and_then(|requirement| requirement.link(edition.major));
+        }
+    }
 }
 
 impl RequirementReport {
@@ -210,6 +240,9 @@ pub struct ProbeReport {
     pub id: String,
     /// What might be expected, in a sentence.
     pub text: String,
+    /// The address of the page that the source names.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "link")]
+    pub link: Option<String>,
     /// What was seen.
     pub notes: Vec<String>,
     /// The cases in which it was seen, by id.
@@ -351,9 +384,26 @@ pub enum Floor {
     },
 }
 
+/// Reports of earlier versions do not say whether a requirement is checked; nearly all were.
+const fn checked() -> Status {
+    Status::Checked
+}
+
 /// A word of ours in a report that may come from anybody: forms show it as it is.
 fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     let is_word = text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.@_".contains(c));
     if is_word { Ok(text) } else { Err(D::Error::custom(format!("{text:?} is neither an id nor a version"))) }
+}
+
+/// A link in a report that may come from anybody: forms put it into HTML and Markdown as it is.
+fn link<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/:.#-_$".contains(c);
+    match &text {
+        Some(link) if !(link.starts_with("https://") && link.chars().all(is_plain)) => {
+            Err(D::Error::custom(format!("{link:?} is not a plain https link")))
+        }
+        _ => Ok(text),
+    }
 }

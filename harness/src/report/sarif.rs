@@ -14,7 +14,7 @@ use super::broken::{Broken, broken};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, RequirementReport, RunReport};
 use super::visible::visible;
-use super::words::{file_of, level, link_of, text_of};
+use super::words::{file_of, level};
 use crate::requirement::Level;
 use crate::verdict::{Conformance, Verdict};
 
@@ -70,7 +70,7 @@ fn run(report: &RunReport) -> Value {
 }
 
 fn rule(requirement: &RequirementReport, report: &RunReport) -> Value {
-    let text = text_of(&requirement.id);
+    let text = requirement.text.as_str();
     let area = requirement.id.split('.').next().unwrap_or_default();
     let mut rule = json!({
         "id": requirement.id,
@@ -80,7 +80,7 @@ fn rule(requirement: &RequirementReport, report: &RunReport) -> Value {
         "defaultConfiguration": { "level": severity(requirement.level, report) },
         "properties": { "tags": [area, level(requirement.level)] },
     });
-    if let Some(link) = link_of(&requirement.id) {
+    if let Some(link) = requirement.link.as_deref() {
         rule["helpUri"] = link.into();
     }
     rule

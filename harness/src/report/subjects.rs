@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::markdown::{broken_table, escaped};
 use super::model::{Driven, RequirementReport, RunReport};
 use super::words::count;
-use crate::requirement::{Catalogue, Level, Party};
+use crate::requirement::{Level, Party, page};
 use crate::trace::SCRATCH;
 use crate::verdict::Verdict;
 
@@ -180,7 +180,7 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
         broken_table(&failed, linked, out)?;
     }
     let open = report.requirements.iter().filter(|r| r.verdict == Verdict::Inconclusive);
-    let open: Vec<String> = open.map(|requirement| linked(&requirement.id)).collect();
+    let open: Vec<String> = open.map(linked).collect();
     if !open.is_empty() {
         writeln!(out, "\nLeft open: {}.", open.join(", "))?;
     }
@@ -192,11 +192,9 @@ fn broken(report: &RunReport, level: Level) -> impl Iterator<Item = &Requirement
 }
 
 /// A requirement with the link to its page.
-fn linked(id: &str) -> String {
-    match Catalogue::v1().find(id) {
-        Some(requirement) => format!("[{id}](requirements/{})", requirement.page()),
-        None => escaped(id),
-    }
+fn linked(requirement: &RequirementReport) -> String {
+    let id = &requirement.id;
+    format!("[{id}](requirements/{})", page(id))
 }
 
 /// The name for people: that of the profile, or what the subject calls itself.
@@ -246,13 +244,14 @@ const fn is_plain(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edition::V1;
 
     #[test]
     fn the_gates_are_those_of_the_catalogue() {
-        let unknown: Vec<_> = GATES.iter().filter(|id| Catalogue::v1().find(id).is_none()).collect();
+        let unknown: Vec<_> = GATES.iter().filter(|id| V1.catalogue().find(id).is_none()).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
         let word = |id: &str| id.split(['.', '-']).any(|word| matches!(word, "gate" | "gated" | "unadvertised"));
-        let missing: Vec<_> = Catalogue::v1().iter().map(|r| &r.id).filter(|id| word(id)).collect();
+        let missing: Vec<_> = V1.catalogue().iter().map(|r| &r.id).filter(|id| word(id)).collect();
         let missing: Vec<_> = missing.into_iter().filter(|id| !GATES.contains(&id.as_str())).collect();
         assert!(missing.is_empty(), "{missing:?}");
     }
@@ -260,7 +259,7 @@ mod tests {
     #[test]
     fn every_group_has_requirements() {
         for group in GROUPS {
-            assert!(Catalogue::v1().iter().any(|requirement| (group.holds)(&requirement.id)), "{}", group.name);
+            assert!(V1.catalogue().iter().any(|requirement| (group.holds)(&requirement.id)), "{}", group.name);
         }
     }
 

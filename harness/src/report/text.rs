@@ -9,9 +9,9 @@ use super::expected_text;
 use super::model::{CaseReport, Driven, FindingReport, RequirementReport, Reused, RunReport, ShardInfo};
 use super::timings_text;
 use super::visible::{in_one_line, visible};
-use super::words::{count, counts, is_judged, level, reproduce, subject};
+use super::words::{count, counts, level, reproduce, subject};
 use crate::judge::TIME_LIMIT;
-use crate::requirement::{Catalogue, Level, Requirement};
+use crate::requirement::{Level, Status};
 use crate::trace::FENCE;
 use crate::verdict::{Conformance, Verdict};
 
@@ -95,21 +95,15 @@ impl<W: Write> TextReport<W> {
     ///
     /// Only those of the stream.
     pub fn failures(&mut self, requirements: &[RequirementReport]) -> io::Result<()> {
-        let catalogue = Catalogue::v1();
-        for requirement in requirements.iter().filter(|r| r.verdict == Verdict::Fail) {
-            if let Some(text) = catalogue.find(&requirement.id) {
-                self.failure(requirement, text)?;
-            }
-        }
-        Ok(())
+        requirements.iter().filter(|r| r.verdict == Verdict::Fail).try_for_each(|requirement| self.failure(requirement))
     }
 
-    fn failure(&mut self, requirement: &RequirementReport, text: &Requirement) -> io::Result<()> {
+    fn failure(&mut self, requirement: &RequirementReport) -> io::Result<()> {
         let style = style_of(Verdict::Fail);
         let level = level(requirement.level);
         writeln!(self.out, "\n{style}failed{style:#}  {BOLD}{}{BOLD:#}  ({level})", requirement.id)?;
-        writeln!(self.out, "  {}", text.text)?;
-        if let Some(link) = text.link() {
+        writeln!(self.out, "  {}", visible(&requirement.text))?;
+        if let Some(link) = &requirement.link {
             writeln!(self.out, "  {DIM}{link}{DIM:#}")?;
         }
         let failed: Vec<&FindingReport> = requirement.findings.iter().filter(|f| f.verdict == Verdict::Fail).collect();
@@ -145,8 +139,11 @@ impl<W: Write> TextReport<W> {
                 writeln!(self.out, "{DIM}{}{DIM:#}", wrap("    ", &ids))?;
             }
         }
-        let (missed, planned): (Vec<_>, Vec<_>) =
-            musts(Verdict::NotExercised).map(|r| r.id.as_str()).partition(|id| is_judged(id));
+        let of_status = |planned| {
+            let wanted = move |r: &&RequirementReport| (r.status == Status::Planned) == planned;
+            musts(Verdict::NotExercised).filter(wanted).map(|r| r.id.as_str()).collect::<Vec<_>>()
+        };
+        let (missed, planned) = (of_status(false), of_status(true));
         if !missed.is_empty() && self.whole {
             let many = count(missed.len(), "MUST was", "MUSTs were");
             writeln!(self.out, "\n{BOLD}{many} not exercised{BOLD:#}")?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::model::{CaseReport, RunReport};
 use crate::case::model::Case;
-use crate::requirement::{Catalogue, Level, Party, Status};
+use crate::requirement::{Level, Party};
 use crate::verdict::Verdict;
 
 /// How the levels are called where requirements are.
@@ -19,21 +19,6 @@ pub(super) const fn level(level: Level) -> &'static str {
 /// So many of something.
 pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
-}
-
-/// What a requirement asks.
-pub(super) fn text_of(requirement: &str) -> &'static str {
-    Catalogue::v1().find(requirement).map_or("", |found| &found.text)
-}
-
-/// Where the specification says so.
-pub(super) fn link_of(requirement: &str) -> Option<String> {
-    Catalogue::v1().find(requirement)?.link()
-}
-
-/// Whether this version judges a requirement.
-pub(super) fn is_judged(requirement: &str) -> bool {
-    Catalogue::v1().find(requirement).is_some_and(|found| found.status == Status::Checked)
 }
 
 /// The name of the subject with its version, as far as it gave them.

@@ -25,6 +25,7 @@ use crate::case::model::TesterSetup;
 use crate::fault::{Injector, Planted};
 use crate::peer::link::{Link, LinkEvent};
 use crate::peer::web::{Web, WebRequest};
+use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::{AgentStart, Aside, Exit, ModelEvent, ProcessEvent, Reuse, Visit, What};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
@@ -135,6 +136,7 @@ pub struct Driver {
     pub asked: BTreeMap<String, Asked>,
     /// What is known about the subject's process.
     pub life: Life,
+    edition: &'static Edition,
     role: Role,
     setup: TesterSetup,
     /// The requests of the subject that have no answer yet.
@@ -171,16 +173,22 @@ pub struct Driver {
 
 impl Driver {
     /// Takes over the link to an agent, with the services that it may ask for.
-    pub fn of_agent(link: Link, recorder: Recorder, services: Services, setup: TesterSetup) -> Self {
-        let mut driver = Self::new(link, Party::Agent, recorder, Role::Client(services), setup).announced();
+    pub fn of_agent(
+        link: Link,
+        recorder: Recorder,
+        services: Services,
+        setup: TesterSetup,
+        edition: &'static Edition,
+    ) -> Self {
+        let mut driver = Self::new(edition, link, Party::Agent, recorder, Role::Client(services), setup).announced();
         driver.connections.push(Connection::default());
         driver
     }
 
     /// Takes over the link to a client.
-    pub fn of_client(link: Link, recorder: Recorder, setup: TesterSetup) -> Self {
-        let role = Role::Agent(Box::new(Agent::new(&setup)));
-        Self::new(link, Party::Client, recorder, role, setup).announced()
+    pub fn of_client(link: Link, recorder: Recorder, setup: TesterSetup, edition: &'static Edition) -> Self {
+        let role = Role::Agent(Box::new(Agent::new(edition, &setup)));
+        Self::new(edition, link, Party::Client, recorder, role, setup).announced()
     }
 
     /// Notes that the subject was started.
@@ -191,9 +199,17 @@ impl Driver {
         self
     }
 
-    fn new(link: Link, subject: Party, recorder: Recorder, role: Role, setup: TesterSetup) -> Self {
-        let writing = Writing::new(subject.other(), setup.wire);
+    fn new(
+        edition: &'static Edition,
+        link: Link,
+        subject: Party,
+        recorder: Recorder,
+        role: Role,
+        setup: TesterSetup,
+    ) -> Self {
+        let writing = Writing::new(edition, subject.other(), setup.wire);
         Self {
+            edition,
             link,
             subject,
             connections: Vec::new(),

@@ -81,12 +81,13 @@ mod tests {
     use std::time::Duration;
 
     use super::bare_starts;
-    use crate::case::{Case, Vocabulary, embedded_case, handshake};
+    use crate::case::{Case, embedded_case};
+    use crate::edition::V1;
     use crate::requirement::Party;
     use crate::run::Subject;
 
     fn shell(party: Party, script: &str) -> (Case, Subject) {
-        let case = embedded_case(handshake(party), &Vocabulary::v1()).expect("the case is embedded");
+        let case = embedded_case(&V1.handshake(party), &V1).expect("the case is embedded");
         let here = std::env::current_dir().expect("a current directory");
         let agent = Subject::agent(["sh", "-c", script, "sh", "{agent}"].map(str::to_owned).to_vec(), here);
         (case, Subject { party, ..agent })

@@ -53,7 +53,7 @@ pub(super) fn header(case: &Case, subject: &Subject) -> Header {
     Header {
         format: FORMAT.to_owned(),
         suite: env!("CARGO_PKG_VERSION").to_owned(),
-        edition: Edition::v1().name.to_owned(),
+        edition: case.edition.name.clone(),
         case: Some(case.id.clone()),
         file: case.own_file().map(str::to_owned),
         subject: Some(case.subject),
@@ -138,7 +138,7 @@ pub(super) async fn enter(case: &Case, subject: &Subject) -> Result<Stage, Recor
         }
     };
     let setup = case.tester.filled(&bindings);
-    let mut driver = open(&setup, subject, &sandbox, &launch, recorder)?;
+    let mut driver = open(case.edition, &setup, subject, &sandbox, &launch, recorder)?;
     driver.host(mcp, web, model);
     if let Some(planted) = &subject.fault {
         driver.plant(planted);
@@ -250,6 +250,7 @@ async fn hosted(case: &Case, sandbox: &Sandbox, bindings: &mut Bindings) -> io::
 
 /// Starts the subject; gives the recorder back, with the reason in it, when that is not possible.
 fn open(
+    edition: &'static Edition,
     setup: &TesterSetup,
     subject: &Subject,
     sandbox: &Sandbox,
@@ -278,9 +279,9 @@ fn open(
     Ok(match subject.party {
         Party::Agent => {
             let services = services(setup, subject, sandbox);
-            Driver::of_agent(link, recorder, services, setup.clone())
+            Driver::of_agent(link, recorder, services, setup.clone(), edition)
         }
-        Party::Client => Driver::of_client(link, recorder, setup.clone()),
+        Party::Client => Driver::of_client(link, recorder, setup.clone(), edition),
     })
 }
 

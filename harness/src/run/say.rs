@@ -7,7 +7,7 @@ use super::driver::{Asked, Written};
 use super::script::{Report, Script};
 use super::{expect, intent};
 use crate::case::model::{Body, Outgoing, RawBytes};
-use crate::protocol::{Edition, Kind};
+use crate::protocol::Kind;
 use crate::requirement::Party;
 use crate::trace::{Observed, Outcome, StepKind};
 use crate::wire::{LineEnd, RpcId, write_json};
@@ -135,7 +135,7 @@ impl Script<'_> {
     }
 
     fn sound(&self, line: &Outgoing, kind: Kind, method: &str, params: Option<&Value>) -> Result<(), String> {
-        let edition = Edition::v1();
+        let edition = self.case.edition;
         let Some(known) = edition.methods.find(Party::Client, kind, method).filter(|_| !line.illegal) else {
             return Ok(());
         };

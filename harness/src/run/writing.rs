@@ -12,6 +12,7 @@ const LARGEST: i64 = 9_007_199_254_740_991;
 /// The tester's manner of writing in one case.
 #[derive(Debug)]
 pub struct Writing {
+    edition: &'static Edition,
     tester: Party,
     setup: WireSetup,
     /// How many requests have an id.
@@ -22,8 +23,8 @@ pub struct Writing {
 
 impl Writing {
     /// Writes as the setup of the case says.
-    pub fn new(tester: Party, setup: WireSetup) -> Self {
-        Self { tester, setup, count: 0, chosen: Vec::new() }
+    pub fn new(edition: &'static Edition, tester: Party, setup: WireSetup) -> Self {
+        Self { edition, tester, setup, count: 0, chosen: Vec::new() }
     }
 
     /// Notes an id that the case chose itself, so that no other request gets it.
@@ -60,18 +61,18 @@ impl Writing {
 
     /// The params of a call of the tester, with `_meta` where the case wants it.
     pub fn params(&self, kind: Kind, method: &str, params: Value) -> Value {
-        let method = Edition::v1().methods.find(self.tester, kind, method);
+        let method = self.edition.methods.find(self.tester, kind, method);
         self.with_meta(method.map(|method| method.params.as_str()), params)
     }
 
     /// The result of a request of the subject, with `_meta` where the case wants it.
     pub fn result(&self, method: &str, result: Value) -> Value {
-        let method = Edition::v1().methods.find(self.tester.other(), Kind::Request, method);
+        let method = self.edition.methods.find(self.tester.other(), Kind::Request, method);
         self.with_meta(method.and_then(|method| method.result.as_deref()), result)
     }
 
     fn with_meta(&self, definition: Option<&str>, mut value: Value) -> Value {
-        let definition = definition.and_then(|name| Edition::v1().stable.definition(name));
+        let definition = definition.and_then(|name| self.edition.stable.definition(name));
         let allowed = definition.is_some_and(|definition| definition.pointer("/properties/_meta").is_some());
         if let (true, true, Value::Object(members)) = (self.setup.meta, allowed, &mut value) {
             members.entry("_meta").or_insert_with(|| json!({ "acp-conformance": { "nested": [1, null] } }));
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     fn writing(ids: Ids) -> Writing {
-        Writing::new(Party::Client, WireSetup { ids, meta: true })
+        Writing::new(crate::edition::V1.edition(), Party::Client, WireSetup { ids, meta: true })
     }
 
     #[test]

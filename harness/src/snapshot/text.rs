@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::case::handshake;
+use crate::case::is_handshake;
 use crate::requirement::Party;
 use crate::trace::{Trace, normalised};
 
@@ -13,7 +13,7 @@ use crate::trace::{Trace, normalised};
 #[must_use]
 pub fn text(trace: &Trace) -> String {
     let party = trace.header.subject.unwrap_or(Party::Agent);
-    let whole = trace.header.case.as_deref() == Some(handshake(party));
+    let whole = trace.header.case.as_deref().is_some_and(is_handshake);
     let text = normalised(party, &trace.events);
     let lines = text.lines().map(|line| if whole { line } else { brief(party, line) });
     lines.fold(String::new(), |text, line| text + line + "\n")

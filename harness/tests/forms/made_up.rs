@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use acp_conformance::edition::V1;
 use acp_conformance::expected::{Date, Expectation};
 use acp_conformance::report::expected::Weighing;
 use acp_conformance::report::model::{CaseReport, FindingReport, ProfileInfo, RequirementReport, RunReport};
@@ -23,7 +24,7 @@ pub const OWN: &str = "mine/a b#,:%.yaml";
 
 /// The report of a run in which much was broken, and much went wrong.
 pub fn hostile() -> RunReport {
-    let mut report = Collector::new(Party::Agent, vec![NASTY.to_owned()]).finish(Duration::ZERO, false);
+    let mut report = Collector::new(V1.edition(), Party::Agent, vec![NASTY.to_owned()]).finish(Duration::ZERO, false);
     report.subject.name = Some(NASTY.to_owned());
     report.subject.version = Some(NASTY.to_owned());
     report.verdict = Conformance::NotConformant;
@@ -59,14 +60,15 @@ pub fn strict() -> RunReport {
 pub fn expected() -> RunReport {
     let mut report = hostile();
     let known = Expectation::new("prompt.cancelled-only-on-cancel", format!("known {NASTY}"));
-    let weighing = Weighing { whole: true, strict: false, today: Date::constant(1970, 1, 1) };
+    let weighing =
+        Weighing { whole: true, strict: false, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
     report.expected = Some(report.weigh(&[known], weighing));
     report
 }
 
 /// Reports on three subjects: one of which all is known, one that tells nothing, and one that is hostile.
 pub fn subjects() -> Vec<RunReport> {
-    let mut known = Collector::new(Party::Client, Vec::new()).finish(Duration::ZERO, false);
+    let mut known = Collector::new(V1.edition(), Party::Client, Vec::new()).finish(Duration::ZERO, false);
     known.began = Some("2026-11-21T14:40:00Z".to_owned());
     known.subject.name = Some("plain".to_owned());
     known.subject.profile = Some(Box::new(ProfileInfo {
@@ -86,7 +88,7 @@ pub fn subjects() -> Vec<RunReport> {
     ] {
         requirement(&mut known, id).verdict = verdict;
     }
-    let silent = Collector::new(Party::Client, Vec::new()).finish(Duration::ZERO, false);
+    let silent = Collector::new(V1.edition(), Party::Client, Vec::new()).finish(Duration::ZERO, false);
     let mut hostile = hostile();
     hostile.began = Some(NASTY.to_owned());
     hostile.subject.profile = Some(Box::new(ProfileInfo {

@@ -7,6 +7,7 @@ mod readers;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use acp_conformance::edition::V1;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::report::{
     Collector, EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport, TextReport,
@@ -271,7 +272,7 @@ fn a_report_without_faults_has_none_in_any_form() {
 
 #[test]
 fn a_report_with_a_forged_id_is_rejected() {
-    let report = Collector::new(Party::Agent, Vec::new()).finish(Duration::ZERO, false);
+    let report = Collector::new(V1.edition(), Party::Agent, Vec::new()).finish(Duration::ZERO, false);
     let read = |report: &RunReport| {
         let text = serde_json::to_string(report).expect("a report is JSON");
         serde_json::from_str::<RunReport>(&text).map_err(|error| error.to_string())

@@ -9,11 +9,11 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use acp_conformance::case::{Case, Includes, Vocabulary, embedded_case, load_text};
+use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
 use acp_conformance::peer::process::Orphans;
-use acp_conformance::protocol::Edition;
 use acp_conformance::report::diagnose;
-use acp_conformance::requirement::{Catalogue, Party};
+use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::Failed;
@@ -69,8 +69,8 @@ pub fn hold(row: Row) -> ExitCode {
     let kept = (!row.hides).then_some(orphans);
     let left = own::left(&before);
     drop(kept);
-    let judgement = judge(&trace, Edition::v1());
-    let decided = judge_case(&trace, &judgement, Catalogue::v1());
+    let judgement = judge(&trace, V1.edition());
+    let decided = judge_case(&trace, &judgement, V1.catalogue());
     let took = started.elapsed();
     let failed = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail);
     let met = Met {
@@ -86,15 +86,15 @@ pub fn hold(row: Row) -> ExitCode {
 }
 
 fn case(row: &Row) -> Case {
-    let vocabulary = Vocabulary::v1();
+    let vocabulary = Vocabulary::of(V1.edition());
     if let Some(id) = &row.case {
-        return embedded_case(id, &vocabulary).expect("the case is embedded");
+        return embedded_case(id, &V1).expect("the case is embedded");
     }
     if row.party() == Party::Client {
-        return embedded_case(ASKS, &vocabulary).expect("the case is embedded");
+        return embedded_case(ASKS, &V1).expect("the case is embedded");
     }
     let text = include_str!("agent.yaml");
-    let (mut cases, problems) = load_text("cases/v1/agent/hostile.yaml", text, &vocabulary, &Includes::embedded());
+    let (mut cases, problems) = load_text("cases/v1/agent/hostile.yaml", text, &vocabulary, &Includes::of(&V1));
     cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
 }
 

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use acp_conformance::case::{Case, Vocabulary, embedded};
+use acp_conformance::case::{Case, embedded};
+use acp_conformance::edition::V1;
 use acp_conformance::fault;
 use acp_conformance::judge::Registry;
-use acp_conformance::requirement::{Catalogue, Status};
+use acp_conformance::requirement::Status;
 
 use super::{files, none_of, read};
 
 fn cases() -> Vec<Case> {
-    embedded(&Vocabulary::v1()).0
+    embedded(&V1).0
 }
 
 #[test]
@@ -18,14 +19,14 @@ fn what_is_called_checked_is_checked() {
     let cases = cases();
     let mut judged: BTreeSet<&str> = Registry::all().requirements();
     judged.extend(cases.iter().flat_map(|case| &case.steps).flat_map(|step| &step.decides).map(String::as_str));
-    let checked = Catalogue::v1().iter().filter(|r| r.status == Status::Checked);
+    let checked = V1.catalogue().iter().filter(|r| r.status == Status::Checked);
     let idle: Vec<_> = checked.filter(|r| !judged.contains(r.id.as_str())).map(|r| r.id.clone()).collect();
     none_of("called checked, without a check, a row of the shapes or a step that decides it", &idle);
 }
 
 #[test]
 fn every_check_judges_a_requirement_of_its_party() {
-    let catalogue = Catalogue::v1();
+    let catalogue = V1.catalogue();
     let checks = Registry::all().iter().map(|check| (check.requirement, Some(check.party)));
     let rows = Registry::all().requirements().into_iter().map(|requirement| (requirement, None));
     let mut wrong = BTreeSet::new();
@@ -51,7 +52,7 @@ fn cases_are_for_what_is_judged() {
         let ids: BTreeSet<&String> =
             case.requirements.iter().chain(case.steps.iter().flat_map(|step| &step.decides)).collect();
         for id in ids {
-            match Catalogue::v1().find(id).map(|found| found.status) {
+            match V1.catalogue().find(id).map(|found| found.status) {
                 Some(Status::Planned) => wrong.push(format!("{}: {id} is only planned", case.id)),
                 Some(_) => {}
                 None => wrong.push(format!("{}: {id} is not in the catalogue", case.id)),
@@ -65,9 +66,9 @@ fn cases_are_for_what_is_judged() {
 fn what_is_checked_is_proved_by_a_fault() {
     let cases = cases();
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-    let killed: BTreeSet<String> = fault::embedded(&ids).0.into_iter().map(|fault| fault.kills).collect();
+    let killed: BTreeSet<String> = fault::embedded(&V1, &ids).0.into_iter().map(|fault| fault.kills).collect();
     let mut wrong = Vec::new();
-    for requirement in Catalogue::v1().iter() {
+    for requirement in V1.catalogue().iter() {
         let problem = match (requirement.status, killed.contains(&requirement.id), &requirement.no_fault) {
             (Status::Checked, true, None) | (Status::Checked, false, Some(_)) => continue,
             (Status::Checked, false, None) => "no fault kills it, and no `no-fault` says why",
@@ -97,7 +98,7 @@ fn cases_name_their_schema_for_editors() {
 fn faults_stand_in_the_folder_of_their_party_and_area() {
     let cases = cases();
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-    let (faults, problems) = fault::embedded(&ids);
+    let (faults, problems) = fault::embedded(&V1, &ids);
     assert_eq!(problems, []);
     let mut wrong = Vec::new();
     for fault in faults {

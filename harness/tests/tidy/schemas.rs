@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use acp_conformance::case::{Vocabulary, embedded};
+use acp_conformance::case::embedded;
 use acp_conformance::certificate;
 use acp_conformance::compare;
+use acp_conformance::edition::V1;
 use acp_conformance::expected::{Date, Expectation};
 use acp_conformance::report::Collector;
 use acp_conformance::report::events;
@@ -51,11 +52,12 @@ fn what_is_really_written_fits_the_schemas() {
     }
     lines.iter().for_each(|line| fits("trace", line));
 
-    let mut collector = Collector::new(Party::Agent, trace.header.command.clone());
+    let mut collector = Collector::new(V1.edition(), Party::Agent, trace.header.command.clone());
     collector.add(&trace, Duration::from_millis(3), Some("handshake.jsonl".to_owned()));
     let mut report = collector.finish(Duration::from_millis(4), true);
     report.timings = Some(timings(&trace));
-    let weighing = Weighing { whole: false, strict: true, today: Date::constant(1970, 1, 1) };
+    let weighing =
+        Weighing { whole: false, strict: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
     let expected = ["jsonrpc.version-member.agent", "cancel.stop-reason"].map(|id| Expectation::new(id, "known"));
     report.expected = Some(report.weigh(&expected, weighing));
     let report = serde_json::to_value(report).expect("a report is JSON");
@@ -97,7 +99,7 @@ fn play() -> Trace {
         printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"shell"}}}\r\n'
         read fence; printf '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}\n'
         read end; printf 'bye'; exit 3"#;
-    let (cases, _) = embedded(&Vocabulary::v1());
+    let (cases, _) = embedded(&V1);
     let case = cases.iter().find(|case| case.id == "v1/agent/init/handshake").expect("the case is embedded");
     let here = std::env::current_dir().expect("a current directory");
     run_case(case, &Subject::agent(["sh", "-c", agent].map(str::to_owned).to_vec(), here))

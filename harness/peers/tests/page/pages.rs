@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use acp_conformance::cli::{Args, run};
+use acp_conformance::edition::Editions;
 use clap::Parser;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -85,7 +86,7 @@ pub(crate) fn run_if_asked() -> Option<ExitCode> {
     }
     let told = Args::try_parse_from([&["acp-conformance".to_owned()], &words[2..]].concat())
         .map_err(|error| error.to_string())
-        .and_then(|args| run(args).map_err(|error| format!("{error:#}")));
+        .and_then(|args| run(args, Editions::built_in()).map_err(|error| format!("{error:#}")));
     Some(told.map_or_else(|error| panic!("{error}"), ExitCode::from))
 }
 

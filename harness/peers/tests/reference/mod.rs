@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::edition::V1;
 use acp_conformance::profile;
 use acp_conformance::requirement::Party;
 use acp_conformance::run::Subject;
@@ -20,7 +21,8 @@ pub fn subject(party: Party, options: &[String]) -> Subject {
         Party::Agent => Subject::agent([&[AGENT.to_owned()], options].concat(), here),
         Party::Client => {
             let file = root().join("profiles/acp-reference-client.toml");
-            let (profile, problems) = profile::load_file(&file).expect("the profile of the reference client");
+            let (profile, problems) =
+                profile::load_file(&file, V1.catalogue()).expect("the profile of the reference client");
             let profile = profile.unwrap_or_else(|| panic!("{}", render_all(&problems, Look::Plain)));
             let mut subject = Subject::of_profile(profile, here);
             CLIENT.clone_into(&mut subject.command[0]);

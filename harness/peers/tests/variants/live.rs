@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 
+use acp_conformance::edition::V1;
 use acp_conformance::judge::judge;
-use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
 use fastrand::Rng;
@@ -102,7 +102,7 @@ fn run(name: &str, party: Party, survey: &Survey, at: usize, seed: u64) -> Resul
     let seed = mix(mix(seed, seed_of(name)), seed_of(&case.id));
     let one_in = if seed.is_multiple_of(2) { 1 } else { 3 };
     let trace = run_case(case, &subject(name, party, seed, one_in));
-    let judgement = judge(&trace, Edition::v1());
+    let judgement = judge(&trace, V1.edition());
     count(survey, recording, &judgement, &case.id);
     let failures = new_failures(&judgement, &recording.failures);
     if failures.is_empty() {

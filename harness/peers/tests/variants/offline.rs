@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use acp_conformance::edition::V1;
 use acp_conformance::judge::{Judgement, judge};
-use acp_conformance::protocol::Edition;
-use acp_conformance::requirement::{Catalogue, Level, Party, is_probe};
+use acp_conformance::requirement::{Level, Party};
 use acp_conformance::trace::{Trace, What};
 use acp_conformance::verdict::Verdict;
 
@@ -48,7 +48,7 @@ impl Try<'_> {
 
     fn failures(&self, sites: &[usize]) -> (Trace, Vec<FalseFailure>) {
         let trace = self.make(&mut Choices::these(self.seed, sites.iter().copied()));
-        let failures = new_failures(&judge(&trace, Edition::v1()), &self.recording.failures);
+        let failures = new_failures(&judge(&trace, V1.edition()), &self.recording.failures);
         (trace, failures)
     }
 
@@ -71,10 +71,9 @@ impl Try<'_> {
 
 /// The requirements that fail now, and did not before.
 pub fn new_failures(judgement: &Judgement, before: &BTreeSet<String>) -> Vec<FalseFailure> {
-    let failed = judgement
-        .tallies
-        .iter()
-        .filter(|(id, tally)| tally.verdict() == Verdict::Fail && !before.contains(*id) && !is_probe(id));
+    let failed = judgement.tallies.iter().filter(|(id, tally)| {
+        tally.verdict() == Verdict::Fail && !before.contains(*id) && !V1.catalogue().is_probe(id)
+    });
     let first = failed.filter_map(|(id, tally)| {
         let finding = tally.findings.iter().find(|finding| finding.verdict == Verdict::Fail)?;
         let (requirement, message) = (id.clone(), finding.message.clone());
@@ -106,7 +105,7 @@ pub fn check(kind: &'static Kind, party: Party, survey: &Survey, seeds: Range<u6
                 continue;
             }
             tried += 1;
-            let judgement = judge(&trace, Edition::v1());
+            let judgement = judge(&trace, V1.edition());
             if !is_planted {
                 count(survey, recording, &judgement, &case.id);
             }
@@ -155,7 +154,7 @@ fn tell(story: &mut String, one: &Try<'_>, taken: &[usize], requirement: &str, c
 /// A false failure with the lines that are held to prove it.
 pub fn describe(failure: &FalseFailure, case: &str, trace: &Trace) -> String {
     let FalseFailure { requirement, message, events } = failure;
-    let level = Catalogue::v1().find(requirement).map_or("unknown", |requirement| Level::name(requirement.level));
+    let level = V1.catalogue().find(requirement).map_or("unknown", |requirement| Level::name(requirement.level));
     let mut text = format!("\n\n{requirement} ({level}) in {case}: {message}");
     for &event in events {
         let _ = write!(text, "\n  evidence {event}: {}", shown(trace, event));

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::env;
 use std::sync::{Mutex, OnceLock};
 
-use acp_conformance::case::{self, Case, Vocabulary};
+use acp_conformance::case::{self, Case};
 use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::edition::V1;
 use acp_conformance::judge::judge;
-use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::Trace;
@@ -40,7 +40,7 @@ pub struct Survey {
 impl Survey {
     /// Reads all cases.
     pub fn new() -> Self {
-        let (cases, problems) = case::load_dir(&reference::root().join("cases"), &Vocabulary::v1());
+        let (cases, problems) = case::load_dir(&reference::root().join("cases"), &V1);
         assert!(problems.is_empty(), "{}", render_all(&problems, Look::Plain));
         Self {
             cases: cases.into_iter().map(|case| (case, OnceLock::new())).collect(),
@@ -67,7 +67,7 @@ impl Survey {
         let (case, recording) = &self.cases[at];
         recording.get_or_init(|| {
             let trace = run_case(case, &self.subjects[usize::from(case.subject == Party::Client)]);
-            let judgement = judge(&trace, Edition::v1());
+            let judgement = judge(&trace, V1.edition());
             let of = |wanted: Verdict| {
                 let tallies = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == wanted);
                 tallies.map(|(id, _)| id.clone()).collect()

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use acp_conformance::requirement::{Catalogue, Party};
+use acp_conformance::edition::V1;
+use acp_conformance::requirement::Party;
 
 /// What became of the variants.
 #[derive(Default)]
@@ -79,7 +80,7 @@ impl Counts {
             let _ = writeln!(text, "## Requirements of the {party}\n");
             text.push_str("| requirement | level | conversations | variants that satisfy it | undecided | fail |\n");
             text.push_str("|---|---|--:|--:|--:|--:|\n");
-            for requirement in Catalogue::v1().iter().filter(|requirement| requirement.party == party) {
+            for requirement in V1.catalogue().iter().filter(|requirement| requirement.party == party) {
                 let Some(count) = self.by_requirement.get(&requirement.id) else { continue };
                 let _ = writeln!(
                     text,

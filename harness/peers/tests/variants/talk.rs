@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use acp_conformance::protocol::{Edition, Kind, Method};
+use acp_conformance::edition::V1;
+use acp_conformance::protocol::{Kind, Method};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Event, Header, ProcessEvent, Trace, What};
 use acp_conformance::wire::{Content, Envelope, LineEnd, RpcId, read_line};
@@ -53,7 +54,7 @@ impl Message {
     pub fn definition(&self) -> Option<&'static Method> {
         let caller = if self.is_response { self.from.other() } else { self.from };
         let kind = if self.is_response || self.value.get("id").is_some() { Kind::Request } else { Kind::Notification };
-        Edition::v1().methods.find(caller, kind, self.method.as_deref()?)
+        V1.edition().methods.find(caller, kind, self.method.as_deref()?)
     }
 
     /// The payload that the schema describes: its member, and the name of its definition.

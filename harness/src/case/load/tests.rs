@@ -8,6 +8,7 @@ use super::*;
 use crate::case::model::{
     Action, AgentProcess, Body, Ids, IncomingBody, McpLook, NeedRoot, Presence, UserPermission, WireSetup,
 };
+use crate::edition::V1;
 use crate::requirement::Party;
 
 const CLIENT: &str = include_str!("../../../tests/good-client-case.yaml");
@@ -19,7 +20,7 @@ fn read(text: &str) -> (Option<Case>, Vec<Diagnostic>) {
 
 /// The only case of a file.
 fn one(path: &str, text: &str) -> (Option<Case>, Vec<Diagnostic>) {
-    let (mut cases, problems) = load_text(path, text, &Vocabulary::v1(), &Includes::embedded());
+    let (mut cases, problems) = load_text(path, text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     assert!(cases.len() <= 1);
     (cases.pop(), problems)
 }
@@ -143,7 +144,7 @@ transcript:
 #[test]
 fn each_shape_of_a_matrix_is_a_case_of_its_own() {
     let path = "cases/v1/agent/jsonrpc/echo.yaml";
-    let (cases, problems) = load_text(path, MATRIX, &Vocabulary::v1(), &Includes::embedded());
+    let (cases, problems) = load_text(path, MATRIX, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
     let shapes = ["zero,none", "zero,null", "zero,read", "text,none", "text,null", "text,read"];
     let ids: Vec<_> = cases.iter().map(|case| case.id.as_str()).collect();
@@ -182,16 +183,15 @@ fn each_shape_of_a_matrix_is_a_case_of_its_own() {
 
 #[test]
 fn a_shape_is_found_by_its_id_and_its_file_is_replaced_as_a_whole() {
-    let vocabulary = Vocabulary::v1();
     let id = "v1/agent/jsonrpc/ids@zero";
-    assert_eq!(embedded_case(id, &vocabulary).map(|case| case.id).as_deref(), Some(id));
-    assert!(embedded_case("v1/agent/jsonrpc/ids", &vocabulary).is_none());
+    assert_eq!(embedded_case(id, &V1).map(|case| case.id).as_deref(), Some(id));
+    assert!(embedded_case("v1/agent/jsonrpc/ids", &V1).is_none());
 
     let dir = tempfile::tempdir().expect("a directory");
     let folder = dir.path().join("v1/agent/jsonrpc");
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("ids.yaml"), MATRIX).expect("a file");
-    let (cases, _) = embedded_and(Some(dir.path()), None, &vocabulary);
+    let (cases, _) = embedded_and(Some(dir.path()), None, &V1);
     let shapes = cases.iter().filter(|case| Case::file_of(&case.id) == "v1/agent/jsonrpc/ids");
     assert_eq!(
         shapes.map(|case| case.title.as_str()).collect::<Vec<_>>()[..2],
@@ -208,7 +208,7 @@ fn a_shape_is_found_by_its_id_and_its_file_is_replaced_as_a_whole() {
 fn a_step_knows_the_include_in_which_it_stands() {
     let text =
         "title: t\nsubject: agent\nrequirements: [init.respond]\ntranscript:\n  - include: initialize\n  - fence: {}\n";
-    let (cases, problems) = load_text("cases/v1/agent/x.yaml", text, &Vocabulary::v1(), &Includes::embedded());
+    let (cases, problems) = load_text("cases/v1/agent/x.yaml", text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     assert!(problems.is_empty(), "{problems:?}");
     let [included @ .., own] = cases[0].steps.as_slice() else { panic!("{:?}", cases[0].steps) };
     assert!(included.iter().all(|step| cases[0].include_of(step) == Some("initialize")));
@@ -218,7 +218,7 @@ fn a_step_knows_the_include_in_which_it_stands() {
 #[test]
 fn an_editor_takes_every_case() {
     let editor = jsonschema::validator_for(&crate::case::file::schema()).expect("a sound schema");
-    let files = embedded_files().into_iter().filter(|(path, _)| !includes::is_include(path));
+    let files = V1.case_files().into_iter().filter(|(path, _)| !includes::is_include(path));
     for (path, bytes) in files.chain([("echo".to_owned(), MATRIX.as_bytes())]) {
         let (document, _) = document(&path, bytes).expect("a sound file");
         let problems: Vec<_> = editor.iter_errors(&document.value).map(|problem| problem.to_string()).collect();
@@ -231,7 +231,7 @@ fn an_editor_takes_every_case() {
 #[test]
 fn no_broken_file_makes_it_panic() {
     let junk = [b'{', b'-', b'\n', b'"', 0xC3, 0, b':', b'<'];
-    let (vocabulary, includes) = (Vocabulary::v1(), Includes::embedded());
+    let (vocabulary, includes) = (Vocabulary::of(V1.edition()), Includes::of(&V1));
     let places = |text: &'static str| (0..text.len()).step_by(5).map(move |at| (text.as_bytes(), at));
     for (text, at) in places(EVERYTHING).chain(places(CLIENT)).chain(places(MATRIX)) {
         let mut changed = text.to_vec();
@@ -283,16 +283,16 @@ fn a_directory_adds_cases_and_includes() {
     write("v1/agent/init/other.yml", "");
     write("v1/include/own.yaml", "title: t\ntranscript: [include: session]\n");
     write("requirements/v1.yaml", "- id: x\n");
-    let (cases, problems) = load_dir(dir.path(), &Vocabulary::v1());
+    let (cases, problems) = load_dir(dir.path(), &V1);
     assert_eq!(cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>(), ["v1/agent/init/mine"]);
     let codes: Vec<_> = problems.iter().map(|problem| problem.code).collect();
     assert_eq!(codes, ["file::missing-key", "file::missing-key", "file::missing-key", "case::extension"]);
-    let (_, problems) = load_dir(&dir.path().join("nowhere"), &Vocabulary::v1());
+    let (_, problems) = load_dir(&dir.path().join("nowhere"), &V1);
     assert!(problems[0].to_string().contains("file::unreadable"));
 }
 
 #[test]
 fn the_embedded_cases_are_sound() {
-    let (_, problems) = embedded(&Vocabulary::v1());
+    let (_, problems) = embedded(&V1);
     assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
 }

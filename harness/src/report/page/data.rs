@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::report::model::RunReport;
-use crate::requirement::Catalogue;
+use crate::requirement::Level;
 
 /// Everything but the charts.
 #[derive(Serialize)]
 pub(super) struct PageData<'p> {
     pub(super) reports: &'p [Reported],
-    pub(super) catalogue: BTreeMap<&'p str, Entry<'static>>,
+    pub(super) catalogue: BTreeMap<&'p str, Entry<'p>>,
 }
 
 /// A report, and what it does not tell.
@@ -27,31 +27,30 @@ pub(super) struct Reported {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Entry<'c> {
     text: &'c str,
-    link: Option<String>,
+    link: Option<&'c str>,
     applies_when: &'c str,
     level: &'static str,
 }
 
-/// What the catalogue says of these requirements.
-pub(super) fn entries<'i>(ids: impl Iterator<Item = &'i str>) -> BTreeMap<&'i str, Entry<'static>> {
-    let catalogue = Catalogue::v1();
-    let entry = |id: &'i str| {
-        let requirement = catalogue.find(id)?;
-        let entry = Entry {
-            text: &requirement.text,
-            link: requirement.link(),
-            applies_when: &requirement.applies_when,
-            level: requirement.level.name(),
-        };
-        Some((id, entry))
-    };
-    ids.filter_map(entry).collect()
+/// Returns what these reports say of their requirements and probes, by id.
+pub(super) fn entries<'r>(reports: impl Iterator<Item = &'r RunReport>) -> BTreeMap<&'r str, Entry<'r>> {
+    let mut entries = BTreeMap::new();
+    for report in reports {
+        entries.extend(report.requirements.iter().map(|r| {
+            let entry =
+                Entry { text: &r.text, link: r.link.as_deref(), applies_when: &r.applies_when, level: r.level.name() };
+            (r.id.as_str(), entry)
+        }));
+        entries.extend(report.probes.iter().map(|probe| {
+            let level = Level::MayProbe.name();
+            (probe.id.as_str(), Entry { text: &probe.text, link: probe.link.as_deref(), applies_when: "", level })
+        }));
+    }
+    entries
 }
 
 impl<'p> PageData<'p> {
     pub(super) fn of(reports: &'p [Reported]) -> Self {
-        let requirements = reports.iter().flat_map(|one| one.report.requirements.iter().map(|r| r.id.as_str()));
-        let probes = reports.iter().flat_map(|one| one.report.probes.iter().map(|probe| probe.id.as_str()));
-        Self { reports, catalogue: entries(requirements.chain(probes)) }
+        Self { reports, catalogue: entries(reports.iter().map(|one| &one.report)) }
     }
 }

@@ -9,7 +9,7 @@ use crate::report::broken::failures;
 use crate::report::model::{Driven, RequirementReport, RunReport, SubjectInfo};
 use crate::report::visible::visible;
 use crate::report::{count, expected_text};
-use crate::requirement::{Catalogue, Level, Party};
+use crate::requirement::{Level, Party};
 use crate::verdict::{Conformance, Verdict};
 
 /// The title of the page.
@@ -158,12 +158,11 @@ fn broken(report: &RunReport) -> Markup {
 }
 
 fn broken_one(requirement: &RequirementReport, report: &RunReport) -> Markup {
-    let RequirementReport { id, level, .. } = requirement;
-    let text = Catalogue::v1().find(id).map_or("", |requirement| requirement.text.as_str());
+    let RequirementReport { id, level, text, .. } = requirement;
     // What nobody expected is the news.
     let first = failures(requirement).min_by_key(|broken| broken.expected(report).is_some());
     html! {
-        a href={ "#requirement=" (id) } { (id) } " " small { (level.name().to_uppercase()) } " " (text)
+        a href={ "#requirement=" (id) } { (id) } " " small { (level.name().to_uppercase()) } " " (visible(text))
         @if let Some(broken) = first {
             p class="seen" { (visible(&broken.finding.case)) ": " (visible(&broken.finding.message)) }
             @if let Some(entry) = broken.expected(report) {

@@ -31,7 +31,7 @@ pub struct Column {
 #[derive(Serialize)]
 struct MatrixData<'m> {
     subjects: Vec<Subject<'m>>,
-    catalogue: BTreeMap<&'m str, Entry<'static>>,
+    catalogue: BTreeMap<&'m str, Entry<'m>>,
 }
 
 #[derive(Serialize)]
@@ -70,8 +70,10 @@ impl<'m> From<&'m RequirementReport> for Cell<'m> {
 /// Only those of the stream.
 pub fn write_matrix(mut columns: Vec<Column>, out: &mut dyn Write) -> io::Result<()> {
     columns.sort_by(order);
-    let ids = columns.iter().flat_map(|column| column.report.requirements.iter().map(|r| r.id.as_str()));
-    let data = MatrixData { subjects: columns.iter().map(subject).collect(), catalogue: entries(ids) };
+    let data = MatrixData {
+        subjects: columns.iter().map(subject).collect(),
+        catalogue: entries(columns.iter().map(|column| &column.report)),
+    };
     let charts = columns.iter().enumerate().flat_map(|(place, column)| {
         column.charts.iter().map(move |(case, chart)| Ok((format!("{place} {case}"), json(chart)?)))
     });
@@ -150,10 +152,11 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::edition::V1;
     use crate::report::Collector;
 
     fn column(kind: Party, name: &str, version: &str) -> Column {
-        let mut report = Collector::new(kind, Vec::new()).finish(Duration::ZERO, false);
+        let mut report = Collector::new(V1.edition(), kind, Vec::new()).finish(Duration::ZERO, false);
         (report.subject.name, report.subject.version) = (Some(name.to_owned()), Some(version.to_owned()));
         Column { report, file: format!("{name}.json"), charts: BTreeMap::new() }
     }

@@ -19,8 +19,8 @@ const INTERNAL_ERROR: i32 = -32603;
 impl Driver {
     /// Goes on to a further case. The recorder holds how the process began.
     pub fn go_on(self, recorder: Recorder, services: Services, setup: TesterSetup, earlier: Reuse) -> Self {
-        let Self { link, connections, stdout, stderr, writing, model, .. } = self;
-        let fresh = Self::new(link, Party::Agent, recorder, Role::Client(services), setup);
+        let Self { edition, link, connections, stdout, stderr, writing, model, .. } = self;
+        let fresh = Self::new(edition, link, Party::Agent, recorder, Role::Client(services), setup);
         let mut driver = Self { connections, stdout, stderr, writing, model, ..fresh };
         driver.hear_beginning();
         driver.recorder.record(What::Process(ProcessEvent::Reused(earlier.clone())));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Asked, Driver, Written};
 use crate::case::model::{FixedAnswer, PermissionPolicy};
-use crate::protocol::{Edition, Kind};
+use crate::protocol::Kind;
 use crate::requirement::Party;
 use crate::run::tester::{Agent, Answer, Services};
 use crate::wire::{LineEnd, RpcId, write_json};
@@ -125,7 +125,7 @@ impl Driver {
     }
 
     fn send_result(&mut self, connection: usize, id: &Value, method: &str, result: Value) {
-        let edition = Edition::v1();
+        let edition = self.edition;
         let definition = edition.methods.find(self.subject, Kind::Request, method).and_then(|m| m.result.as_deref());
         let problems = definition.map_or_else(Vec::new, |definition| edition.stable.problems(definition, &result));
         if let Some(problem) = problems.iter().find(|problem| !problem.is_null_capability(&result)) {

@@ -6,7 +6,6 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::case::model::{Action, Body, Case, Incoming, IncomingBody, UserPermission};
-use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::{Event, What};
 use crate::wire::{Call, Content, Envelope, RpcId, read_line};
@@ -43,7 +42,7 @@ struct Talk {
 
 impl<'c> Scene<'c> {
     pub(super) fn of(case: &'c Case, events: &[Event], connection: usize, by_person: bool) -> Self {
-        Self { case, by_person, talk: Talk::of(case.subject, events, connection) }
+        Self { case, by_person, talk: Talk::of(case, events, connection) }
     }
 
     /// The requests that may follow an unknown one, the best first. Each leaves the subject as it was, and none is of a method
@@ -96,7 +95,7 @@ impl<'c> Scene<'c> {
     }
 
     fn advertises(&self, path: &[&str]) -> bool {
-        Edition::v1().adapter.advertises(self.talk.capabilities.as_ref(), path)
+        self.case.edition.adapter.advertises(self.talk.capabilities.as_ref(), path)
     }
 
     fn is_about(&self, area: &str) -> bool {
@@ -132,7 +131,7 @@ fn called(line: &Incoming) -> Option<&str> {
 }
 
 impl Talk {
-    fn of(subject: Party, events: &[Event], connection: usize) -> Self {
+    fn of(case: &Case, events: &[Event], connection: usize) -> Self {
         let mut talk = Self::default();
         for event in events.iter().filter(|event| event.connection == connection) {
             let What::Line { from, bytes, .. } = &event.what else { continue };
@@ -140,7 +139,7 @@ impl Talk {
             match Envelope::of(&value) {
                 Envelope::Call(call) => talk.call(*from, &call),
                 Envelope::Response { id: Some(id), result, .. } => {
-                    talk.answer(subject, from.other(), &RpcId::new(id), result);
+                    talk.answer(case, from.other(), &RpcId::new(id), result);
                 }
                 _ => {}
             }
@@ -157,15 +156,15 @@ impl Talk {
         self.open.push((from, RpcId::new(id), call.method.to_owned(), params));
     }
 
-    fn answer(&mut self, subject: Party, asker: Party, id: &RpcId, result: Option<&Value>) {
+    fn answer(&mut self, case: &Case, asker: Party, id: &RpcId, result: Option<&Value>) {
         let Some(at) = self.open.iter().position(|(from, open, ..)| *from == asker && open == id) else { return };
         let (_, _, method, params) = self.open.remove(at);
         let session = session_of(&params);
         match (method.as_str(), result) {
             ("initialize", Some(result)) => {
                 self.is_initialized = true;
-                let adapter = Edition::v1().adapter;
-                self.capabilities = match subject {
+                let adapter = case.edition.adapter;
+                self.capabilities = match case.subject {
                     Party::Client => adapter.client_capabilities(&params).cloned(),
                     Party::Agent => adapter.agent_capabilities(result).cloned(),
                 };

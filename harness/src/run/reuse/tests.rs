@@ -7,6 +7,7 @@ use serde_json::json;
 use super::{Opening, beginning, leaves_no_mark, left_as_found};
 use crate::case::model::Case;
 use crate::case::{Includes, Vocabulary, embedded, load_text};
+use crate::edition::V1;
 use crate::requirement::Party;
 use crate::trace::{Event, Trace};
 
@@ -14,7 +15,8 @@ use crate::trace::{Event, Trace};
 fn case(above: &str, steps: &[&str]) -> Case {
     let steps: String = steps.iter().map(|step| format!("  - {step}\n")).collect();
     let text = format!("title: A case\nsubject: agent\n{above}\ntranscript:\n{steps}");
-    let (mut cases, problems) = load_text("cases/v1/agent/x.yaml", &text, &Vocabulary::v1(), &Includes::embedded());
+    let (mut cases, problems) =
+        load_text("cases/v1/agent/x.yaml", &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     cases.pop().unwrap_or_else(|| panic!("{text}\n{problems:?}"))
 }
 
@@ -91,7 +93,7 @@ fn cases_share_only_what_was_opened_for_them_alike() {
 /// So many cases of an agent can share a process; one that changes sides does so on purpose.
 #[test]
 fn the_built_in_cases_that_share_a_process_are_known() {
-    let (cases, _) = embedded(&Vocabulary::v1());
+    let (cases, _) = embedded(&V1);
     let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == Party::Agent).collect();
     let opening = Opening::usual(&cases).expect("many share one");
     let shared: Vec<&Case> = cases.iter().filter(|case| opening.may_begin(case)).collect();

@@ -9,6 +9,7 @@ use crate::protocol::Edition;
 /// The agent side of all connections of one case.
 #[derive(Debug)]
 pub struct Agent {
+    edition: &'static Edition,
     capabilities: Value,
     info: Value,
     auth_methods: Vec<Value>,
@@ -21,9 +22,10 @@ pub struct Agent {
 impl Agent {
     /// An agent as the case sets it up.
     #[must_use]
-    pub fn new(setup: &TesterSetup) -> Self {
+    pub fn new(edition: &'static Edition, setup: &TesterSetup) -> Self {
         let own = json!({ "name": "acp-conformance", "title": "ACP conformance harness", "version": env!("CARGO_PKG_VERSION") });
         Self {
+            edition,
             capabilities: setup.capabilities.clone(),
             info: setup.info.clone().unwrap_or(own),
             auth_methods: setup.auth_methods.clone(),
@@ -34,14 +36,14 @@ impl Agent {
 
     /// Answers a request of the client; a prompt is left open.
     pub fn answer(&mut self, method: &str, params: &Value) -> Answer {
-        if let Some(path) = Edition::v1().adapter.capability_of(method)
-            && !Edition::v1().adapter.advertises(Some(&self.capabilities), path)
+        if let Some(path) = self.edition.adapter.capability_of(method)
+            && !self.edition.adapter.advertises(Some(&self.capabilities), path)
         {
             return Refusal::unknown_method(method).into();
         }
         match method {
             "initialize" => Answer::Result(json!({
-                "protocolVersion": Edition::v1().major,
+                "protocolVersion": self.edition.major,
                 "agentCapabilities": self.capabilities,
                 "agentInfo": self.info,
                 "authMethods": self.auth_methods,

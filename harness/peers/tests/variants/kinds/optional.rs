@@ -1,6 +1,6 @@
 //! Optional members that are absent, null or empty, and `_meta` wherever the schema has it.
 
-use acp_conformance::protocol::Edition;
+use acp_conformance::edition::V1;
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
@@ -87,7 +87,7 @@ fn meta(rng: &mut Rng) -> Value {
 
 /// Shows each optional member of each object of the payload: the object, the name and the schema of the member.
 fn members(message: &mut Message, choices: &mut Choices, change: fn(&mut Map<String, Value>, &str, &Value, &mut Rng)) {
-    let schema = &Edition::v1().stable;
+    let schema = &V1.edition().stable;
     let Some((member, definition)) = message.payload() else { return };
     let Some(payload) = message.value.get(member).cloned() else { return };
     let parts = schema.parts(definition, &payload);

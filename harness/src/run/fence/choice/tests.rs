@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::case::model::Case;
+use crate::edition::V1;
 use crate::trace::Event;
 use crate::wire::LineEnd;
 
 fn case(id: &str) -> Case {
-    let (cases, _) = crate::case::embedded_and(None, None, &crate::case::Vocabulary::v1());
+    let (cases, _) = crate::case::embedded_and(None, None, &V1);
     cases.into_iter().find(|case| case.id == id).expect("a built-in case")
 }
 
@@ -78,8 +79,8 @@ fn every_fence_follows_the_schema() {
         for Request { method, params } in requests {
             let kind = crate::protocol::Kind::Request;
             let known =
-                Edition::v1().methods.find(case.subject.other(), kind, method).expect("a method of the protocol");
-            assert_eq!(Edition::v1().stable.problems(&known.params, &params), [], "{method}");
+                V1.edition().methods.find(case.subject.other(), kind, method).expect("a method of the protocol");
+            assert_eq!(V1.edition().stable.problems(&known.params, &params), [], "{method}");
         }
     }
 }

@@ -1,0 +1,115 @@
+//! The verdict on a whole case: its steps, and what was found along the way.
+
+use super::ruling::Judgement;
+use super::step::{observed_text, step_text};
+use crate::requirement::{Catalogue, Level, Party};
+use crate::trace::{Outcome, ProcessEvent, StepEvent, Trace, What};
+use crate::verdict::Verdict;
+
+/// A verdict with the reason for it, where one is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseVerdict {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it is no pass, in a sentence fragment.
+    pub reason: Option<String>,
+}
+
+impl CaseVerdict {
+    fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self { verdict, reason: Some(reason.into()) }
+    }
+}
+
+/// Joins what the steps say with what was found: only a broken MUST fails a case, and only what the case was written for
+/// passes it.
+#[must_use]
+pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -> CaseVerdict {
+    let subject = trace.header.subject.unwrap_or(Party::Agent);
+    let steps =
+        || trace.events.iter().filter_map(|event| if let What::Step(step) = &event.what { Some(step) } else { None });
+    if let Some(step) = steps().find(|step| step.outcome == Outcome::HarnessError) {
+        return CaseVerdict::new(Verdict::HarnessError, observed_text(step, subject));
+    }
+    let broken = judgement.tallies.iter().find(|(id, tally)| {
+        let requirement = catalogue.find(id);
+        tally.verdict() == Verdict::Fail && requirement.is_some_and(|r| r.level == Level::Must && r.party == subject)
+    });
+    if let Some((id, _)) = broken {
+        return CaseVerdict::new(Verdict::Fail, id.clone());
+    }
+    if let Some(step) = steps().find(|step| step.outcome == Outcome::NotApplicable) {
+        return CaseVerdict::new(Verdict::NotApplicable, observed_text(step, subject));
+    }
+    // What the version in the answer leads to may be what the case is about.
+    let decided = trace.header.requirements.iter().any(|id| judgement.verdict(id) == Verdict::Pass);
+    if judgement.covered == 0
+        && !decided
+        && let Some(other) = judgement.not_covered.first()
+    {
+        return CaseVerdict::new(Verdict::NotApplicable, format!("not covered: protocol version {}", other.version));
+    }
+    if let Some(reason) = undecided(trace, steps(), subject) {
+        if let Some(asked) = judgement.turned_down.filter(|_| subject == Party::Client) {
+            let reason = format!("the client asked for protocol version {asked}, and left when the agent answered 1");
+            return CaseVerdict::new(Verdict::NotApplicable, reason);
+        }
+        return CaseVerdict::new(Verdict::Inconclusive, reason);
+    }
+    own_requirements(trace, judgement, catalogue)
+}
+
+fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>, subject: Party) -> Option<String> {
+    let not_spawned = trace.events.iter().find_map(|event| match &event.what {
+        What::Process(ProcessEvent::NotSpawned(reason)) => Some(format!("the subject could not be started: {reason}")),
+        _ => None,
+    });
+    // A broken SHOULD is a contradiction that decided its requirement, and leaves the case itself whole.
+    let decided = |step: &StepEvent| step.outcome == Outcome::Contradicted && !step.decides.is_empty();
+    // What a weak fence should have shown is undecided by itself; the rest of the case does not depend on it.
+    let weak = |step: &StepEvent| step.outcome == Outcome::Quiet && step.decides.is_empty();
+    let step = steps.find(|step| step.outcome != Outcome::Done && !decided(step) && !weak(step));
+    not_spawned.or_else(|| step.map(|step| describe(step, subject)))
+}
+
+fn describe(step: &StepEvent, subject: Party) -> String {
+    let place = step.place().map_or_else(String::new, |place| format!("{place}: "));
+    match step.outcome {
+        Outcome::LoginNeeded => format!("{place}the agent asks for a login (-32000)"),
+        _ => format!("{place}{}", step_text(step, subject)),
+    }
+}
+
+/// A case passes by the requirements that it was written for; one that reached none of them says so.
+fn own_requirements(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -> CaseVerdict {
+    let told = |id: &String| judgement.tallies.get(id).is_some_and(|tally| !tally.notes.is_empty());
+    // A probe is never decided; what was noted of it is all that the case is for.
+    let own = trace.header.requirements.iter().filter(|id| !(catalogue.is_probe(id) && told(id)));
+    let own: Vec<(&String, Verdict)> = own.map(|id| (id, judgement.verdict(id))).collect();
+    let of = |wanted: Verdict| {
+        own.iter().filter(|(_, v)| *v == wanted).map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    if own.iter().any(|(_, verdict)| *verdict == Verdict::Inconclusive) {
+        return CaseVerdict::new(Verdict::Inconclusive, format!("undecided: {}", of(Verdict::Inconclusive)));
+    }
+    if own.iter().any(|(_, verdict)| *verdict == Verdict::NotExercised) {
+        return CaseVerdict::new(Verdict::Inconclusive, format!("not exercised: {}", of(Verdict::NotExercised)));
+    }
+    if !own.is_empty() && own.iter().all(|(_, verdict)| *verdict == Verdict::NotApplicable) {
+        let subject = trace.header.subject.unwrap_or(Party::Agent);
+        return CaseVerdict::new(
+            Verdict::NotApplicable,
+            format!("the {subject} does not advertise what the case is about"),
+        );
+    }
+    if trace.header.case.is_none() && !shows_something(judgement, catalogue, trace.header.subject) {
+        return CaseVerdict::new(Verdict::Inconclusive, "nothing in it decides anything");
+    }
+    CaseVerdict { verdict: Verdict::Pass, reason: None }
+}
+
+/// Whether some requirement of the party was exercised at all.
+fn shows_something(judgement: &Judgement, catalogue: &Catalogue, subject: Option<Party>) -> bool {
+    let of_subject = |id: &str| catalogue.find(id).is_some_and(|r| subject.is_none_or(|subject| r.party == subject));
+    judgement.tallies.iter().any(|(id, tally)| tally.verdict() == Verdict::Pass && of_subject(id))
+}

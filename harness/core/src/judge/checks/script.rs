@@ -1,0 +1,124 @@
+//! What the steps of a case decide: a step accuses only the requirements that it names.
+
+use super::common::{HOLDS, NO_METHOD};
+use super::support::{asks_first, is_usually_answered, waits_for_others};
+use crate::judge::conversation::{Conversation, Exchange};
+use crate::judge::ruling::Book;
+use crate::judge::step::{ended_unexplained, observed_text, step_text};
+use crate::requirement::Party;
+use crate::trace::{Outcome, StepEvent, StepKind};
+
+/// The requirements on the params of a method that the subject knows, without the party.
+const INVALID_PARAMS: &str = "jsonrpc.invalid-params.";
+
+/// JSON-RPC codes by which an agent refuses the message itself; any other error of a turn may be its model's.
+const REFUSALS: [i64; 3] = [-32600, -32601, -32602];
+
+/// Turns the outcome of a step into findings on the requirements that it decides.
+pub(in crate::judge) fn judge_step(
+    talk: &Conversation,
+    subject: Party,
+    step: &StepEvent,
+    case_requirements: &[String],
+    n: usize,
+    book: &mut Book,
+) {
+    if step.kind == StepKind::Needs && step.outcome == Outcome::NotApplicable {
+        for requirement in case_requirements {
+            book.ruling(requirement, n).not_applicable(observed_text(step, subject));
+        }
+    }
+    for requirement in &step.decides {
+        if requirement.starts_with(INVALID_PARAMS) && is_unknown_method(talk, step) {
+            continue;
+        }
+        let event = step.events.first().copied().unwrap_or(n);
+        let mut ruling = book.ruling(requirement, event);
+        match step.outcome {
+            _ if talk.edition.catalogue.is_probe(requirement) => ruling.note(told(step, subject)),
+            Outcome::Done => ruling.pass(),
+            Outcome::NotApplicable => ruling.not_applicable(observed_text(step, subject)),
+            Outcome::Contradicted if step.kind == StepKind::Mcp && !shows_attempt(talk, step) => {
+                let why = "the trace shows no call of a tool of that server";
+                ruling.inconclusive(format!("{}, and {why}", step_text(step, subject)), &step.events);
+            }
+            Outcome::Contradicted => match outside_cause(talk, step) {
+                Some(cause) => ruling.inconclusive(cause, &step.events),
+                None => ruling.fail(step_text(step, subject), &step.events),
+            },
+            Outcome::Ended if talk.initialized.is_some() && ended_unexplained(step, subject) => {
+                ruling.fail(step_text(step, subject), &step.events);
+            }
+            Outcome::TimedOut if was_passed_over(talk, step, requirement) => {
+                ruling.fail(format!("{}, though a later request was answered", step_text(step, subject)), &step.events);
+            }
+            Outcome::TimedOut if has_stalled(talk, step) => {
+                let message =
+                    format!("{}; it answered such a request before, and nothing since", step_text(step, subject));
+                ruling.stalled(message, &step.events);
+            }
+            Outcome::TimedOut
+            | Outcome::Quiet
+            | Outcome::Ended
+            | Outcome::Missed
+            | Outcome::LoginNeeded
+            | Outcome::HarnessError => {
+                ruling.inconclusive(step_text(step, subject), &step.events);
+            }
+        }
+    }
+}
+
+/// Whether the step saw a method refused that the subject does not know: what it would say of wrong params stays unseen.
+fn is_unknown_method(talk: &Conversation, step: &StepEvent) -> bool {
+    step.events.iter().any(|event| matches!(talk.errors.get(event), Some((_, NO_METHOD))))
+}
+
+/// The requirements that any request decides which a party does not answer.
+const OF_ANY_REQUEST: [&str; 2] = ["ext.custom-request-answered.", "jsonrpc.response-always."];
+
+/// Whether the step waited for the answer to a request that takes no user and no model, and a later one was answered.
+fn was_passed_over(talk: &Conversation, step: &StepEvent, requirement: &str) -> bool {
+    let of_any = OF_ANY_REQUEST.iter().any(|id| requirement.starts_with(id));
+    let waited_for = |open: &Exchange| step.events.contains(&open.n) && !open.deliberate;
+    // A client that did the same before, without a word of its user, does not wait for one now.
+    let alone = |method: &str| !waits_for_others(method) && (!asks_first(method) || talk.served.contains(method));
+    let usual = |open: &Exchange| of_any || is_usually_answered(talk, open.from.other(), &open.method);
+    let passed = |open: &Exchange| alone(&open.method) && usual(open) && talk.fence.is_some_and(|n| n > open.n);
+    // Only the tester's requests are waited for, whichever side it plays.
+    talk.open.values().any(|open| waited_for(open) && passed(open))
+}
+
+/// Whether the subject sent nothing after the request that the step waited for, although it answered a fence before: it is
+/// not a subject that ignores such requests.
+fn has_stalled(talk: &Conversation, step: &StepEvent) -> bool {
+    let Some(open) = talk.open.values().find(|open| step.events.contains(&open.n)) else { return false };
+    let last = talk.course.last_line.get(&open.from.other());
+    let silent = last.is_none_or(|&(n, _)| n < open.n) && talk.stdout_ended.is_none() && talk.shutting_down.is_none();
+    silent && talk.fence.is_some_and(|fence| fence < open.n)
+}
+
+/// Whether the agent tried to call the tool that the case asked for. An agent may connect to a server as late as that, and a
+/// model may do something else than it was asked to.
+fn shows_attempt(talk: &Conversation, step: &StepEvent) -> bool {
+    step.events.iter().any(|event| talk.tool_reports.contains(event))
+}
+
+/// An error that need not be the subject's own: a login that is missing, or a model that cannot be reached.
+fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<String> {
+    let (method, code) = step.events.iter().find_map(|event| talk.errors.get(event))?;
+    if talk.edition.methods.knows(Party::Agent, method) {
+        // A client has neither a login nor a model that its services would depend on.
+        return None;
+    }
+    if *code == -32000 {
+        return Some(format!("{method} was answered with error -32000: the agent asks for a login"));
+    }
+    let from_the_model = method == "session/prompt" && !REFUSALS.contains(code);
+    from_the_model.then(|| format!("the turn failed with error {code}, which may come from the agent's model"))
+}
+
+/// What a step saw of something that the specification leaves open.
+fn told(step: &StepEvent, subject: Party) -> String {
+    if step.outcome == Outcome::Done { HOLDS.to_owned() } else { step_text(step, subject) }
+}

@@ -1,0 +1,569 @@
+//! Walks the trace once: shows each event to the checks, then takes it into the conversation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::check::{On, Sight};
+use super::conversation::{Conversation, Memory};
+use super::earlier::Earlier;
+use super::fences::Fences;
+use super::login::Logins;
+use super::looks::{Look, Looks};
+use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
+use super::ruling::{Book, Introduction, Judgement, NotCovered, Tally, Unread};
+use super::{checks, shapes};
+use crate::protocol::{Edition, Kind, Method, Problem, Site};
+use crate::requirement::Party;
+use crate::trace::{CALL_MCP_TOOL, Event, Header, Lack, ProcessEvent, Trace, What};
+use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, RpcId, read_line};
+
+/// Judges a trace: every check looks at every event that concerns the judged party.
+///
+/// ```
+/// use acp_conformance_core::{judge::judge, protocol::Edition, trace::Trace, verdict::Verdict};
+///
+/// # fn welcomes(edition: &'static Edition) -> Result<(), Box<dyn std::error::Error>> {
+/// let file = r#"{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent"}
+/// {"n":0,"us":0,"from":"agent","line":"Welcome!"}"#;
+/// let trace = Trace::read(file.as_bytes())?;
+/// let judgement = judge(&trace, edition);
+/// assert_eq!(judgement.verdict("transport.stdout-only-messages"), Verdict::Fail);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
+    let mut judge = Judge::new(&trace.header, edition);
+    trace.events.iter().for_each(|event| judge.event(event));
+    judge.finish()
+}
+
+/// Judges a trace event by event, in a space that does not grow with its length.
+pub struct Judge {
+    /// The conversation on the connection at hand.
+    talk: Conversation,
+    /// Those on the other connections.
+    parked: BTreeMap<usize, Conversation>,
+    connection: usize,
+    book: Book,
+    logins: Logins,
+    earlier: Earlier,
+    fences: Fences,
+    /// Whose last line goes on with the next one, and on which connection.
+    cut_up: BTreeSet<(usize, Party)>,
+    parties: Vec<Party>,
+    looks: Looks,
+    case_requirements: Vec<String>,
+    /// Position and microseconds of the event at hand.
+    now: (usize, u64),
+    memory: Memory,
+    begins_late: bool,
+    /// The event at which something old was first forgotten.
+    forgot: Option<usize>,
+    introductions: BTreeMap<Party, Introduction>,
+    /// Whether the event at hand is the answer to `initialize` by which the parties agree on another version.
+    agrees_otherwise: bool,
+    not_covered: Vec<NotCovered>,
+    /// How many conversations were judged by this edition.
+    covered: usize,
+    /// The version that the client asked for on a connection that it left when the agent answered the edition's.
+    turned_down: Option<u64>,
+}
+
+/// How many conversations are remembered beside the one at hand; a recording may hold one behind the other.
+const MOST_PARKED: usize = 64;
+
+impl Judge {
+    /// A judge for the trace with this header.
+    #[must_use]
+    pub fn new(header: &Header, edition: &'static Edition) -> Self {
+        let parties = header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]);
+        Self {
+            talk: Conversation::new(edition, header.case.is_some()),
+            parked: BTreeMap::new(),
+            connection: 0,
+            book: Book::new(&header.lacks),
+            logins: Logins::default(),
+            earlier: Earlier::default(),
+            fences: Fences::default(),
+            cut_up: BTreeSet::new(),
+            looks: Looks::new(&parties, &header.lacks),
+            parties,
+            agrees_otherwise: false,
+            not_covered: Vec::new(),
+            covered: 0,
+            turned_down: None,
+            case_requirements: header.requirements.clone(),
+            now: (0, 0),
+            memory: Memory::USUAL,
+            begins_late: false,
+            forgot: None,
+            introductions: BTreeMap::new(),
+        }
+    }
+
+    /// A judge that remembers more or less than usual.
+    #[must_use]
+    pub const fn with_memory(mut self, memory: Memory) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// Takes in the next event.
+    pub fn event(&mut self, event: &Event) {
+        self.now = (event.n, event.us);
+        if let What::Process(ProcessEvent::AgentStarted(start)) = &event.what {
+            let own = |number| if number == self.connection { Some(&self.talk) } else { self.parked.get(&number) };
+            self.logins.started(event, start, own);
+        }
+        if self.logins.take_in(event) || self.earlier.claims(event) {
+            return;
+        }
+        self.turn_to(event.connection);
+        match &event.what {
+            What::Line { from, bytes, end, deliberate } => {
+                if *end == LineEnd::Eof && self.book.lacks(Lack::Processes) {
+                    // As where the output ends: it may have been killed in the middle of the line.
+                    self.talk.shut_down(event.n, event.us);
+                }
+                self.talk.course.heard += bytes.len() as u64;
+                if self.is_a_piece(*from, bytes, *end) {
+                    self.talk.unreadable.insert(*from, event.n);
+                    return;
+                }
+                let content = read_line(bytes);
+                let line = LineSeen { bytes, end: *end, content: &content };
+                self.each(*from, Sight::Line, |on, moment, ruling| {
+                    if let On::Line(check) = on {
+                        check(moment, &line, ruling);
+                    }
+                });
+                if content.is_cut() {
+                    self.talk.cut = Some(event.n);
+                }
+                self.talk.course.line(event.n, *from, &line);
+                self.content(*from, &content, *deliberate);
+                self.talk.course.last_line.insert(*from, self.now);
+            }
+            What::Unattributed(bytes) => self.unattributed(bytes),
+            What::Stderr(bytes) => self.each_party(Sight::Stderr, |on, moment, ruling| {
+                if let On::Stderr(check) = on {
+                    check(moment, bytes, ruling);
+                }
+            }),
+            What::Stdout(_) => {}
+            What::Model(model) => {
+                if model.has_called(CALL_MCP_TOOL) {
+                    self.talk.note_tool_report(event.n);
+                }
+            }
+            What::Fence(_) => self.fences.announce(event.connection),
+            What::Process(process) => self.process(process),
+            What::Mcp(mcp) => self.each_party(Sight::Mcp, |on, moment, ruling| {
+                if let On::Mcp(check) = on {
+                    check(moment, mcp, ruling);
+                }
+            }),
+            What::Visit(visit) => self.each_party(Sight::Visit, |on, moment, ruling| {
+                if let On::Visit(check) = on {
+                    check(moment, visit, ruling);
+                }
+            }),
+            What::Step(step) => {
+                self.book.unread = self.talk.cut.map(Unread::Before);
+                let subject = self.parties.first().copied().unwrap_or(Party::Agent);
+                checks::script::judge_step(&self.talk, subject, step, &self.case_requirements, event.n, &mut self.book);
+                self.talk.apply_step(self.now, step);
+                if self.talk.fence == Some(event.n) {
+                    self.logins.fenced(self.connection, event.n);
+                }
+            }
+        }
+        // A case is short, and what it says of its own steps wants all of it.
+        if !self.talk.whole && event.n.is_multiple_of(self.memory.every) {
+            let before = self.talk.holes;
+            self.talk.forget_old(self.memory);
+            self.forgot = self.forgot.or(Some(event.n).filter(|_| self.talk.holes != before));
+        }
+    }
+
+    /// Whether this is only a piece of a line, which is longer than what is kept in one. Nobody knows what the whole would be.
+    fn is_a_piece(&mut self, from: Party, bytes: &[u8], end: LineEnd) -> bool {
+        let goes_on = end == LineEnd::Cut && bytes.len() == LONGEST_LINE;
+        let key = (self.connection, from);
+        let went_on = if goes_on { !self.cut_up.insert(key) } else { self.cut_up.remove(&key) };
+        goes_on || went_on
+    }
+
+    /// How many failures were found so far, and the requirements that failed.
+    pub fn failed(&self) -> (usize, impl Iterator<Item = (&str, &Tally)>) {
+        (self.book.n_failures(), self.book.failed())
+    }
+
+    fn process(&mut self, process: &ProcessEvent) {
+        let (n, us) = self.now;
+        if *process == ProcessEvent::StdoutEnded && self.book.lacks(Lack::Processes) {
+            // Its client may have killed it, and what it left undone then is nobody's fault.
+            self.talk.shut_down(n, us);
+        }
+        self.each_party(Sight::Process, |on, moment, ruling| {
+            if let On::Process(check) = on {
+                check(moment, process, ruling);
+            }
+        });
+        match process {
+            ProcessEvent::StdoutEnded => self.talk.stdout_ended = self.talk.stdout_ended.or(Some(n)),
+            ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) | ProcessEvent::AgentKilled => {
+                self.talk.shut_down(n, us);
+            }
+            ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
+                self.talk.shut_down(n, us);
+                self.parked.values_mut().for_each(|talk| talk.shut_down(n, us));
+            }
+            _ => {}
+        }
+    }
+
+    /// Each connection is a conversation of its own.
+    fn turn_to(&mut self, connection: usize) {
+        if connection == self.connection {
+            return;
+        }
+        let known = self.parked.remove(&connection);
+        let talk = known.unwrap_or_else(|| Conversation::new(self.talk.edition, self.talk.whole));
+        let before = std::mem::replace(&mut self.talk, talk);
+        self.parked.insert(std::mem::replace(&mut self.connection, connection), before);
+        if self.parked.len() > MOST_PARKED
+            && let Some((_, oldest)) = self.parked.pop_first()
+        {
+            let at_hand = std::mem::replace(&mut self.talk, oldest);
+            self.end();
+            self.talk = at_hand;
+        }
+    }
+
+    /// An answer of which nobody knows whose it is leaves nothing certain of what was said before: from here on it is as if
+    /// the recording began in the middle.
+    fn unattributed(&mut self, bytes: &[u8]) {
+        if self.talk.other_version().is_some() {
+            // The conversation is not judged, whoever sent this.
+            return;
+        }
+        let Content::One { value, .. } = read_line(bytes) else { return };
+        match Envelope::of(&value) {
+            Envelope::Call(Call { id: Some(id), .. }) => self.talk.note_stray_request(RpcId::new(id)),
+            Envelope::Response { id: Some(id), .. } if self.talk.may_await(&RpcId::new(id)) => {
+                self.learn_introductions();
+                self.talk = Conversation::new(self.talk.edition, false);
+                (self.talk.begun, self.talk.holes.anywhere) = (true, true);
+            }
+            _ => {}
+        }
+    }
+
+    fn content(&mut self, from: Party, content: &Content, deliberate: bool) {
+        if deliberate {
+            self.talk.deliberate.insert(self.now.0);
+        }
+        match content {
+            Content::One { value, refused, .. } => {
+                if *refused {
+                    // The other party may answer it as a line that it cannot read.
+                    self.talk.unreadable.insert(from, self.now.0);
+                }
+                self.message(from, value, deliberate);
+            }
+            Content::Several { values, .. } => values.iter().for_each(|value| self.message(from, value, deliberate)),
+            Content::Blank => {}
+            Content::NotUtf8(_) | Content::NotJson { .. } => {
+                self.talk.unreadable.insert(from, self.now.0);
+            }
+        }
+    }
+
+    fn message(&mut self, from: Party, value: &Value, deliberate: bool) {
+        if !value.is_object() {
+            self.talk.unreadable.insert(from, self.now.0);
+            return;
+        }
+        let envelope = Envelope::of(value);
+        if self.fences.claim(self.connection, self.now, from, envelope, &mut self.talk) {
+            return;
+        }
+        self.notice_beginning(from, envelope);
+        let failures = self.book.n_failures();
+        self.each(from, Sight::Message, |on, moment, ruling| {
+            if let On::Message(check) = on {
+                check(moment, value, envelope, ruling);
+            }
+        });
+        match envelope {
+            Envelope::Call(call) => self.call(from, &call, deliberate, failures),
+            Envelope::Response { id, result, error } => {
+                // With both members the error counts, as JSON-RPC gives it precedence; the doubling is judged elsewhere.
+                let outcome = error.filter(|e| !e.is_null()).map(Outcome::Error).or(result.map(Outcome::Result));
+                let outcome = outcome.unwrap_or(Outcome::Error(&Value::Null));
+                self.response(from, id.map(RpcId::new).as_ref(), outcome, failures);
+            }
+            Envelope::Unclear => {
+                self.talk.unreadable.insert(from, self.now.0);
+            }
+        }
+    }
+
+    /// A conversation begins with `initialize`. In a recording, what begins with something else began before.
+    fn notice_beginning(&mut self, from: Party, envelope: Envelope<'_>) {
+        if self.talk.whole || std::mem::replace(&mut self.talk.begun, true) {
+            return;
+        }
+        let opening = matches!(envelope, Envelope::Call(call) if call.method == "initialize" && call.id.is_some());
+        let late = !(opening && from == Party::Client);
+        self.begins_late |= late && !self.book.lacks(Lack::Order);
+        // Who writes messages anew leaves out what is none, such as an answer that could not be read.
+        self.talk.holes.anywhere = late || self.book.lacks(Lack::Bytes);
+    }
+
+    /// Whether what was just judged is wrong. In a recording nobody marks what is wrong on purpose, so a message that was
+    /// found to be wrong counts as such: what follows from it is not held against the other party.
+    fn is_found_wrong(&self, failures: usize) -> bool {
+        !self.talk.whole && self.parties.len() > 1 && self.book.n_failures() > failures
+    }
+
+    /// Whether the schema forbids what this party, which is not checked, sent in a recording. Only the tester of a case marks
+    /// what it breaks on purpose; in a recording what follows from it is no failure of the subject either.
+    fn is_unmarked_breach(&self, from: Party, definition: &str, method: &str, value: &Value) -> bool {
+        let edition = self.talk.edition;
+        !self.talk.whole
+            && !self.parties.contains(&from)
+            // What a null or another version in `initialize` means has requirements of its own.
+            && method != "initialize"
+            && !without_drafts(edition, definition, value).0.is_empty()
+    }
+
+    /// The version in whose shape a payload is. Whoever asks for another version, or agrees to one, may use that of the other
+    /// version.
+    fn version_of(&self, method: &str, value: &Value) -> Option<u64> {
+        let named = value.get("protocolVersion").and_then(Value::as_u64).filter(|_| method == "initialize");
+        named.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version())
+    }
+
+    fn call(&mut self, from: Party, call: &Call<'_>, deliberate: bool, failures: usize) {
+        let kind = if call.id.is_some() { Kind::Request } else { Kind::Notification };
+        let seen = CallSeen { kind, id: call.id, method: call.method, params: call.params };
+        self.each(from, Sight::Call, |on, moment, ruling| {
+            if let On::Call(check) = on {
+                check(moment, &seen, ruling);
+            }
+        });
+        if from == Party::Client {
+            self.logins.called(self.connection, self.now.0, call.method);
+        }
+        let edition = self.talk.edition;
+        let stable =
+            edition.methods.kind_of(from, call.method).and_then(|kind| edition.methods.find(from, kind, call.method));
+        if let (Some(method), Some(params)) = (stable, call.params) {
+            self.payload(from, &method.params, call.method, false, params);
+        }
+        if let Some(update) = (call.method == "session/update").then(|| edition.adapter.update(call.params?)).flatten()
+        {
+            self.each(from, Sight::Update, |on, moment, ruling| {
+                if let On::Update(check) = on {
+                    check(moment, &update, ruling);
+                }
+            });
+        }
+        let breach = |method: &Method| {
+            let params = call.params.unwrap_or(&Value::Null);
+            self.is_unmarked_breach(from, &method.params, call.method, params)
+        };
+        let deliberate = deliberate || self.is_found_wrong(failures) || stable.is_some_and(breach);
+        if deliberate {
+            self.talk.deliberate.insert(self.now.0);
+            if call.id.is_none() {
+                self.talk.course.broken_notification(self.now.0, from);
+            }
+        } else {
+            self.each(from.other(), Sight::Told, |on, moment, ruling| {
+                if let On::Told(check) = on {
+                    check(moment, &seen, ruling);
+                }
+            });
+        }
+        let mut course = std::mem::take(&mut self.talk.course);
+        course.call(&self.talk, self.now, from, call);
+        self.talk.course = course;
+        self.talk.apply_call(self.now.0, self.now.1, from, call, deliberate);
+    }
+
+    fn response(&mut self, from: Party, id: Option<&RpcId>, outcome: Outcome<'_>, failures: usize) {
+        let exchange = id.and_then(|id| self.talk.open.get(&(from.other(), id.clone()))).cloned();
+        let answer = Answer { id, exchange: exchange.as_deref(), outcome };
+        let unannounced = exchange.as_ref().and_then(|exchange| self.talk.unannounced_area(&exchange.method));
+        self.agrees_otherwise = is_other_agreement(self.talk.edition, &answer);
+        self.each(from, Sight::Response, |on, moment, ruling| {
+            if let On::Response(check) = on
+                && unannounced.is_none_or(|area| !ruling.is_of(area))
+            {
+                check(moment, &answer, ruling);
+            }
+        });
+        let mut breach = false;
+        if let (Some(exchange), Outcome::Result(result)) = (&exchange, outcome) {
+            let methods = &self.talk.edition.methods;
+            let method = methods.find(from.other(), Kind::Request, &exchange.method);
+            if let Some(definition) = method.and_then(|method| method.result.as_deref()) {
+                // A null in place of an empty object is judged by the rules of the single methods; the table knows
+                // which results of a client may be empty.
+                breach = self.is_unmarked_breach(from, definition, &exchange.method, result);
+                let judged = !result.is_null() || from == Party::Client;
+                if judged && unannounced.is_none() && !self.talk.is_unoffered(&exchange.method) {
+                    self.payload(from, definition, &exchange.method, true, result);
+                }
+            }
+        }
+        if breach || self.is_found_wrong(failures) {
+            self.talk.deliberate.insert(self.now.0);
+        } else {
+            self.each(from.other(), Sight::Received, |on, moment, ruling| {
+                if let On::Received(check) = on {
+                    check(moment, &answer, ruling);
+                }
+            });
+        }
+        self.agrees_otherwise = false;
+        match &exchange {
+            Some(exchange) => self.talk.course.response(self.now, exchange, outcome),
+            None => self.talk.course.stray(self.now.0, from, &answer),
+        }
+        if let Some(id) = id {
+            self.talk.apply_response(self.now, from, id, outcome);
+        }
+        if let (Some(exchange), Some(code)) = (exchange, outcome.error_code()) {
+            self.talk.errors.insert(self.now.0, (exchange.method.clone(), code));
+        }
+    }
+
+    fn payload(&mut self, from: Party, definition: &str, method: &str, is_result: bool, value: &Value) {
+        let edition = self.talk.edition;
+        if self.version_of(method, value).is_some_and(|version| version != u64::from(edition.major)) {
+            return;
+        }
+        let parts = edition.stable.parts(definition, value);
+        let (problems, mut drafts) = without_drafts(edition, definition, value);
+        let mut strangers = parts.members.iter().filter(|member| member.known != Site::Defined).peekable();
+        if strangers.peek().is_some() {
+            let draft_parts = edition.unstable.parts(definition, value);
+            let known_to_drafts = |at: &str| draft_parts.members.iter().any(|m| m.at == at && m.known == Site::Defined);
+            drafts.extend(strangers.filter(|m| known_to_drafts(&m.at)).map(|m| m.at.clone()));
+        }
+        let payload =
+            Payload { method, is_result, definition, value, parts: &parts, problems: &problems, drafts: &drafts };
+        self.each(from, Sight::Payload, |on, moment, ruling| {
+            if let On::Payload(check) = on {
+                check(moment, &payload, ruling);
+            }
+        });
+        if self.parties.contains(&from) {
+            shapes::judge(&payload, from, self.now.0, &mut self.book);
+        }
+    }
+
+    /// Ends the conversation at hand.
+    fn end(&mut self) {
+        self.each_party(Sight::End, |on, moment, ruling| {
+            if let On::End(check) = on {
+                check(moment, ruling);
+            }
+        });
+        self.learn_introductions();
+    }
+
+    /// Notes what the conversation at hand shows of the parties and of the version that they agreed on.
+    fn learn_introductions(&mut self) {
+        match self.talk.other_version() {
+            Some(version) => self.not_covered.push(NotCovered { connection: self.connection, version }),
+            None => self.covered += usize::from(!self.talk.methods_used.is_empty()),
+        }
+        self.turned_down = self.turned_down.or(self.talk.turned_down());
+
+        for party in [Party::Agent, Party::Client] {
+            if let Some(said) = self.talk.introduction(party) {
+                self.introductions.entry(party).or_insert(said);
+            }
+        }
+    }
+
+    /// Ends the trace.
+    #[must_use]
+    pub fn finish(mut self) -> Judgement {
+        let connections: Vec<usize> = self.parked.keys().copied().chain([self.connection]).collect();
+        for connection in connections {
+            self.turn_to(connection);
+            self.end();
+        }
+        for login in std::mem::take(&mut self.logins).iter() {
+            self.now.0 = login.n;
+            self.each(Party::Client, Sight::Login, |on, moment, ruling| {
+                if let On::Login(check) = on {
+                    check(moment, login, ruling);
+                }
+            });
+        }
+        self.not_covered.sort_by_key(|other| other.connection);
+        Judgement {
+            tallies: self.book.close(),
+            not_covered: self.not_covered,
+            covered: self.covered,
+            turned_down: self.turned_down,
+            introductions: self.introductions,
+            begins_late: self.begins_late,
+            forgot: self.forgot,
+        }
+    }
+
+    fn each_party(&mut self, sight: Sight, mut look: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
+        self.each(Party::Agent, sight, &mut look);
+        self.each(Party::Client, sight, &mut look);
+    }
+
+    fn each(&mut self, party: Party, sight: Sight, mut show: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
+        let (n, us) = self.now;
+        let moment = Moment { talk: &self.talk, n, us, from: party };
+        if self.talk.other_version().is_some() {
+            return;
+        }
+        let foreign = self.talk.is_foreign();
+        let agrees = self.agrees_otherwise;
+        let holes = self.talk.holes;
+        let holds = |look: &Look| if agrees { look.versionless } else { !foreign || look.timeless };
+        let fits = |look: &&Look| holds(look) && !look.needs.meet(holes);
+        self.book.unread = match (sight, self.talk.cut) {
+            // A line is judged by its bytes, and all of these are there.
+            (Sight::Line, _) | (_, None) => None,
+            (Sight::Payload | Sight::Update, Some(cut)) if cut == n => Some(Unread::Here),
+            (_, Some(cut)) => Some(Unread::Before(cut)),
+        };
+        for look in self.looks.of(party, sight).iter().filter(fits) {
+            show(&look.on, &moment, &mut self.book.ruling_at(look.place, look.requirement, n));
+        }
+    }
+}
+
+/// Whether this is the answer to `initialize` with a version that exists and is not the edition's.
+fn is_other_agreement(edition: &Edition, answer: &Answer<'_>) -> bool {
+    let result = answer.result_of("initialize").map(|(_, result)| result);
+    result.and_then(|result| edition.other_version(result)).is_some()
+}
+
+/// Splits the problems into those that stand and the places that a draft of the protocol allows.
+pub(super) fn without_drafts(edition: &Edition, definition: &str, value: &Value) -> (Vec<Problem>, Vec<String>) {
+    let problems = edition.stable.problems(definition, value);
+    if problems.is_empty() {
+        return (problems, Vec::new());
+    }
+    let remaining = edition.unstable.problems(definition, value);
+    let (stands, draft): (Vec<_>, Vec<_>) =
+        problems.into_iter().partition(|problem| remaining.iter().any(|other| other.at == problem.at));
+    (stands, draft.into_iter().map(|problem| problem.at).collect())
+}

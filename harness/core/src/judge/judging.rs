@@ -1,0 +1,194 @@
+//! Judges a trace event by event and keeps only the part of it that reports need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{CaseVerdict, Judge, Judgement, Tally, judge_case};
+use crate::protocol::Edition;
+use crate::requirement::{Catalogue, Party};
+use crate::trace::{Event, FENCE, Header, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
+
+/// Judges a trace event by event.
+pub struct JudgingSession {
+    judge: Judge,
+    outline: Trace,
+    last_us: u64,
+    unattributed: usize,
+    /// The methods of the fences that are requests of the protocol, by the events of these requests.
+    marked: BTreeMap<usize, String>,
+    fences: BTreeMap<String, usize>,
+}
+
+/// The judgement on a trace, without the lines of the trace.
+#[derive(Debug, Clone)]
+pub struct JudgedTrace {
+    /// What the judge found.
+    pub judgement: Judgement,
+    /// The time of the last event, in microseconds since the start of the trace.
+    pub last_us: u64,
+    /// The header, with the events that are no lines.
+    outline: Trace,
+    /// How many lines have no known sender.
+    pub unattributed: usize,
+    /// What served as a fence, and how often.
+    pub fences: BTreeMap<String, usize>,
+}
+
+/// The name of a fence that only waited.
+pub const TIME_LIMIT: &str = "time limit";
+
+/// How many events that are no lines are kept; a case has far fewer.
+const MOST_OUTLINED: usize = 10_000;
+
+impl JudgingSession {
+    /// Begins with the header of a trace.
+    #[must_use]
+    pub fn new(header: &Header, edition: &'static Edition) -> Self {
+        let outline = Trace { header: header.clone(), events: Vec::new() };
+        let judge = Judge::new(header, edition);
+        Self { judge, outline, last_us: 0, unattributed: 0, marked: BTreeMap::new(), fences: BTreeMap::new() }
+    }
+
+    /// Takes in the next event.
+    pub fn event(&mut self, event: &Event) {
+        self.judge.event(event);
+        self.last_us = event.us;
+        self.unattributed += usize::from(matches!(event.what, What::Unattributed(_)));
+        self.note_fence(event);
+        if matches!(event.what, What::Step(_) | What::Process(_)) && self.outline.events.len() < MOST_OUTLINED {
+            self.outline.events.push(event.clone());
+        }
+    }
+
+    fn note_fence(&mut self, event: &Event) {
+        match &event.what {
+            // The mark stands directly before its request.
+            What::Fence(method) if self.marked.len() < MOST_OUTLINED => {
+                self.marked.insert(event.n + 1, method.clone());
+            }
+            What::Step(step) if step.kind == StepKind::Fence => {
+                let marked = step.events.first().and_then(|request| self.marked.remove(request));
+                let means = match step.outcome {
+                    Outcome::Done => marked.unwrap_or_else(|| FENCE.to_owned()),
+                    Outcome::Quiet => TIME_LIMIT.to_owned(),
+                    _ => return,
+                };
+                *self.fences.entry(means).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+
+    /// How many failures were found so far, and the requirements that failed.
+    pub fn failed(&self) -> (usize, impl Iterator<Item = (&str, &Tally)>) {
+        self.judge.failed()
+    }
+
+    /// Ends the trace.
+    #[must_use]
+    pub fn close(self) -> JudgedTrace {
+        let Self { judge, outline, last_us, unattributed, fences, .. } = self;
+        JudgedTrace { judgement: judge.finish(), outline, last_us, unattributed, fences }
+    }
+}
+
+impl JudgedTrace {
+    /// The positions of the events that prove something, for a second look at the recording.
+    #[must_use]
+    pub fn evidence(&self) -> BTreeSet<usize> {
+        let findings = self.judgement.tallies.values().flat_map(|tally| &tally.findings);
+        findings.flat_map(|finding| finding.events.iter().copied()).collect()
+    }
+
+    /// The header of the trace.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.outline.header
+    }
+
+    /// The line in the case file of the step that was played when the first of these events came.
+    ///
+    /// Steps are noted once they are over, and those that forbid something at the end: so it is the step which is itself
+    /// the evidence, or which names the event, or else the next one.
+    #[must_use]
+    pub fn line_of(&self, evidence: &[usize]) -> Option<usize> {
+        let deciding = *evidence.first()?;
+        let steps = || {
+            let written = |event: &&Event| step_of(event).is_some_and(|step| step.line > 0);
+            self.outline.events.iter().filter(written).filter_map(|event| Some((event.n, step_of(event)?)))
+        };
+        let evident = evidence.iter().find_map(|n| steps().find(|(at, _)| at == n));
+        let naming = || steps().find(|(_, step)| step.events.first() == Some(&deciding));
+        let next = || steps().find(|(at, step)| *at > deciding && step.kind != StepKind::Never);
+        let (_, step) = evident.or_else(naming).or_else(next)?;
+        step.include.is_none().then_some(step.line)
+    }
+
+    /// The id of the process, if it had served other cases before.
+    #[must_use]
+    pub fn reused(&self) -> Option<u32> {
+        let processes = self.outline.events.iter().filter_map(|event| match &event.what {
+            What::Process(process) => Some(process),
+            _ => None,
+        });
+        let is_reused = processes.clone().any(|process| matches!(process, ProcessEvent::Reused(_)));
+        let mut ids = processes.filter_map(|process| match process {
+            ProcessEvent::Spawned { pid } => Some(*pid),
+            _ => None,
+        });
+        ids.next().filter(|_| is_reused)
+    }
+
+    /// The verdict on the trace as a case, as far as one party is concerned.
+    #[must_use]
+    pub fn verdict(&self, party: Party, catalogue: &Catalogue) -> CaseVerdict {
+        let mut outline = self.outline.clone();
+        outline.header.subject = Some(party);
+        judge_case(&outline, &self.judgement, catalogue)
+    }
+}
+
+const fn step_of(event: &Event) -> Option<&StepEvent> {
+    if let What::Step(step) = &event.what { Some(step) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::v1;
+
+    fn step(n: usize, kind: StepKind, line: usize, events: &[usize]) -> Event {
+        let step = StepEvent {
+            kind,
+            line,
+            include: (line >= 100).then(|| "session".to_owned()),
+            text: String::new(),
+            outcome: Outcome::Done,
+            decides: Vec::new(),
+            events: events.to_vec(),
+            expected: None,
+            observed: None,
+        };
+        Event { n, us: 0, connection: 0, what: What::Step(step) }
+    }
+
+    #[test]
+    fn a_finding_is_where_the_transcript_was() {
+        let mut session = JudgingSession::new(&Header::of_recording("v1@2026-11", Vec::new()), v1());
+        let steps = [
+            step(3, StepKind::Must, 105, &[2]),
+            step(6, StepKind::Must, 9, &[5]),
+            step(9, StepKind::Fence, 0, &[]),
+            step(10, StepKind::Never, 7, &[8]),
+            step(11, StepKind::Never, 8, &[]),
+        ];
+        steps.iter().for_each(|event| session.event(event));
+        let judged = session.close();
+        assert_eq!(judged.line_of(&[5, 2]), Some(9), "the step that names the event");
+        assert_eq!(judged.line_of(&[4]), Some(9), "the step that was awaited");
+        assert_eq!(judged.line_of(&[4, 10]), Some(7), "the step that is evidence itself");
+        assert_eq!(judged.line_of(&[8]), Some(7), "a step that forbids it is noted at the end");
+        assert_eq!(judged.line_of(&[2]), None, "an include is another file");
+        assert_eq!(judged.line_of(&[7]), None, "what forbids something else does not come next");
+        assert_eq!(judged.line_of(&[]), None);
+    }
+}

@@ -1,0 +1,29 @@
+//! Reads messages and traces of the [Agent Client Protocol](https://agentclientprotocol.com) and checks them against an
+//! [edition](protocol::Edition).
+//!
+//! This package has no input or output of its own: no files, no processes, no clock, no async code, no command line. A
+//! program hands it the schema and the [catalogue](requirement::Catalogue) of an edition and a [`trace`]; the
+//! [`mod@judge`] returns findings. So it can be embedded in other programs.
+//!
+//! The modules below stand in the order in which they may use each other.
+
+// Requirements, and the verdicts on them.
+pub mod requirement;
+pub mod verdict;
+
+// From bytes to messages, and the record of a conversation.
+pub mod trace;
+pub mod wire;
+
+// The published protocol, and the recordings of other tools.
+pub mod protocol;
+pub mod recording;
+
+// Traces without their content.
+pub mod redact;
+
+// The checks, and what they find.
+pub mod judge;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,105 @@
+//! What differs between protocol majors and stands in no schema: where things are, and what ends a turn.
+
+use serde_json::Value;
+
+/// One `session/update`, taken apart.
+#[derive(Debug, Clone, Copy)]
+pub struct Update<'v> {
+    /// The session it names.
+    pub session: &'v str,
+    /// Which kind of update it is.
+    pub variant: &'v str,
+    /// The update object itself.
+    pub body: &'v Value,
+}
+
+/// The differences between majors; everything else is shared or derived from the schema.
+pub trait Adapter: Send + Sync {
+    /// The client's capabilities in the params of `initialize`; none when absent or null.
+    fn client_capabilities<'v>(&self, initialize: &'v Value) -> Option<&'v Value>;
+
+    /// The agent's capabilities in the result of `initialize`; none when absent or null.
+    fn agent_capabilities<'v>(&self, result: &'v Value) -> Option<&'v Value>;
+
+    /// Whether the capability at `path` is advertised: for a boolean `true`, for an object its presence.
+    fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool;
+
+    /// The path, in the agent's capabilities, of the one that announces an optional method; none for a method that every
+    /// agent has.
+    fn capability_of(&self, method: &str) -> Option<&'static [&'static str]>;
+
+    /// The path, in the client's capabilities, of the one that announces a method of the client; none for a method that
+    /// every client has.
+    fn client_capability_of(&self, method: &str) -> Option<&'static [&'static str]>;
+
+    /// The stop reason, when the result of this method ends a turn.
+    fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str>;
+
+    /// Takes the params of a `session/update` apart; none when a part is missing.
+    fn update<'v>(&self, params: &'v Value) -> Option<Update<'v>>;
+
+    /// Whether an update of this variant is content of a turn, which may only stand inside one.
+    fn is_turn_content(&self, variant: &str) -> bool;
+}
+
+/// Protocol version 1.
+pub struct V1;
+
+impl Adapter for V1 {
+    fn client_capabilities<'v>(&self, initialize: &'v Value) -> Option<&'v Value> {
+        initialize.get("clientCapabilities").filter(|value| !value.is_null())
+    }
+
+    fn agent_capabilities<'v>(&self, result: &'v Value) -> Option<&'v Value> {
+        result.get("agentCapabilities").filter(|value| !value.is_null())
+    }
+
+    fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool {
+        let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.get(key)));
+        matches!(found, Some(Value::Bool(true) | Value::Object(_)))
+    }
+
+    fn capability_of(&self, method: &str) -> Option<&'static [&'static str]> {
+        Some(match method {
+            "session/load" => &["loadSession"],
+            "session/resume" => &["sessionCapabilities", "resume"],
+            "session/list" => &["sessionCapabilities", "list"],
+            "session/delete" => &["sessionCapabilities", "delete"],
+            "session/close" => &["sessionCapabilities", "close"],
+            "logout" => &["auth", "logout"],
+            _ => return None,
+        })
+    }
+
+    fn client_capability_of(&self, method: &str) -> Option<&'static [&'static str]> {
+        Some(match method {
+            "fs/read_text_file" => &["fs", "readTextFile"],
+            "fs/write_text_file" => &["fs", "writeTextFile"],
+            "elicitation/create" => &["elicitation"],
+            _ if method.starts_with("terminal/") => &["terminal"],
+            _ => return None,
+        })
+    }
+
+    fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str> {
+        (method == "session/prompt").then(|| result.get("stopReason")?.as_str()).flatten()
+    }
+
+    fn update<'v>(&self, params: &'v Value) -> Option<Update<'v>> {
+        let body = params.get("update")?;
+        let session = params.get("sessionId")?.as_str()?;
+        Some(Update { session, variant: body.get("sessionUpdate")?.as_str()?, body })
+    }
+
+    fn is_turn_content(&self, variant: &str) -> bool {
+        matches!(
+            variant,
+            "user_message_chunk"
+                | "agent_message_chunk"
+                | "agent_thought_chunk"
+                | "tool_call"
+                | "tool_call_update"
+                | "plan"
+        )
+    }
+}

@@ -1,0 +1,161 @@
+//! An edition: a protocol major and one revision of its schema, with everything derived from the two.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::adapter::Adapter;
+use super::methods::MethodTable;
+use super::schema::Schema;
+use crate::requirement::Catalogue;
+
+/// The newest major of the protocol that exists.
+pub const NEWEST_MAJOR: u64 = 2;
+
+/// A protocol major with one revision of its schema.
+///
+/// Two revisions of one major can disagree on the wire, so verdicts name the edition, not the major.
+pub struct Edition {
+    /// `v1@2026-11`.
+    pub name: String,
+    /// The integer that is negotiated in `initialize`.
+    pub major: u16,
+    /// SHA-256 of the stable schema file, in lower-case hexadecimal.
+    pub schema_sha256: String,
+    /// SHA-256 of the unstable schema file, in lower-case hexadecimal.
+    pub draft_schema_sha256: String,
+    /// The stable schema: it decides verdicts.
+    pub stable: Schema,
+    /// The unstable schema: what only it knows is reported as a draft feature and decides nothing.
+    pub unstable: Schema,
+    /// The methods of the stable schema.
+    pub methods: MethodTable,
+    /// The methods of the unstable schema.
+    pub draft_methods: MethodTable,
+    /// Names of members that only drafts use, wherever they use them: the drafts move members about more often than they
+    /// are published, so a draft's name in an unexpected place is still no invention of the sender.
+    pub draft_names: BTreeSet<&'static str>,
+    /// Names of all members in the two schemas.
+    pub member_names: BTreeSet<&'static str>,
+    /// What differs between majors and is not in the schema.
+    pub adapter: &'static dyn Adapter,
+    /// The requirements.
+    pub catalogue: Arc<Catalogue>,
+}
+
+/// What an edition is made of, besides its catalogue.
+#[derive(Clone, Copy)]
+pub struct EditionSource<'s> {
+    /// The name, such as `v1@2026-11`.
+    pub name: &'s str,
+    /// The integer that is negotiated in `initialize`.
+    pub major: u16,
+    /// The text of `schema.json`.
+    pub stable: &'s str,
+    /// The text of `schema.unstable.json`.
+    pub unstable: &'s str,
+    /// What differs between majors and is not in the schema.
+    pub adapter: &'static dyn Adapter,
+}
+
+impl Edition {
+    /// Returns whether the stable or the unstable schema has a method of this name, of either party.
+    #[must_use]
+    pub fn knows_method(&self, name: &str) -> bool {
+        [&self.methods, &self.draft_methods].iter().any(|table| table.iter().any(|(_, _, method)| method.name == name))
+    }
+
+    /// The version in a result of `initialize`, when it exists and is not that of this edition.
+    #[must_use]
+    pub fn other_version(&self, result: &Value) -> Option<u64> {
+        let version = result.get("protocolVersion")?.as_u64()?;
+        Some(version).filter(|&version| (1..=NEWEST_MAJOR).contains(&version) && version != u64::from(self.major))
+    }
+
+    /// Derives an edition from the text of its schemas.
+    ///
+    /// # Errors
+    ///
+    /// Names the broken schema file and its first problem.
+    pub fn load(source: EditionSource<'_>, catalogue: Arc<Catalogue>) -> Result<Self, SchemaError> {
+        let EditionSource { name, major, stable, unstable, adapter } = source;
+        let [schema_sha256, draft_schema_sha256] = [stable, unstable].map(sha256);
+        let read = |file: &'static str, text: &str| -> Result<(Schema, MethodTable), SchemaError> {
+            let broken = |message: String| SchemaError { file, message };
+            let root: Value = serde_json::from_str(text).map_err(|error| broken(error.to_string()))?;
+            let schema = Schema::new(root);
+            if let Some(reference) = schema.dangling_reference() {
+                return Err(broken(format!("{reference} refers to nothing")));
+            }
+            let methods = MethodTable::derive(&schema);
+            if methods.iter().next().is_none() {
+                return Err(broken("no method can be read out of it".to_owned()));
+            }
+            Ok((schema, methods))
+        };
+        let (stable, methods) = read("schema.json", stable)?;
+        let (unstable, draft_methods) = read("schema.unstable.json", unstable)?;
+        let (stable_names, mut member_names) = (stable.member_names(), unstable.member_names());
+        let draft_names = member_names.difference(&stable_names).copied().collect();
+        member_names.extend(stable_names);
+        Ok(Self {
+            name: name.to_owned(),
+            major,
+            schema_sha256,
+            draft_schema_sha256,
+            stable,
+            unstable,
+            methods,
+            draft_methods,
+            draft_names,
+            member_names,
+            adapter,
+            catalogue,
+        })
+    }
+}
+
+/// A schema file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {message}")]
+pub struct SchemaError {
+    file: &'static str,
+    message: String,
+}
+
+impl std::fmt::Debug for Edition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Edition").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// SHA-256 in lower-case hexadecimal digits.
+#[must_use]
+pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
+    use std::fmt::Write;
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::V1;
+    use crate::testing::{V1_STABLE, V1_UNSTABLE, v1};
+
+    #[test]
+    fn names_the_broken_schema_file() {
+        let load = |stable: &str| {
+            let source = EditionSource { name: "x", major: 1, stable, unstable: V1_UNSTABLE, adapter: &V1 };
+            Edition::load(source, Arc::clone(&v1().catalogue)).expect_err("a broken schema").to_string()
+        };
+        assert!(load("{").starts_with("schema.json: EOF"));
+        assert_eq!(load("{}"), "schema.json: no method can be read out of it");
+        let cut = V1_STABLE.replace("\"SessionId\": {", "\"SessionID\": {");
+        assert_eq!(load(&cut), "schema.json: #/$defs/SessionId refers to nothing");
+    }
+}

@@ -1,0 +1,140 @@
+//! The method table: who may send what, and which definitions its payloads follow.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::schema::Schema;
+use crate::requirement::Party;
+
+/// Whether a call wants an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Has an id and is answered.
+    Request,
+    /// Has no id and is never answered.
+    Notification,
+}
+
+/// The definitions of one method.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Method {
+    /// The name on the wire.
+    pub name: String,
+    /// The definition of `params`.
+    pub params: String,
+    /// The definition of `result`; none for a notification.
+    pub result: Option<String>,
+}
+
+/// The methods of one schema, by sender, kind and name.
+#[derive(Debug, Default)]
+pub struct MethodTable {
+    entries: BTreeMap<(Party, Kind), BTreeMap<String, Method>>,
+}
+
+impl MethodTable {
+    /// Reads the table out of the schema; nothing about methods is written by hand.
+    #[must_use]
+    pub fn derive(schema: &Schema) -> Self {
+        let mut table = Self::default();
+        for sender in [Party::Agent, Party::Client] {
+            let results =
+                schema.methods_at(&format!("/$defs/{}Response/anyOf/0/properties/result/anyOf", title(sender.other())));
+            for (name, params) in call_params(schema, sender, "Request") {
+                let result =
+                    results.iter().find(|(method, _)| *method == name).map(|(_, definition)| definition.clone());
+                table.insert(sender, Kind::Request, Method { name, params, result });
+            }
+            for (name, params) in call_params(schema, sender, "Notification") {
+                table.insert(sender, Kind::Notification, Method { name, params, result: None });
+            }
+            for (name, params) in protocol_level(schema) {
+                table.insert(sender, Kind::Notification, Method { name, params, result: None });
+            }
+        }
+        table
+    }
+
+    fn insert(&mut self, sender: Party, kind: Kind, method: Method) {
+        self.entries.entry((sender, kind)).or_default().insert(method.name.clone(), method);
+    }
+
+    /// The method of this name that `sender` may send in this form.
+    #[must_use]
+    pub fn find(&self, sender: Party, kind: Kind, name: &str) -> Option<&Method> {
+        self.entries.get(&(sender, kind))?.get(name)
+    }
+
+    /// Whether `sender` may send the method, as a request or as a notification.
+    #[must_use]
+    pub fn knows(&self, sender: Party, name: &str) -> bool {
+        self.kind_of(sender, name).is_some()
+    }
+
+    /// The form in which `sender` sends the method.
+    #[must_use]
+    pub fn kind_of(&self, sender: Party, name: &str) -> Option<Kind> {
+        [Kind::Request, Kind::Notification].into_iter().find(|&kind| self.find(sender, kind, name).is_some())
+    }
+
+    /// All names that `sender` may use, sorted, each once.
+    pub fn names(&self, sender: Party) -> impl Iterator<Item = &str> {
+        let of_sender = self.entries.iter().filter(move |((party, _), _)| *party == sender);
+        of_sender.flat_map(|(_, methods)| methods.keys()).map(String::as_str)
+    }
+
+    /// Every entry: sender, kind and method.
+    pub fn iter(&self) -> impl Iterator<Item = (Party, Kind, &Method)> {
+        self.entries.iter().flat_map(|((party, kind), methods)| methods.values().map(move |m| (*party, *kind, m)))
+    }
+}
+
+fn title(party: Party) -> &'static str {
+    match party {
+        Party::Agent => "Agent",
+        Party::Client => "Client",
+    }
+}
+
+fn call_params(schema: &Schema, sender: Party, kind: &str) -> Vec<(String, String)> {
+    schema.methods_at(&format!("/$defs/{}{kind}/properties/params/anyOf/0/anyOf", title(sender)))
+}
+
+/// The notifications that both parties may send; the schema keeps them in a branch of its root.
+fn protocol_level(schema: &Schema) -> Vec<(String, String)> {
+    let branches = schema.root().pointer("/anyOf").and_then(Value::as_array);
+    let position = branches
+        .and_then(|list| list.iter().position(|branch| branch.get("title") == Some(&Value::from("ProtocolLevel"))));
+    position.map_or_else(Vec::new, |at| schema.methods_at(&format!("/anyOf/{at}/properties/params/anyOf/0/anyOf")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::v1;
+
+    #[test]
+    fn every_definition_that_names_a_method_is_in_the_table() {
+        for (schema, table) in [(&v1().stable, &v1().methods), (&v1().unstable, &v1().draft_methods)] {
+            let known: Vec<&str> =
+                table.iter().flat_map(|(_, _, m)| [Some(m.params.as_str()), m.result.as_deref()]).flatten().collect();
+            for (name, definition) in schema.root()["$defs"].as_object().expect("definitions") {
+                let proxied = definition.get("x-side") == Some(&Value::from("proxy"));
+                if definition.get("x-method").is_some() && !proxied {
+                    assert!(known.contains(&name.as_str()), "{name} names a method, and the table lacks it");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_stable_table_has_both_directions() {
+        let table = &v1().methods;
+        let prompt = table.find(Party::Client, Kind::Request, "session/prompt").expect("session/prompt");
+        assert_eq!((prompt.params.as_str(), prompt.result.as_deref()), ("PromptRequest", Some("PromptResponse")));
+        assert!(table.find(Party::Agent, Kind::Request, "session/prompt").is_none());
+        assert_eq!(table.kind_of(Party::Agent, "session/update"), Some(Kind::Notification));
+        assert_eq!(table.kind_of(Party::Agent, "$/cancel_request"), Some(Kind::Notification));
+    }
+}

@@ -1,0 +1,21 @@
+//! What the published protocol says, loaded as data: schema, method table, and what differs between majors.
+//!
+//! Nothing here knows of processes, cases or traces. The method table and every set of names are derived from the
+//! schema when it is loaded, so that a new revision of the schema is a change of data.
+
+mod adapter;
+mod edition;
+mod login;
+mod methods;
+mod nodes;
+mod path;
+mod schema;
+mod walk;
+
+pub use adapter::{Adapter, Update, V1};
+pub use edition::{Edition, EditionSource, NEWEST_MAJOR, SchemaError, sha256};
+pub use login::{CONFIGURED, TerminalLogin};
+pub use methods::{Kind, Method, MethodTable};
+pub use path::is_absolute;
+pub use schema::{Problem, ProblemKind, Schema};
+pub use walk::{Member, Object, Parts, Site};

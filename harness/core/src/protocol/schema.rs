@@ -1,0 +1,310 @@
+//! One schema file: its definitions, compiled once and lazily, and validation that says what is wrong where.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+use jsonschema::error::{ValidationError, ValidationErrorKind};
+use jsonschema::{Registry, Validator};
+use serde_json::{Value, json};
+
+use super::nodes::Nodes;
+
+/// A loaded schema file.
+pub struct Schema {
+    root: &'static Value,
+    nodes: Nodes,
+    registry: OnceLock<Registry<'static>>,
+    compiled: BTreeMap<String, OnceLock<Validator>>,
+}
+
+/// One way in which a payload departs from its definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// JSON pointer to the offending place; for a missing member, the place where it should stand.
+    pub at: String,
+    /// What kind of departure it is.
+    pub kind: ProblemKind,
+    /// The closed set that the value is none of, as far as its members are strings.
+    pub set: Vec<String>,
+    /// A sentence fragment for people.
+    pub message: String,
+}
+
+impl Problem {
+    /// Whether this is a capability of the client that is null. Receivers take the default in its place, so such a
+    /// message is no breach, and shows whether null counts as not advertised.
+    #[must_use]
+    pub fn is_null_capability(&self, params: &Value) -> bool {
+        self.at.starts_with("/clientCapabilities/") && params.pointer(&self.at).is_some_and(Value::is_null)
+    }
+}
+
+/// The kinds of departure that findings are attributed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// A required member is missing.
+    Missing,
+    /// The value is none of a closed set, or its tag names no variant.
+    NotInSet,
+    /// The value has another JSON type.
+    WrongType,
+    /// Anything else the schema forbids.
+    Other,
+}
+
+/// The address under which the registry knows the file; it is never fetched.
+const ADDRESS: &str = "acp:schema";
+
+impl Schema {
+    /// Takes a parsed schema file for the life of the program.
+    #[must_use]
+    pub fn new(root: Value) -> Self {
+        let root: &'static Value = Box::leak(Box::new(root));
+        let names = root.get("$defs").and_then(Value::as_object).into_iter().flat_map(|defs| defs.keys());
+        let compiled = names.map(|name| (name.clone(), OnceLock::new())).collect();
+        Self { root, nodes: Nodes::of(root), registry: OnceLock::new(), compiled }
+    }
+
+    /// The file as it is.
+    #[must_use]
+    pub fn root(&self) -> &'static Value {
+        self.root
+    }
+
+    pub(super) const fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// One definition.
+    #[must_use]
+    pub fn definition(&self, name: &str) -> Option<&'static Value> {
+        self.root.get("$defs").and_then(|defs| defs.get(name))
+    }
+
+    /// Everything in which `value` departs from the definition; empty when it fits or when there is no such definition.
+    #[must_use]
+    pub fn problems(&self, definition: &str, value: &Value) -> Vec<Problem> {
+        let Some(validator) = self.validator(definition) else { return Vec::new() };
+        if validator.is_valid(value) {
+            return Vec::new();
+        }
+        let mut problems = Vec::new();
+        for error in validator.iter_errors(value) {
+            narrow(&error, &mut problems);
+        }
+        problems.dedup();
+        problems
+    }
+
+    fn validator(&self, definition: &str) -> Option<&Validator> {
+        let slot = self.compiled.get(definition)?;
+        Some(slot.get_or_init(|| {
+            let reference = json!({ "$ref": format!("{ADDRESS}#/$defs/{definition}") });
+            jsonschema::options()
+                .with_registry(self.registry())
+                .build(&reference)
+                .unwrap_or_else(|error| panic!("vendored schema, definition {definition}: {error}"))
+        }))
+    }
+
+    fn registry(&self) -> &Registry<'static> {
+        self.registry.get_or_init(|| {
+            Registry::new()
+                .add(ADDRESS, self.root)
+                .and_then(|builder| builder.prepare())
+                .unwrap_or_else(|error| panic!("vendored schema: {error}"))
+        })
+    }
+
+    /// The first reference that leads nowhere.
+    pub(super) fn dangling_reference(&self) -> Option<&'static str> {
+        dangling(self.root, self.root)
+    }
+
+    /// Every name that some definition of the file gives to a member.
+    #[must_use]
+    pub fn member_names(&self) -> BTreeSet<&'static str> {
+        let mut names = BTreeSet::new();
+        collect_names(self.root, &mut names);
+        names
+    }
+
+    /// The methods named by the definitions that the list of branches at `pointer` refers to: (method, definition).
+    pub(super) fn methods_at(&self, pointer: &str) -> Vec<(String, String)> {
+        let branches = self.root.pointer(pointer).and_then(Value::as_array);
+        let referred = branches.into_iter().flatten().filter_map(|b| b.pointer("/allOf/0/$ref")?.as_str());
+        referred
+            .filter_map(|reference| {
+                let definition = reference.strip_prefix("#/$defs/")?;
+                let method = self.definition(definition)?.get("x-method")?.as_str()?;
+                Some((method.to_owned(), definition.to_owned()))
+            })
+            .collect()
+    }
+}
+
+fn dangling(node: &'static Value, root: &'static Value) -> Option<&'static str> {
+    match node {
+        Value::Object(members) => {
+            let reference = members.get("$ref").and_then(Value::as_str);
+            let lost = |reference: &&str| reference.strip_prefix('#').and_then(|at| root.pointer(at)).is_none();
+            reference.filter(lost).or_else(|| members.values().find_map(|member| dangling(member, root)))
+        }
+        Value::Array(items) => items.iter().find_map(|item| dangling(item, root)),
+        _ => None,
+    }
+}
+
+fn collect_names(node: &'static Value, into: &mut BTreeSet<&'static str>) {
+    match node {
+        Value::Object(members) => {
+            let properties = members.get("properties").and_then(Value::as_object);
+            into.extend(properties.into_iter().flat_map(|properties| properties.keys()).map(String::as_str));
+            members.values().for_each(|member| collect_names(member, into));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_names(item, into)),
+        _ => {}
+    }
+}
+
+/// Turns an error of the validator into problems, descending into the one branch of a union that was meant.
+fn narrow(error: &ValidationError<'_>, into: &mut Vec<Problem>) {
+    let at = error.instance_path().as_str().to_owned();
+    match error.kind() {
+        ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context } => {
+            narrow_union(&at, error, context, into);
+        }
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            into.push(Problem {
+                at: format!("{at}/{}", escape(name)),
+                kind: ProblemKind::Missing,
+                set: Vec::new(),
+                message: format!("the member `{name}` is missing"),
+            });
+        }
+        ValidationErrorKind::Type { .. } => into.push(problem(at, ProblemKind::WrongType, error)),
+        ValidationErrorKind::Constant { expected_value } => {
+            let set = strings([&**expected_value]);
+            into.push(Problem { set, ..problem(at, ProblemKind::NotInSet, error) });
+        }
+        ValidationErrorKind::Enum { options } => {
+            let set = strings(options.as_array().into_iter().flatten());
+            into.push(Problem { set, ..problem(at, ProblemKind::NotInSet, error) });
+        }
+        _ => into.push(problem(at, ProblemKind::Other, error)),
+    }
+}
+
+fn problem(at: String, kind: ProblemKind, error: &ValidationError<'_>) -> Problem {
+    Problem { at, kind, set: Vec::new(), message: shorten(&error.to_string()) }
+}
+
+fn strings<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
+    values.into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Picks the branch that the sender meant: the one whose tag fits, or that was not refused at its very root.
+fn narrow_union(
+    at: &str,
+    error: &ValidationError<'_>,
+    branches: &[Vec<ValidationError<'static>>],
+    into: &mut Vec<Problem>,
+) {
+    let set: Vec<(&str, &Value)> = branches.iter().filter_map(|errors| mismatched_constant(at, errors)).collect();
+    let untagged: Vec<_> = branches.iter().filter(|errors| mismatched_constant(at, errors).is_none()).collect();
+    let meant = untagged
+        .iter()
+        .filter(|errors| !errors.iter().any(|e| refused_at_root(at, e)))
+        .min_by_key(|errors| errors.len())
+        .or_else(|| untagged.iter().find(|errors| !is_null_branch(errors)));
+    if let Some(errors) = meant {
+        errors.iter().for_each(|error| narrow(error, into));
+    } else if let Some((place, _)) = set.first() {
+        let values: Vec<String> = set.iter().map(|(_, value)| value.to_string()).collect();
+        let found = error.instance().pointer(place.strip_prefix(at).unwrap_or_default()).cloned().unwrap_or_default();
+        into.push(Problem {
+            at: (*place).to_owned(),
+            kind: ProblemKind::NotInSet,
+            set: strings(set.iter().map(|(_, value)| *value)),
+            message: format!("{} is none of {}", shorten(&found.to_string()), values.join(", ")),
+        });
+    } else {
+        into.push(problem(at.to_owned(), ProblemKind::Other, error));
+    }
+}
+
+/// The constant that this branch wanted and did not get, at the value itself or at one of its direct members.
+fn mismatched_constant<'e>(at: &str, errors: &'e [ValidationError<'static>]) -> Option<(&'e str, &'e Value)> {
+    errors.iter().find_map(|error| {
+        let ValidationErrorKind::Constant { expected_value } = error.kind() else { return None };
+        let place = error.instance_path().as_str();
+        let below = place.strip_prefix(at)?;
+        (below.matches('/').count() <= 1).then_some((place, &**expected_value))
+    })
+}
+
+fn refused_at_root(at: &str, error: &ValidationError<'_>) -> bool {
+    error.instance_path().as_str() == at && matches!(error.kind(), ValidationErrorKind::Type { .. })
+}
+
+fn is_null_branch(errors: &[ValidationError<'static>]) -> bool {
+    errors.iter().any(|error| error.to_string().contains("\"null\""))
+}
+
+fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// Keeps messages readable when they quote a large value.
+fn shorten(text: &str) -> String {
+    const LONGEST: usize = 200;
+    match text.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::v1;
+
+    fn places(definition: &str, value: Value) -> Vec<String> {
+        let problems = v1().stable.problems(definition, &value);
+        problems.into_iter().map(|p| format!("{} {:?}", p.at, p.kind)).collect()
+    }
+
+    #[test]
+    fn problems_point_into_the_branch_that_was_meant() {
+        let update = |body: Value| json!({ "sessionId": "s", "update": body });
+        let cases = [
+            (update(json!({ "sessionUpdate": "tool_call", "toolCallId": "t" })), "/update/title Missing"),
+            (update(json!({ "sessionUpdate": "toolCall" })), "/update/sessionUpdate NotInSet"),
+            (update(json!({ "toolCallId": "t" })), "/update/sessionUpdate Missing"),
+            (
+                update(json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": 1 } })),
+                "/update/content/text WrongType",
+            ),
+            (
+                update(json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "title": "t", "kind": "write" })),
+                "/update/kind NotInSet",
+            ),
+            (
+                update(json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "title": "t",
+                    "content": [{ "type": "text", "text": "x" }] })),
+                "/update/content/0/type NotInSet",
+            ),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(places("SessionNotification", value.clone()), [expected], "{value}");
+        }
+        assert_eq!(places("PromptResponse", json!({ "stopReason": "stop" })), ["/stopReason NotInSet"]);
+        assert_eq!(places("InitializeResponse", json!({ "protocolVersion": "1" })), ["/protocolVersion WrongType"]);
+        assert_eq!(
+            places("InitializeResponse", json!({ "protocolVersion": 1, "agentInfo": { "name": "x" } })),
+            ["/agentInfo/version Missing"]
+        );
+        assert!(places("PromptResponse", json!({ "stopReason": "end_turn", "other": 1 })).is_empty());
+    }
+}

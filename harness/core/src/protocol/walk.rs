@@ -1,0 +1,275 @@
+//! Walks a payload beside its definition and lists every member, with the definition that owns it.
+//!
+//! JSON Schema alone cannot say that a member has no business where it stands, because the published schema never closes
+//! its objects. The walk can: it knows which members the definitions name, through references, unions and all.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::nodes::{Branch, NOTHING, Tag};
+use super::schema::Schema;
+
+/// One member of an object of the protocol.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member<'v> {
+    /// JSON pointer to the value.
+    pub at: String,
+    /// The definition that the object follows.
+    pub owner: &'static str,
+    /// The name as it was sent.
+    pub name: &'v str,
+    /// The value as it was sent.
+    pub value: &'v Value,
+    /// Whether the definition names the member.
+    pub known: Site,
+}
+
+/// One object of the protocol, with every definition that describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Object<'v> {
+    /// JSON pointer to the object.
+    pub at: String,
+    /// The object as it was sent.
+    pub value: &'v Value,
+    /// The definitions, from the outermost to the variant that its tag chose.
+    pub definitions: Vec<&'static str>,
+}
+
+/// What a payload is made of, as far as the schema describes it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parts<'v> {
+    /// The objects, each before those inside it.
+    pub objects: Vec<Object<'v>>,
+    /// Their members.
+    pub members: Vec<Member<'v>>,
+}
+
+/// What the definition says of a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Site {
+    /// It is defined.
+    Defined,
+    /// It is not defined, but the same name in another spelling is.
+    Misspelt(&'static str),
+    /// It is not defined, and the definition is closed to others by the rule on extensions.
+    Custom,
+}
+
+impl Schema {
+    /// Takes `value` apart as far as the definition describes it; what the protocol leaves free is not entered.
+    #[must_use]
+    pub fn parts<'v>(&self, definition: &str, value: &'v Value) -> Parts<'v> {
+        let mut parts = Parts::default();
+        if let Some((owner, node)) = self.nodes().definition(definition) {
+            self.visit(Described { node, owner }, value, "", &mut parts);
+            if let Some(root) = parts.objects.first_mut().filter(|root| root.at.is_empty()) {
+                root.definitions.insert(0, owner);
+            } else if value.is_object() {
+                parts.objects.insert(0, Object { at: String::new(), value, definitions: vec![owner] });
+            }
+        }
+        parts
+    }
+
+    fn visit<'v>(&self, described: Described, value: &'v Value, at: &str, into: &mut Parts<'v>) {
+        match value {
+            Value::Object(object) => self.visit_object(described, (value, object), at, into),
+            Value::Array(items) => {
+                let mut shape = Shape::default();
+                self.collect(described, None, &mut shape);
+                for (index, item) in items.iter().enumerate() {
+                    if let Some(described) = self.meant(&shape.items, item) {
+                        self.visit(described, item, &below(at, &index.to_string()), into);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn visit_object<'v>(
+        &self,
+        described: Described,
+        (value, object): (&'v Value, &'v Map<String, Value>),
+        at: &str,
+        into: &mut Parts<'v>,
+    ) {
+        let mut shape = Shape::default();
+        self.collect(described, Some(object), &mut shape);
+        if !shape.definitions.is_empty() {
+            let definitions = std::mem::take(&mut shape.definitions);
+            into.objects.push(Object { at: at.to_owned(), value, definitions });
+        }
+        for (name, value) in object {
+            let defined = shape.members.iter().find(|(known, _)| known == name);
+            let known = match defined {
+                Some(_) => Site::Defined,
+                None if shape.open || shape.members.is_empty() => continue,
+                None => shape.misspelt(name).map_or(Site::Custom, Site::Misspelt),
+            };
+            let owner = defined.map_or(described.owner, |(_, described)| described.owner);
+            let at = below(at, &escaped(name));
+            // Few members have anything inside, and only those need the pointer once more.
+            let inside = defined.filter(|_| value.is_object() || value.is_array()).map(|(_, it)| (*it, at.clone()));
+            into.members.push(Member { at, owner, name, value, known });
+            if let Some((member, at)) = inside {
+                self.visit(member, value, &at, into);
+            }
+        }
+    }
+
+    /// The one of several descriptions that knows most of the item's members.
+    fn meant(&self, items: &[Described], item: &Value) -> Option<Described> {
+        let known = |described: &Described| {
+            let mut shape = Shape::default();
+            let Some(object) = item.as_object() else { return 0 };
+            self.collect(*described, Some(object), &mut shape);
+            object.keys().filter(|name| shape.members.iter().any(|(member, _)| member == name)).count()
+        };
+        match items {
+            [only] => Some(*only),
+            several => several.iter().copied().rev().max_by_key(known),
+        }
+    }
+
+    /// Gathers what the node says about an object with these members, or about a list, through references and unions.
+    fn collect(&self, described: Described, object: Option<&Map<String, Value>>, shape: &mut Shape) {
+        let Described { node, owner } = described;
+        let node = self.nodes().node(node);
+        if let Some((owner, node)) = node.reference {
+            shape.definitions.push(owner);
+            return self.collect(Described { node, owner }, object, shape);
+        }
+        for &(name, node) in &node.properties {
+            if !shape.members.iter().any(|(known, _)| *known == name) {
+                shape.members.push((name, Described { node, owner }));
+            }
+        }
+        shape.items.extend(node.items.map(|node| Described { node, owner }));
+        shape.open |= node.open;
+        for &node in &node.all {
+            self.collect(Described { node, owner }, object, shape);
+        }
+        for union in &node.unions {
+            self.collect_union(union, owner, object, shape);
+        }
+    }
+
+    fn collect_union(
+        &self,
+        branches: &[Branch],
+        owner: &'static str,
+        object: Option<&Map<String, Value>>,
+        shape: &mut Shape,
+    ) {
+        let chosen = |tag: Tag| object.and_then(|object| object.get(tag.name)) == Some(tag.value);
+        let untagged = || branches.iter().filter(|branch| branch.tag.is_none());
+        if let Some(branch) = branches.iter().find(|branch| branch.tag.is_some_and(chosen)) {
+            self.collect(Described { node: branch.node, owner }, object, shape);
+        } else if untagged().next().is_some() {
+            // A tag may be spelt out where its absence means the same, or name a variant of the sender's.
+            let tags = || branches.iter().filter_map(|branch| branch.tag);
+            shape.members.extend(tags().map(|tag| (tag.name, Described { node: NOTHING, owner })));
+            for branch in untagged() {
+                self.collect(Described { node: branch.node, owner }, object, shape);
+            }
+            // The tag itself is a member of the union, also where it names none of the tagged branches.
+            shape.members.extend(tags().map(|tag| (tag.name, Described { node: tag.node, owner })));
+        } else if object.is_some() {
+            // An unknown variant: another rule speaks about its tag, and nothing is known about its members.
+            shape.open = true;
+        }
+    }
+}
+
+/// The pointer to a member of what is at another one.
+fn below(at: &str, token: &str) -> String {
+    [at, "/", token].concat()
+}
+
+/// A name as a token of a JSON pointer.
+fn escaped(name: &str) -> Cow<'_, str> {
+    if name.contains(['~', '/']) { name.replace('~', "~0").replace('/', "~1").into() } else { name.into() }
+}
+
+#[derive(Clone, Copy)]
+struct Described {
+    node: usize,
+    owner: &'static str,
+}
+
+#[derive(Default)]
+struct Shape {
+    members: Vec<(&'static str, Described)>,
+    /// What the items of a list follow; more than one where a union has several kinds of list.
+    items: Vec<Described>,
+    definitions: Vec<&'static str>,
+    open: bool,
+}
+
+impl Shape {
+    fn misspelt(&self, name: &str) -> Option<&'static str> {
+        let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
+        // A leading underscore belongs to extensions (`_meta`) and is no spelling of anything.
+        let wanted = (!name.starts_with('_')).then(|| plain(name))?;
+        self.members.iter().map(|(known, _)| *known).find(|known| !known.starts_with('_') && plain(known) == wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::v1;
+
+    fn strangers(definition: &str, value: &Value) -> Vec<String> {
+        let parts = v1().stable.parts(definition, value);
+        parts.members.iter().filter(|m| m.known != Site::Defined).map(|m| format!("{} {:?}", m.at, m.known)).collect()
+    }
+
+    #[test]
+    fn members_without_a_definition_are_told_from_free_payloads() {
+        let update = json!({ "sessionId": "s", "session_id": "s", "update": {
+            "sessionUpdate": "tool_call", "toolCallId": "t", "title": "x", "vendor": 1,
+            "rawInput": { "anything": { "goes": true } }, "_meta": { "mine": 1 },
+            "content": [{ "type": "diff", "path": "/a", "newText": "", "old_text": "" }],
+            "locations": [{ "path": "/a", "lineNumber": 3 }] } });
+        assert_eq!(
+            strangers("SessionNotification", &update),
+            [
+                "/session_id Misspelt(\"sessionId\")",
+                "/update/vendor Custom",
+                "/update/content/0/old_text Misspelt(\"oldText\")",
+                "/update/locations/0/lineNumber Custom",
+            ]
+        );
+    }
+
+    #[test]
+    fn owners_tell_which_definition_a_path_belongs_to() {
+        let value = json!({ "sessionId": "s", "path": "notes.txt" });
+        let parts = v1().stable.parts("ReadTextFileRequest", &value);
+        assert!(parts.members.iter().any(|m| m.owner == "ReadTextFileRequest" && m.name == "path"));
+        let update =
+            json!({ "sessionId": "s", "update": { "sessionUpdate": "tool_call", "toolCallId": "t", "title": "x" } });
+        let parts = v1().stable.parts("SessionNotification", &update);
+        assert_eq!(parts.objects[1].definitions, ["SessionUpdate", "ToolCall"]);
+    }
+
+    #[test]
+    fn items_of_a_union_of_lists_follow_the_kind_they_look_like() {
+        let option = json!({ "value": "a", "name": "A", "own": 1 });
+        let group = json!({ "group": "g", "name": "G", "options": [{ "value": "b", "name": "B" }] });
+        let select = |options: Value| json!({ "currentValue": "a", "options": options });
+        assert_eq!(strangers("SessionConfigSelect", &select(json!([option]))), ["/options/0/own Custom"]);
+        assert!(strangers("SessionConfigSelect", &select(json!([group]))).is_empty());
+    }
+
+    #[test]
+    fn an_unknown_variant_is_not_entered() {
+        let update = json!({ "sessionId": "s", "update": { "sessionUpdate": "_mine", "free": 1 } });
+        assert!(strangers("SessionNotification", &update).is_empty());
+    }
+}

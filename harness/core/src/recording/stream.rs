@@ -1,0 +1,134 @@
+//! One recording as a stream of events.
+
+use std::io::{BufRead, BufReader, Read};
+
+use super::conductor::Conductor;
+use super::format::Format;
+use super::ndjson::Ndjson;
+use super::pair::Pair;
+use super::problem::Problem;
+use super::tee::Tee;
+use super::zed::Zed;
+use crate::protocol::Edition;
+use crate::requirement::Party;
+use crate::trace::{Event, Header, Lack, ReadError, TraceReader, What};
+
+/// What the events of a recording are read from.
+pub enum Input {
+    /// One stream with both parties; the format, unless it is to be told by its beginning, and the party that is asked for.
+    Whole(Box<dyn Read>, Option<Format>, Option<Party>),
+    /// A stream for each party, or for one of them, with exactly what it said.
+    Sides(Vec<(Party, Box<dyn Read>)>),
+}
+
+/// A recording, in the order in which its events can be judged.
+pub struct Recording {
+    /// What it is of, and what it does not tell.
+    pub header: Header,
+    /// Its format; none when the parties were recorded apart.
+    pub format: Option<Format>,
+    source: Box<dyn Source>,
+    n: usize,
+}
+
+/// How much is looked at to tell the format.
+const BEGINNING: usize = 64 << 10;
+
+/// A format at work.
+pub(super) trait Source {
+    /// The next event; none at the end.
+    fn next(&mut self) -> Result<Option<Item>, Problem>;
+}
+
+/// An event that has no position yet.
+pub(super) struct Item {
+    pub us: u64,
+    pub connection: usize,
+    pub what: What,
+}
+
+impl Recording {
+    /// Begins to read a recording.
+    ///
+    /// # Errors
+    ///
+    /// When it is nothing that can be read, as far as its beginning shows.
+    pub fn open(input: Input, edition: &'static Edition) -> Result<Self, Problem> {
+        match input {
+            Input::Whole(from, format, party) => Self::whole(from, format, party, edition),
+            Input::Sides(sides) => {
+                let sides = sides.into_iter().map(|(party, from)| (party, BufReader::new(from))).collect();
+                let lacks = vec![Lack::Times, Lack::Processes, Lack::Order];
+                Ok(Self::of(Header::of_recording(&edition.name, lacks), None, Box::new(Pair::new(sides))))
+            }
+        }
+    }
+
+    fn whole(
+        mut from: Box<dyn Read>,
+        format: Option<Format>,
+        party: Option<Party>,
+        edition: &'static Edition,
+    ) -> Result<Self, Problem> {
+        let mut beginning = Vec::new();
+        let read = from.by_ref().take(BEGINNING as u64).read_to_end(&mut beginning);
+        read.map_err(|error| Problem::io(1, &error))?;
+        // Some editors put a mark before the text.
+        let skipped = if beginning.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        beginning.drain(..skipped);
+        let format = format.map_or_else(|| Format::detect(&beginning), Ok)?;
+        let from = BufReader::with_capacity(BEGINNING, std::io::Cursor::new(beginning).chain(from));
+        let header = Header::of_recording(&edition.name, format.lacks());
+        let source: Box<dyn Source> = match format {
+            Format::Trace => return Self::trace(from),
+            Format::Ndjson => Box::new(Ndjson::new(from, edition)),
+            Format::Tee => Box::new(Tee::new(from)),
+            Format::Conductor => Box::new(Conductor::new(from, party)),
+            Format::Zed => Box::new(Zed::new(from)),
+        };
+        Ok(Self::of(header, Some(format), source))
+    }
+
+    fn trace(from: impl BufRead + 'static) -> Result<Self, Problem> {
+        let reader = TraceReader::new(from).map_err(|error| of_trace(&error))?;
+        Ok(Self::of(reader.header.clone(), Some(Format::Trace), Box::new(OwnTrace(reader))))
+    }
+
+    fn of(header: Header, format: Option<Format>, source: Box<dyn Source>) -> Self {
+        Self { header, format, source, n: 0 }
+    }
+}
+
+impl Iterator for Recording {
+    type Item = Result<Event, Problem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let item = match self.source.next() {
+            Ok(item) => item?,
+            Err(problem) => return Some(Err(problem)),
+        };
+        let event = Event { n: self.n, us: item.us, connection: item.connection, what: item.what };
+        self.n += 1;
+        Some(Ok(event))
+    }
+}
+
+/// A trace of this program.
+struct OwnTrace<R>(TraceReader<R>);
+
+impl<R: BufRead> Source for OwnTrace<R> {
+    fn next(&mut self) -> Result<Option<Item>, Problem> {
+        let event = self.0.next().transpose().map_err(|error| of_trace(&error))?;
+        Ok(event.map(|Event { us, connection, what, .. }| Item { us, connection, what }))
+    }
+}
+
+fn of_trace(error: &ReadError) -> Problem {
+    let remedy =
+        "Traces are written by `acp-conformance agent --trace-dir DIR` and the like, and are not edited by hand.";
+    match error {
+        ReadError::Event { line, message } => Problem::at(*line, message, remedy),
+        ReadError::CutOff(line) => Problem::cut_off(*line),
+        other => Problem::of_all(other.to_string(), remedy),
+    }
+}

@@ -1,0 +1,174 @@
+//! The words that stay: which members hold words of the protocol or ids, and which words of an error are read by checks.
+
+use std::ops::Range;
+
+use crate::protocol::Edition;
+
+/// Members whose texts are words of the protocol, or name a kind of thing.
+pub(super) const OF_THE_PROTOCOL: [&str; 17] = [
+    "action",
+    "category",
+    "currency",
+    "format",
+    "jsonrpc",
+    "kind",
+    "method",
+    "mode",
+    "outcome",
+    "priority",
+    "protocolVersion",
+    "role",
+    "sessionUpdate",
+    "severity",
+    "signal",
+    "status",
+    "stopReason",
+];
+
+/// A member that holds a word of the protocol as well, and that is found everywhere.
+pub(super) const TYPE: &str = "type";
+
+/// Members that hold an id.
+pub(super) const IDS: [&str; 14] = [
+    "compactionId",
+    "configId",
+    "currentModeId",
+    "elicitationId",
+    "id",
+    "messageId",
+    "methodId",
+    "modeId",
+    "optionId",
+    "requestId",
+    "sessionId",
+    "terminalId",
+    "toolCallId",
+    "turnId",
+];
+
+/// Members that hold the value of an option, which is an id, where they stand in one.
+pub(super) const VALUES: [&str; 2] = ["currentValue", "value"];
+
+/// Members whose content is free: nobody but the two programs knows what stands there, in names as in values.
+pub(super) const FREE: [&str; 3] = ["_meta", "rawInput", "rawOutput"];
+
+/// Members of `_meta` that belong to everybody.
+pub(super) const TRACE_CONTEXT: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+
+/// Names in the query of a URL that say that a secret stands there.
+pub(super) const OF_A_QUERY: [&str; 5] = ["token", "access_token", "password", "email", "api_key"];
+
+/// What checks look for in the words of an error, wherever it stands; so it stays.
+const OF_AN_ERROR: [&str; 46] = [
+    "abort",
+    "account",
+    "additional_directories",
+    "agent",
+    "auth",
+    "authentication is required",
+    "authentication required",
+    "busy",
+    "cancel",
+    "choose a model",
+    "credential",
+    "during a prompt",
+    "during a turn",
+    "generating",
+    "in progress",
+    "info",
+    "is not set",
+    "key",
+    "log",
+    "log in first",
+    "login first",
+    "login required",
+    "mcp_servers",
+    "model",
+    "must log in",
+    "no model selected",
+    "no model was chosen",
+    "not authenticated",
+    "not logged in",
+    "not signed in",
+    "outside",
+    "please authenticate",
+    "please log in",
+    "please login",
+    "please sign in",
+    "requires authentication",
+    "running",
+    "select a model",
+    "session expired",
+    "sign",
+    "subscri",
+    "token",
+    "turn",
+    "unauthenticated",
+    "while a turn",
+    "_meta",
+];
+
+/// What errors say without telling anything of what they are about; it stays where it is a word of its own.
+const OF_EVERY_ERROR: [&str; 20] = [
+    "denied",
+    "does",
+    "error",
+    "exist",
+    "expected",
+    "failed",
+    "found",
+    "internal",
+    "invalid",
+    "is",
+    "missing",
+    "no",
+    "not",
+    "parse",
+    "permission",
+    "request",
+    "required",
+    "support",
+    "unknown",
+    "unsupported",
+];
+
+/// The same for the report of a tool.
+const OF_A_TOOL: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
+
+/// What makes a link of a text, which some texts must not hold.
+const OF_A_LINK: [&str; 3] = ["http://", "https://", "<a href"];
+
+/// How the variables of the environment begin that the harness sets for an agent.
+pub(super) const OWN_VARIABLES: &str = "ACP_CONFORMANCE";
+
+/// Where the words of an error stand that stay: those above, and the methods of the protocol and their members.
+pub(super) fn in_an_error(text: &str, edition: &Edition) -> Vec<Range<usize>> {
+    let mut found = spans(text, &OF_AN_ERROR);
+    let ends_word = |c: char| !c.is_ascii_alphanumeric() && !"_/$".contains(c);
+    let mut start = 0;
+    for piece in text.split_inclusive(ends_word) {
+        let word = piece.trim_end_matches(ends_word);
+        let is_usual = OF_EVERY_ERROR.contains(&word.to_ascii_lowercase().as_str());
+        if is_usual || edition.member_names.contains(word) || edition.knows_method(word) {
+            found.push(start..start + word.len());
+        }
+        start += piece.len();
+    }
+    found
+}
+
+/// Where the words of the report of a tool stand that stay.
+pub(super) fn in_a_report(text: &str) -> Vec<Range<usize>> {
+    spans(text, &OF_A_TOOL)
+}
+
+/// Where a text has what makes a link of it.
+pub(super) fn in_any_text(text: &str) -> Vec<Range<usize>> {
+    spans(text, &OF_A_LINK)
+}
+
+fn spans(text: &str, words: &[&str]) -> Vec<Range<usize>> {
+    let lower = text.to_ascii_lowercase();
+    let found = words.iter().flat_map(|word| lower.match_indices(word).map(|(at, _)| at..at + word.len()));
+    found.collect()
+}

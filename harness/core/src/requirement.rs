@@ -1,0 +1,257 @@
+//! The catalogue: every requirement of the protocol, as data.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One of the two sides of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Party {
+    /// The coding agent.
+    Agent,
+    /// The code editor, or whatever else talks to the agent.
+    Client,
+}
+
+impl Party {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Agent, Self::Client];
+
+    /// The opposite side.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Agent => Self::Client,
+            Self::Client => Self::Agent,
+        }
+    }
+
+    /// The name used in files and output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Client => "client",
+        }
+    }
+
+    /// The name with its article, for sentences.
+    #[must_use]
+    pub const fn one(self) -> &'static str {
+        match self {
+            Self::Agent => "an agent",
+            Self::Client => "a client",
+        }
+    }
+}
+
+impl std::fmt::Display for Party {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How binding a requirement is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Breaking it makes a subject not conformant.
+    Must,
+    /// Breaking it is reported, and decides nothing without `--strict`.
+    Should,
+    /// The specification is silent or undecided: what happens is recorded, never failed.
+    MayProbe,
+}
+
+impl Level {
+    /// All of them, the most binding first.
+    pub const ALL: [Self; 3] = [Self::Must, Self::Should, Self::MayProbe];
+
+    /// The name used in files and output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Must => "must",
+            Self::Should => "should",
+            Self::MayProbe => "may-probe",
+        }
+    }
+
+    /// The name for people, which is shorter for a probe.
+    #[must_use]
+    pub const fn spoken(self) -> &'static str {
+        match self {
+            Self::MayProbe => "probe",
+            other => other.name(),
+        }
+    }
+}
+
+/// Whether, and by what, a requirement is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// A check, or a step of a case, decides it.
+    Checked,
+    /// It is recorded and never decided.
+    Probe,
+    /// Only a person can decide it.
+    Human,
+    /// Nothing looks at it yet.
+    Planned,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Checked, Self::Probe, Self::Human, Self::Planned];
+
+    /// The name used in files and output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Checked => "checked",
+            Self::Probe => "probe",
+            Self::Human => "human",
+            Self::Planned => "planned",
+        }
+    }
+}
+
+/// How a requirement can be brought to show itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Means {
+    /// By looking at any trace.
+    Passive,
+    /// By a stimulus of the tester.
+    Active,
+    /// By looking at disk, processes or servers around the subject.
+    Environment,
+    /// By a person.
+    Human,
+}
+
+/// One atomic normative statement, in our own words.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requirement {
+    /// `<area>.<slug>`, with `.agent` or `.client` behind it where both parties have their half of one rule.
+    pub id: String,
+    /// The accountable party.
+    pub party: Party,
+    /// How binding it is.
+    pub level: Level,
+    /// What it asks, in a sentence.
+    pub text: String,
+    /// Where the specification says so: `page#anchor`, `schema#Definition`, `jsonrpc#anchor` or `rfd:name`.
+    pub source: String,
+    /// The precondition, in words; `always` where there is none.
+    pub applies_when: String,
+    /// How it can be brought to show itself.
+    pub check: Means,
+    /// How it is exercised and judged.
+    pub how: String,
+    /// The smallest change to a conforming peer that breaks it.
+    pub mutant: String,
+    /// Whether it is judged.
+    pub status: Status,
+    /// Why a requirement that could be judged is not, or what is peculiar about how it is.
+    #[serde(default)]
+    pub remark: Option<String>,
+    /// Why no fault kills a requirement that is checked.
+    #[serde(default, rename = "no-fault")]
+    pub no_fault: Option<String>,
+}
+
+impl Requirement {
+    /// The area of the protocol: the first word of the id.
+    #[must_use]
+    pub fn area(&self) -> &str {
+        self.id.split('.').next().unwrap_or(&self.id)
+    }
+
+    /// Its entry in the pages of `docs/requirements/`: the file, and the anchor that GitHub gives the heading.
+    #[must_use]
+    pub fn page(&self) -> String {
+        page(&self.id)
+    }
+
+    /// The anchor of its heading: letters, digits, hyphens and underscores of the id stay.
+    #[must_use]
+    pub fn anchor(&self) -> String {
+        anchor(&self.id)
+    }
+
+    /// Returns the address of the page that the source names, in the documentation of this major version of the protocol.
+    #[must_use]
+    pub fn link(&self, major: u16) -> Option<String> {
+        let source = self.source.split(" (").next().unwrap_or(&self.source);
+        if source.starts_with("rfd:") {
+            return Some(format!("https://agentclientprotocol.com/rfds/{}", source.trim_start_matches("rfd:")));
+        }
+        let (page, anchor) = source.split_once('#').unwrap_or((source, ""));
+        let base = match page {
+            "jsonrpc" => "https://www.jsonrpc.org/specification".to_owned(),
+            _ => format!("https://agentclientprotocol.com/protocol/v{major}/{page}"),
+        };
+        let anchor = if page == "schema" { anchor.to_lowercase() } else { anchor.to_owned() };
+        Some(if anchor.is_empty() { base } else { format!("{base}#{anchor}") })
+    }
+}
+
+/// Returns the entry of a requirement in the pages of `docs/requirements/`: the file, and the anchor of its heading.
+#[must_use]
+pub fn page(id: &str) -> String {
+    format!("{}.md#{}", id.split('.').next().unwrap_or(id), anchor(id))
+}
+
+fn anchor(id: &str) -> String {
+    id.to_lowercase().chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
+}
+
+/// All requirements of one edition, by id.
+#[derive(Debug)]
+pub struct Catalogue {
+    entries: Vec<Requirement>,
+    by_id: BTreeMap<String, usize>,
+}
+
+impl Catalogue {
+    /// Creates a catalogue with these requirements.
+    ///
+    /// # Errors
+    ///
+    /// The first id that occurs twice.
+    pub fn new(entries: Vec<Requirement>) -> Result<Self, DuplicateId> {
+        let mut by_id = BTreeMap::new();
+        for (index, entry) in entries.iter().enumerate() {
+            if by_id.insert(entry.id.clone(), index).is_some() {
+                return Err(DuplicateId(entry.id.clone()));
+            }
+        }
+        Ok(Self { entries, by_id })
+    }
+
+    /// Returns whether the requirement with this id is recorded and never decided.
+    #[must_use]
+    pub fn is_probe(&self, id: &str) -> bool {
+        self.find(id).is_some_and(|requirement| requirement.status == Status::Probe)
+    }
+
+    /// The requirement with this id.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<&Requirement> {
+        self.by_id.get(id).map(|&index| &self.entries[index])
+    }
+
+    /// Every requirement, in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = &Requirement> {
+        self.entries.iter()
+    }
+}
+
+/// An id that occurs twice in a catalogue.
+#[derive(Debug, thiserror::Error)]
+#[error("the id `{0}` occurs twice")]
+pub struct DuplicateId(String);

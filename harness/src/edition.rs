@@ -1,0 +1,267 @@
+//! The editions that are built into the program: for each one its schemas, its requirements, its cases and its faults.
+//!
+//! An [`Edition`] itself is a value of the core, which embeds no files. A [`Bundle`] adds the files that this program
+//! brings along, and loads them on first use.
+
+use std::sync::{Arc, OnceLock};
+
+use include_dir::{Dir, include_dir};
+
+use crate::protocol::{self, Edition, EditionSource, sha256};
+use crate::requirement::{Catalogue, Party, Requirement};
+use crate::trace::Header;
+
+/// The files of one edition.
+pub struct Bundle {
+    files: Files,
+    catalogue: OnceLock<Result<Arc<Catalogue>, BuiltInError>>,
+    edition: OnceLock<Result<Edition, BuiltInError>>,
+}
+
+/// What a [`Bundle`] is made of.
+#[derive(Clone, Copy)]
+pub struct Files {
+    /// The name, the major version, the schemas and the adapter.
+    pub edition: EditionSource<'static>,
+    /// The requirements as YAML.
+    pub catalogue: &'static str,
+    /// The folder of `cases/` that holds the cases: `v1`.
+    pub folder: &'static str,
+    /// That folder.
+    pub cases: &'static Dir<'static>,
+    /// The folder of deliberate faults.
+    pub faults: &'static Dir<'static>,
+}
+
+/// Protocol version 1, stable.
+pub static V1: Bundle = Bundle::new(Files {
+    edition: EditionSource {
+        name: "v1@2026-11",
+        major: 1,
+        stable: include_str!("../../schemas/acp/v1/schema.json"),
+        unstable: include_str!("../../schemas/acp/v1/schema.unstable.json"),
+        adapter: &protocol::V1,
+    },
+    catalogue: include_str!("../../cases/requirements/v1.yaml"),
+    folder: "v1",
+    cases: &include_dir!("$CARGO_MANIFEST_DIR/cases/v1"),
+    faults: &include_dir!("$CARGO_MANIFEST_DIR/cases/faults"),
+});
+
+/// A built-in file that cannot be used. The tests of this package exclude it for the files that it ships.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{file}: {message}")]
+pub struct BuiltInError {
+    file: String,
+    message: String,
+}
+
+impl Bundle {
+    /// Creates a bundle of these files; nothing is read yet.
+    #[must_use]
+    pub const fn new(files: Files) -> Self {
+        Self { files, catalogue: OnceLock::new(), edition: OnceLock::new() }
+    }
+
+    /// Returns the name of the edition, such as `v1@2026-11`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.files.edition.name
+    }
+
+    /// Returns the edition.
+    ///
+    /// # Panics
+    ///
+    /// When a built-in file is broken, which [`Self::check`] reports without a panic.
+    #[must_use]
+    pub fn edition(&'static self) -> &'static Edition {
+        self.try_edition().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Returns the requirements, without reading the schemas.
+    ///
+    /// # Panics
+    ///
+    /// When the built-in file is broken, which [`Self::check`] reports without a panic.
+    #[must_use]
+    pub fn catalogue(&'static self) -> &'static Catalogue {
+        self.try_catalogue().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Checks that schemas and requirements can be read.
+    ///
+    /// # Errors
+    ///
+    /// Names the first broken file and its first problem.
+    pub fn check(&'static self) -> Result<(), &'static BuiltInError> {
+        self.try_edition().map(|_| ())
+    }
+
+    fn try_edition(&'static self) -> Result<&'static Edition, &'static BuiltInError> {
+        let catalogue = self.try_catalogue()?;
+        let load = || {
+            Edition::load(self.files.edition, Arc::clone(catalogue)).map_err(|error| BuiltInError {
+                file: format!("schemas/acp/{}", self.files.folder),
+                message: error.to_string(),
+            })
+        };
+        self.edition.get_or_init(load).as_ref()
+    }
+
+    fn try_catalogue(&'static self) -> Result<&'static Arc<Catalogue>, &'static BuiltInError> {
+        let load = || {
+            let entries: Result<Vec<Requirement>, String> =
+                serde_saphyr::from_str(self.files.catalogue).map_err(|error| error.to_string());
+            let catalogue = entries.and_then(|entries| Catalogue::new(entries).map_err(|error| error.to_string()));
+            catalogue.map(Arc::new).map_err(|message| BuiltInError { file: self.catalogue_file(), message })
+        };
+        self.catalogue.get_or_init(load).as_ref()
+    }
+
+    /// Returns the path of the requirements below the root of the repository.
+    #[must_use]
+    pub fn catalogue_file(&self) -> String {
+        format!("cases/requirements/{}.yaml", self.files.folder)
+    }
+
+    /// Returns the address of the page that a requirement comes from.
+    #[must_use]
+    pub fn link(&self, requirement: &Requirement) -> Option<String> {
+        requirement.link(self.files.edition.major)
+    }
+
+    /// Returns the SHA-256 of the requirements, as lower-case hexadecimal digits.
+    #[must_use]
+    pub fn catalogue_sha256(&self) -> String {
+        sha256(self.files.catalogue)
+    }
+
+    /// Returns the case files and includes: the path below `cases/` and the content of each, in the order of the paths.
+    #[must_use]
+    pub fn case_files(&self) -> Vec<(String, &'static [u8])> {
+        let below = yaml_files(self.files.cases).into_iter();
+        below.map(|(path, bytes)| (format!("{}/{path}", self.files.folder), bytes)).collect()
+    }
+
+    /// Returns the fault files: the path below `cases/faults/` and the content of each, in the order of the paths.
+    #[must_use]
+    pub fn fault_files(&self) -> Vec<(String, &'static [u8])> {
+        yaml_files(self.files.faults)
+    }
+
+    /// Returns the id of the case that only connects, to see whether the subject speaks the protocol at all.
+    #[must_use]
+    pub fn handshake(&self, subject: Party) -> String {
+        format!("{}/{subject}/init/handshake", self.files.folder)
+    }
+}
+
+/// Lists the YAML files of a folder with their paths below it, in order.
+fn yaml_files(root: &'static Dir<'static>) -> Vec<(String, &'static [u8])> {
+    let mut files = Vec::new();
+    let mut folders = vec![root];
+    while let Some(folder) = folders.pop() {
+        folders.extend(folder.dirs());
+        for file in folder.files().filter(|file| file.path().extension().is_some_and(|e| e == "yaml")) {
+            files.push((file.path().to_string_lossy().replace('\\', "/"), file.contents()));
+        }
+    }
+    files.sort();
+    files
+}
+
+impl std::fmt::Debug for Bundle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Bundle").field(&self.name()).finish()
+    }
+}
+
+/// The editions that a command can use.
+#[derive(Clone)]
+pub struct Editions(Vec<&'static Bundle>);
+
+/// An edition that this program does not have.
+#[derive(Debug, thiserror::Error)]
+#[error("this program does not know the edition {name:?}; it knows {known}")]
+pub struct UnknownEdition {
+    name: String,
+    known: String,
+}
+
+impl Editions {
+    /// Returns those that are built in.
+    #[must_use]
+    pub fn built_in() -> Self {
+        Self(vec![&V1])
+    }
+
+    /// Adds an edition.
+    #[must_use]
+    pub fn with(mut self, bundle: &'static Bundle) -> Self {
+        self.0.push(bundle);
+        self
+    }
+
+    /// Returns the edition that is used where nothing names one.
+    #[must_use]
+    pub fn preferred(&self) -> &'static Bundle {
+        self.0[0]
+    }
+
+    /// Makes the edition with this name the preferred one.
+    ///
+    /// # Errors
+    ///
+    /// When there is none; the error lists those that there are.
+    pub fn prefer(&mut self, name: &str) -> Result<(), UnknownEdition> {
+        let bundle = self.named(name)?;
+        self.0.retain(|known| known.name() != name);
+        self.0.insert(0, bundle);
+        Ok(())
+    }
+
+    /// Returns the edition that a trace was recorded with.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::named`].
+    pub fn of(&self, header: &Header) -> Result<&'static Bundle, UnknownEdition> {
+        self.named(&header.edition)
+    }
+
+    /// Returns the edition with this name, as in the header of a trace.
+    ///
+    /// # Errors
+    ///
+    /// When there is none; the error lists those that there are.
+    pub fn named(&self, name: &str) -> Result<&'static Bundle, UnknownEdition> {
+        self.0.iter().find(|bundle| bundle.name() == name).copied().ok_or_else(|| UnknownEdition {
+            name: name.to_owned(),
+            known: self.0.iter().map(|bundle| bundle.name()).collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vendored_schemas_are_the_published_bytes() {
+        let origin: toml::Table =
+            toml::from_str(include_str!("../../schemas/acp/v1/ORIGIN.toml")).expect("ORIGIN.toml parses");
+        let EditionSource { name, stable, unstable, .. } = V1.files.edition;
+        for (file, text) in [("schema.json", stable), ("schema.unstable.json", unstable)] {
+            let expected = origin["sha256"][file].as_str();
+            assert_eq!(expected, Some(sha256(text).as_str()), "{file} was changed");
+        }
+        assert!(name.ends_with(origin["revision"].as_str().expect("a revision")));
+    }
+
+    #[test]
+    fn refuses_unknown_editions() {
+        let error = Editions::built_in().named("v9@2040-01").err().expect("no such edition").to_string();
+        assert_eq!(error, "this program does not know the edition \"v9@2040-01\"; it knows v1@2026-11");
+    }
+}
