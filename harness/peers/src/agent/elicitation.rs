@@ -3,93 +3,23 @@
 //! A page is visited when the client says so by the notification `_acp-reference/visited`, in place of the server that
 //! another agent would have behind its URL. What the turn says afterwards tells what the agent made of the answer.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
-};
-
 use agent_client_protocol::{
     Error, UntypedMessage,
     v1::schema::{
-        CompleteElicitationNotification, CreateElicitationRequest, ElicitationFormMode, ElicitationMode,
-        ElicitationRequestScope, ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode, RequestId,
-        StringPropertySchema,
+        CreateElicitationRequest, ElicitationFormMode, ElicitationMode, ElicitationSchema, ElicitationSessionScope,
+        ElicitationUrlMode, StringPropertySchema,
     },
 };
 use serde_json::Value;
 
 use super::{
     intent::{Elicit, ElicitMode},
-    server::Agent,
     turn::{Cancelled, Turn},
 };
 
-/// The notification by which a client tells that its user has visited a page.
-pub(super) const VISITED: &str = "_acp-reference/visited";
-
-/// The visits of all sessions.
-#[derive(Debug, Default)]
-pub(super) struct Visits {
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    n_asked: u64,
-    awaited: BTreeSet<String>,
-}
-
-impl Visits {
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Begins to wait for a visit; the page does not know what the user told the client.
-    fn begin(&self) -> String {
-        let mut state = self.state();
-        state.n_asked += 1;
-        let id = format!("visit-{}", state.n_asked);
-        state.awaited.insert(id.clone());
-        id
-    }
-
-    fn end(&self, id: &str) -> bool {
-        self.state().awaited.remove(id)
-    }
-}
-
-impl Agent {
-    /// Takes in that a user has visited a page.
-    pub(super) fn complete_visit(&self, params: &str) {
-        let params: Value = serde_json::from_str(params).unwrap_or_default();
-        let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();
-        if self.visits.end(id)
-            && let Some(connection) = self.connection()
-        {
-            // Fails only when the connection has ended.
-            let _ = connection.send_notification(CompleteElicitationNotification::new(id.to_owned()));
-        }
-    }
-}
-
-impl Agent {
-    /// Asks the user for a name while `authenticate` is answered, if the client has forms: there is no session yet, so the
-    /// question belongs to that request.
-    pub(super) async fn ask_who_logs_in(&self, request: RequestId) -> Result<(), Error> {
-        let Some(connection) = self.connection().filter(|_| self.client().elicits_forms) else { return Ok(()) };
-        let schema = ElicitationSchema::new().property("name", StringPropertySchema::new(), true);
-        let form = ElicitationFormMode::new(ElicitationRequestScope::new(request), schema);
-        let question = CreateElicitationRequest::new(form, "Who logs in?");
-        let question = UntypedMessage::new("elicitation/create", question)?;
-        let answer = connection.send_request(question).block_task().await?;
-        let accepted = answer.get("action").and_then(Value::as_str) == Some("accept");
-        if accepted { Ok(()) } else { Err(Error::auth_required()) }
-    }
-}
-
 /// Asks the user in a way that the client advertised, and says what came of it.
 pub(super) async fn elicit(turn: &Turn, wish: Elicit) -> Result<(), Cancelled> {
-    let client = turn.agent.client();
+    let client = turn.client.capabilities();
     let mode = match wish.secret {
         Some(_) => ElicitMode::Url,
         None => wish.mode.unwrap_or(if client.elicits_forms { ElicitMode::Form } else { ElicitMode::Url }),
@@ -128,12 +58,12 @@ async fn ask_by_form(turn: &Turn, wish: &Elicit) -> Result<(), Cancelled> {
 /// Sends the user to pages, all at the same time; they count as visited when the client tells so.
 async fn ask_to_visit(turn: &Turn, n_visits: usize) -> Result<(), Cancelled> {
     let visits = (0..n_visits).map(|_| async {
-        let id = turn.agent.visits.begin();
+        let id = turn.client.visits.begin();
         let visit = ElicitationUrlMode::new(scope(turn), id.clone(), format!("https://example.org/{id}"));
         let answer = ask(turn, visit, "Please have a look at this page.").await?;
         let agreed = accepted(&answer);
         if agreed.is_err() {
-            turn.agent.visits.end(&id);
+            turn.client.visits.end(&id);
         }
         Ok(agreed)
     });

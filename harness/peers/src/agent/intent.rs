@@ -139,12 +139,11 @@ fn environment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<St
 
 impl Intent {
     /// Finds what the prompt asks for; an unreadable intent line is explained in the error.
-    pub(super) fn of_prompt(prompt: &[ContentBlock], slash_commands: bool) -> Result<Self, String> {
+    pub(super) fn of_prompt(prompt: &[ContentBlock]) -> Result<Self, String> {
         if let Some(json) = intent_line(prompt) {
             return serde_json::from_str(json).map_err(|error| format!("intent not understood: {error}"));
         }
-        let command = slash_commands.then(|| slash_command(prompt)).flatten();
-        Ok(command.unwrap_or(Self::Say { text: None }))
+        Ok(slash_command(prompt).unwrap_or(Self::Say { text: None }))
     }
 }
 
@@ -208,26 +207,25 @@ mod tests {
     #[test]
     fn takes_the_last_intent_line() {
         let prompt = prompt("hello\nacp-intent: {\"intent\":\"plan\"}\nacp-intent: {\"intent\":\"usage\"}\n");
-        assert_eq!(Intent::of_prompt(&prompt, true), Ok(Intent::Usage));
+        assert_eq!(Intent::of_prompt(&prompt), Ok(Intent::Usage));
         assert_eq!(prompt_text(&prompt), "hello\n");
     }
 
     #[test]
     fn echoes_without_an_intent() {
         let prompt = prompt("just é text");
-        assert_eq!(Intent::of_prompt(&prompt, true), Ok(Intent::Say { text: None }));
+        assert_eq!(Intent::of_prompt(&prompt), Ok(Intent::Say { text: None }));
         assert_eq!(prompt_text(&prompt), "just é text");
     }
 
     #[test]
     fn reads_members_in_camel_case() {
-        let found = Intent::of_prompt(&prompt("acp-intent: {\"intent\":\"set-mode\",\"modeId\":\"code\"}"), true);
+        let found = Intent::of_prompt(&prompt("acp-intent: {\"intent\":\"set-mode\",\"modeId\":\"code\"}"));
         assert_eq!(found, Ok(Intent::SetMode { mode_id: "code".to_owned() }));
     }
 
     #[test]
     fn runs_announced_slash_commands() {
-        assert_eq!(Intent::of_prompt(&prompt("/plan now"), true), Ok(Intent::Plan));
-        assert_eq!(Intent::of_prompt(&prompt("/plan now"), false), Ok(Intent::Say { text: None }));
+        assert_eq!(Intent::of_prompt(&prompt("/plan now")), Ok(Intent::Plan));
     }
 }

@@ -1,4 +1,4 @@
-//! The command line: which features to leave out.
+//! The command line.
 
 const INTENTS: &str = "\
 Intents (the last line of this form in a prompt's text blocks is obeyed):
@@ -21,55 +21,10 @@ A prompt that starts with an announced slash command (/say, /plan, /usage) runs 
 Sessions are kept in $HOME/.acp-reference-agent/sessions.";
 
 /// Raw arguments of `acp-reference-agent`.
-#[derive(Debug, Default, clap::Parser)]
-#[command(
-    name = "acp-reference-agent",
-    version,
-    about = "A conforming ACP v1 agent on stdio that obeys intents instead of a model",
-    after_help = INTENTS
-)]
+#[derive(Debug, Default, clap::Args)]
+#[command(about = "A conforming ACP v1 agent on stdio that obeys intents instead of a model", after_help = INTENTS)]
 pub struct Options {
-    /// Features to leave out: neither advertised nor implemented
-    #[arg(long, value_enum, value_name = "FEATURE", value_delimiter = ',')]
-    pub without: Vec<Feature>,
     /// Answer -32000 to session requests until `authenticate`, and again after `logout`
     #[arg(long)]
     pub require_login: bool,
-}
-
-/// An optional part of the protocol that the agent can do without.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Feature {
-    /// `session/load`.
-    Load,
-    /// `session/resume`.
-    Resume,
-    /// `session/list`.
-    List,
-    /// `session/close`.
-    Close,
-    /// `session/delete`.
-    Delete,
-    /// Session modes and `session/set_mode`.
-    Modes,
-    /// Config options and `session/set_config_option`.
-    Config,
-    /// Auth methods, `authenticate` and `logout`.
-    Auth,
-    /// Images in prompts.
-    Image,
-    /// Audio in prompts.
-    Audio,
-    /// Embedded resources in prompts.
-    Embedded,
-    /// Slash commands.
-    Commands,
-}
-
-impl Options {
-    /// Tells whether a feature is advertised and implemented.
-    #[must_use]
-    pub fn with(&self, feature: Feature) -> bool {
-        !self.without.contains(&feature)
-    }
 }

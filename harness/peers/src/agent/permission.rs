@@ -57,7 +57,7 @@ pub(super) async fn ask_once(turn: &Turn, tool: &Tool<'_>) -> Result<Answer, Can
     let request = RequestPermissionRequest::new(turn.session.id.clone(), call, options.into());
     let response = turn.request_to_end(request).await;
     let answer = match response {
-        Some(Ok(response)) => weigh(turn, tool, &response),
+        Some(Ok(response)) => read_answer(turn, tool, &response),
         Some(Err(_)) | None => Answer::Rejected,
     };
     match answer {
@@ -70,7 +70,13 @@ pub(super) async fn ask_once(turn: &Turn, tool: &Tool<'_>) -> Result<Answer, Can
     }
 }
 
-fn weigh(turn: &Turn, tool: &Tool<'_>, response: &RequestPermissionResponse) -> Answer {
+/// Ends a tool call that the user did not allow.
+pub(super) fn refuse(turn: &Turn, tool: Tool<'_>, answer: Answer) {
+    tool.fail(answer.word());
+    turn.say(&format!("It was not done, permission was {}.", answer.word()));
+}
+
+fn read_answer(turn: &Turn, tool: &Tool<'_>, response: &RequestPermissionResponse) -> Answer {
     let RequestPermissionOutcome::Selected(selected) = &response.outcome else { return Answer::Dismissed };
     let chosen = OPTIONS.iter().find(|(id, ..)| *id == &*selected.option_id.0);
     // An option that was never offered is no approval.

@@ -7,8 +7,22 @@ use tokio::{
     process::Command,
 };
 
-use super::{intent::RunCommand, terminal::Ran};
+use super::intent::RunCommand;
 use crate::group::Group;
+
+/// What a command left behind.
+pub(super) struct Ran {
+    pub output: String,
+    pub code: Option<u32>,
+    pub signal: Option<String>,
+}
+
+impl Ran {
+    /// Tells whether the command ended by a signal or with another exit code than 0.
+    pub(super) fn has_failed(&self) -> bool {
+        self.signal.is_some() || self.code.is_some_and(|code| code != 0)
+    }
+}
 
 /// Runs a command to its end, or kills it at once if the intent says so.
 pub(super) async fn run(intent: &RunCommand, cwd: &Path) -> Result<Ran, String> {

@@ -8,7 +8,7 @@ use std::{
 use agent_client_protocol::v1::schema::{ToolCallLocation, ToolCallUpdateFields, ToolKind};
 use serde_json::json;
 
-use super::{files::resolve, tool::text_content, turn::Turn};
+use super::{tool::text_content, turn::Turn};
 
 /// Largest number of files that are looked at; the agent is not made for large trees.
 const MAX_FILES: usize = 1_000;
@@ -17,7 +17,7 @@ const MAX_HITS: usize = 20;
 
 /// Searches and reports the places with 1-based line numbers.
 pub(super) fn search(turn: &Turn, text: &str) {
-    let cwd = resolve(turn, Path::new(""));
+    let cwd = turn.session.resolve(Path::new(""));
     let tool = turn.announce(&format!("Search for {text}"), ToolKind::Search, |call| {
         call.locations(vec![ToolCallLocation::new(&cwd)]).raw_input(json!({"text": text, "cwd": cwd}))
     });

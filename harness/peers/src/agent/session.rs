@@ -2,29 +2,30 @@
 
 use std::{
     path::{Component, Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
+    time::Duration,
 };
 
 use agent_client_protocol::v1::schema::{ContentBlock, SessionId, SessionUpdate, ToolCallContent, ToolKind};
+use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{clock, mcp::McpClient, store::Record};
+use super::{clock, mcp::McpClient, store::Record, sync::lock};
+
+/// Time that a cancelled turn gets to end before its session ends over it.
+const TURN_LIMIT: Duration = Duration::from_secs(2);
 
 /// A session that the client opened on this connection.
 pub(super) struct Session {
     pub id: SessionId,
     pub cwd: PathBuf,
     pub roots: Vec<PathBuf>,
-    pub mcp: tokio::sync::Mutex<Vec<McpClient>>,
+    mcp: tokio::sync::Mutex<Vec<McpClient>>,
     record: Mutex<Record>,
-    turn: Mutex<TurnState>,
-    decisions: Mutex<Vec<(ToolKind, bool)>>,
-}
-
-#[derive(Default)]
-struct TurnState {
     /// Set while a turn runs; sending `true` cancels it.
-    running: Option<watch::Sender<bool>>,
+    turn: Mutex<Option<watch::Sender<bool>>>,
+    /// The "always" answers of the user.
+    decisions: Mutex<Vec<(ToolKind, bool)>>,
 }
 
 impl Session {
@@ -61,31 +62,44 @@ impl Session {
     /// Starts a turn unless one is running; the receiver turns true when it is cancelled.
     pub(super) fn begin_turn(&self) -> Option<watch::Receiver<bool>> {
         let mut turn = lock(&self.turn);
-        if turn.running.is_some() {
+        if turn.is_some() {
             return None;
         }
         let (cancel, cancelled) = watch::channel(false);
-        turn.running = Some(cancel);
+        *turn = Some(cancel);
         Some(cancelled)
     }
 
     /// Ends the turn.
     pub(super) fn end_turn(&self) {
-        lock(&self.turn).running = None;
+        *lock(&self.turn) = None;
     }
 
     /// Cancels the running turn, if there is one.
     pub(super) fn cancel(&self) {
-        if let Some(cancel) = &lock(&self.turn).running {
+        if let Some(cancel) = &*lock(&self.turn) {
             cancel.send_replace(true);
         }
     }
 
-    /// Waits until no turn is running.
-    pub(super) async fn idle(&self) {
-        let running = lock(&self.turn).running.clone();
-        if let Some(running) = running {
-            running.closed().await;
+    /// Cancels the running turn and ends the MCP servers.
+    pub(super) async fn end(&self) {
+        self.cancel();
+        let turn = lock(&self.turn).clone();
+        if let Some(turn) = turn {
+            // A turn that does not end in time ends with the process.
+            let _ = tokio::time::timeout(TURN_LIMIT, turn.closed()).await;
+        }
+        let servers = std::mem::take(&mut *self.mcp.lock().await);
+        futures::future::join_all(servers.into_iter().map(McpClient::stop)).await;
+    }
+
+    /// Calls a tool of one of the MCP servers and returns the text of its result.
+    pub(super) async fn call_mcp_tool(&self, server: &str, tool: &str, arguments: Value) -> Result<String, String> {
+        let mut servers = self.mcp.lock().await;
+        match servers.iter_mut().find(|client| client.name == server) {
+            Some(client) => client.call(tool, arguments).await,
+            None => Err(format!("no MCP server {server} is running")),
         }
     }
 
@@ -108,10 +122,6 @@ impl Session {
             record.history.push(update);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the part of an update that belongs to the conversation.

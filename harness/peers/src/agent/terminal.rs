@@ -9,37 +9,25 @@ use agent_client_protocol::v1::schema::{
 use serde_json::json;
 
 use super::{
-    files::{describe, refuse, resolve},
     intent::RunCommand,
     permission::{self, Answer},
-    process,
+    process::{self, Ran},
+    reply::describe,
     tool::{Tool, text_content},
     turn::{Cancelled, Turn},
 };
 
-/// What a command left behind.
-pub(super) struct Ran {
-    pub output: String,
-    pub code: Option<u32>,
-    pub signal: Option<String>,
-}
-
-impl Ran {
-    fn has_failed(&self) -> bool {
-        self.signal.is_some() || self.code.is_some_and(|code| code != 0)
-    }
-}
-
 /// Runs a command, with permission unless the intent says otherwise.
 pub(super) async fn run(turn: &Turn, intent: RunCommand) -> Result<(), Cancelled> {
     let title = [std::slice::from_ref(&intent.command), &intent.args].concat().join(" ");
-    let cwd = resolve(turn, intent.cwd.as_deref().unwrap_or(Path::new("")));
+    let cwd = turn.session.resolve(intent.cwd.as_deref().unwrap_or(Path::new("")));
     let tool = turn.announce(&title, ToolKind::Execute, |call| {
         call.raw_input(json!({"command": intent.command, "args": intent.args, "cwd": cwd}))
     });
     let answer = if intent.ask { permission::ask(turn, &tool).await? } else { Answer::Allowed };
     if answer != Answer::Allowed {
-        return refuse(turn, tool, answer);
+        permission::refuse(turn, tool, answer);
+        return Ok(());
     }
     match execute(turn, &tool, &intent, &cwd).await? {
         Ok((ran, is_embedded)) => {
@@ -68,7 +56,7 @@ async fn execute(
     intent: &RunCommand,
     cwd: &Path,
 ) -> Result<Result<(Ran, bool), String>, Cancelled> {
-    if turn.agent.client().has_terminals {
+    if turn.client.capabilities().has_terminals {
         let ran = in_terminal(turn, tool, intent, cwd.to_owned()).await?;
         return Ok(ran.map(|ran| (ran, true)));
     }
@@ -125,8 +113,8 @@ async fn watch(turn: &Turn, kill: bool, terminal: &TerminalId) -> Result<Result<
 /// Releases the terminal, also after a cancel, and does not depend on the answer.
 async fn release(turn: &Turn, terminal: &TerminalId) {
     let release = ReleaseTerminalRequest::new(turn.session.id.clone(), terminal.clone());
-    let sent = turn.connection.send_request(release);
-    if turn.was_cancelled() {
+    let sent = turn.client.connection.send_request(release);
+    if turn.is_cancelled() {
         sent.detach();
         return;
     }

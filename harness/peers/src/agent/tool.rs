@@ -18,8 +18,7 @@ pub(super) struct Tool<'turn> {
 impl Turn {
     /// Announces a tool call with status `pending`.
     pub(super) fn announce(&self, title: &str, kind: ToolKind, detail: impl FnOnce(ToolCall) -> ToolCall) -> Tool<'_> {
-        let id = self.next_tool_id();
-        self.open_tools().push(id.clone());
+        let id = self.open_tool();
         let call = detail(ToolCall::new(id.clone(), title).kind(kind).status(ToolCallStatus::Pending));
         self.update(SessionUpdate::ToolCall(call));
         Tool { turn: self, id, kind }
@@ -27,8 +26,7 @@ impl Turn {
 
     /// Marks the tool calls that a cancel left open as failed.
     pub(super) fn abandon_tools(&self) {
-        let open = std::mem::take(&mut *self.open_tools());
-        for id in open {
+        for id in self.close_tools() {
             let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(text_content("cancelled"));
             self.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
         }
@@ -67,7 +65,7 @@ impl Tool<'_> {
     }
 
     fn finish(self, fields: ToolCallUpdateFields) {
-        self.turn.open_tools().retain(|open| *open != self.id);
+        self.turn.close_tool(&self.id);
         self.update(fields);
     }
 

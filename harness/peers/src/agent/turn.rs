@@ -1,159 +1,58 @@
-//! One prompt turn: from the accepted prompt to its response.
+//! A turn: what the agent says and asks between a prompt and its response.
 //!
-//! A turn runs beside the dispatch of messages, so cancels and other sessions are served while it
-//! waits. Every wait on the client ends when the turn is cancelled.
+//! A turn runs next to the dispatch of messages, so the agent serves cancels and other sessions while the turn waits.
+//! Every wait on the client ends when the turn is cancelled.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use agent_client_protocol::{
-    Client, Error, JsonRpcRequest,
-    v1::{
-        ConnectionTo, Responder,
-        schema::{
-            ContentBlock, ContentChunk, MessageId, PromptRequest, PromptResponse, SessionUpdate, StopReason, ToolCallId,
-        },
-    },
+    Error, JsonRpcRequest,
+    v1::schema::{ContentBlock, ContentChunk, MessageId, SessionUpdate, ToolCallId},
 };
-use serde_json::json;
 use tokio::sync::watch;
 
-use super::{
-    Feature,
-    intent::{Intent, prompt_text},
-    play,
-    server::{Agent, answer, invalid},
-    session::Session,
-};
+use super::{client::Client, reply::invalid_request, session::Session, sync::lock};
 
 /// Time that a client gets to answer a request after it cancelled the turn.
 const GRACE: Duration = Duration::from_secs(1);
 /// Largest size of one text chunk, in bytes.
 const CHUNK: usize = 2048;
-/// Largest number of characters of a session title.
-const TITLE: usize = 60;
 
-/// The turn was cancelled; nothing more is to be done for it.
+/// The turn was cancelled; it does nothing more.
 #[derive(Debug)]
 pub(super) struct Cancelled;
 
 /// A running turn.
 pub(super) struct Turn {
-    pub agent: Arc<Agent>,
+    pub client: Arc<Client>,
     pub session: Arc<Session>,
-    pub connection: ConnectionTo<Client>,
     cancelled: watch::Receiver<bool>,
+    /// The tool calls that have no final status yet.
     open_tools: Mutex<Vec<ToolCallId>>,
 }
 
-impl Agent {
-    /// Accepts or refuses `session/prompt`, and starts the turn.
-    pub(super) fn prompt(self: &Arc<Self>, request: PromptRequest, responder: Responder) -> Result<(), Error> {
-        match self.begin(&request) {
-            Ok(turn) => {
-                tokio::spawn(turn.run(request.prompt, responder));
-                Ok(())
-            }
-            Err(error) => responder.respond_with_error(error),
-        }
-    }
-
-    fn begin(self: &Arc<Self>, request: &PromptRequest) -> Result<Turn, Error> {
-        let session = self.session(&request.session_id)?;
-        self.check_prompt(&request.prompt)?;
-        let connection = self.connection().cloned().ok_or_else(Error::internal_error)?;
-        let busy = || Error::invalid_request().data(json!({"reason": "the session has a running turn"}));
-        let cancelled = session.begin_turn().ok_or_else(busy)?;
-        Ok(Turn { agent: Arc::clone(self), session, connection, cancelled, open_tools: Mutex::default() })
-    }
-
-    fn check_prompt(&self, prompt: &[ContentBlock]) -> Result<(), Error> {
-        let accepts = |block: &ContentBlock| match block {
-            ContentBlock::Text(_) | ContentBlock::ResourceLink(_) => true,
-            ContentBlock::Image(_) => self.options.with(Feature::Image),
-            ContentBlock::Audio(_) => self.options.with(Feature::Audio),
-            ContentBlock::Resource(_) => self.options.with(Feature::Embedded),
-            _ => false,
-        };
-        if prompt.is_empty() {
-            return Err(invalid("the prompt is empty"));
-        }
-        if prompt.iter().all(accepts) { Ok(()) } else { Err(invalid("the prompt has content of an unsupported type")) }
-    }
-}
-
 impl Turn {
-    async fn run(self, prompt: Vec<ContentBlock>, responder: Responder) {
-        let cancellation = responder.cancellation();
-        let session = Arc::clone(&self.session);
-        let withdrawal = tokio::spawn(async move {
-            cancellation.cancelled().await;
-            session.cancel();
-        });
-        let before = self.session.record().history.len();
-        self.remember_prompt(&prompt);
-        let played = self.play(&prompt).await;
-        withdrawal.abort();
-
-        let stop =
-            if *self.cancelled.borrow() { StopReason::Cancelled } else { played.unwrap_or(StopReason::Cancelled) };
-        if stop == StopReason::Cancelled {
-            self.abandon_tools();
-        }
-        if stop == StopReason::Refusal {
-            self.session.record().history.truncate(before);
-        }
-        self.agent.save(&self.session);
-        self.end(stop, responder);
+    /// Begins a turn unless the session has a running one.
+    pub(super) fn begin(client: Arc<Client>, session: Arc<Session>) -> Result<Self, Error> {
+        let cancelled = session.begin_turn().ok_or_else(|| invalid_request("the session has a running turn"))?;
+        Ok(Self { client, session, cancelled, open_tools: Mutex::default() })
     }
 
-    async fn play(&self, prompt: &[ContentBlock]) -> Result<StopReason, Cancelled> {
-        self.check()?;
-        match Intent::of_prompt(prompt, self.agent.options.with(Feature::Commands)) {
-            Ok(intent) => play::play(self, intent, prompt).await,
-            Err(problem) => {
-                self.say(&problem);
-                Ok(StopReason::EndTurn)
-            }
-        }
-    }
-
-    fn end(self, stop: StopReason, responder: Responder) {
-        self.session.end_turn();
-        // Fails only when the connection has ended.
-        let _ = answer(responder, Ok(PromptResponse::new(stop)));
-    }
-
-    fn remember_prompt(&self, prompt: &[ContentBlock]) {
-        let id = self.next_message_id();
-        let title: String = prompt_text(prompt).trim().lines().next().unwrap_or_default().chars().take(TITLE).collect();
-        {
-            let mut record = self.session.record();
-            record.turns += 1;
-            if record.title.is_none() && !title.is_empty() {
-                record.title = Some(title);
-            }
-        }
-        for block in prompt {
-            let chunk = ContentChunk::new(block.clone()).message_id(id.clone());
-            self.session.remember(&SessionUpdate::UserMessageChunk(chunk));
-        }
-    }
-
-    /// Tells whether the turn was cancelled.
-    pub(super) fn was_cancelled(&self) -> bool {
+    /// Tells whether the client cancelled the turn.
+    pub(super) fn is_cancelled(&self) -> bool {
         *self.cancelled.borrow()
     }
 
     /// Fails if the turn was cancelled.
     pub(super) fn check(&self) -> Result<(), Cancelled> {
-        if self.was_cancelled() { Err(Cancelled) } else { Ok(()) }
+        if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
 
     /// Waits for a cancel.
-    pub(super) async fn cancelled(&self) {
+    async fn cancelled(&self) {
         let mut cancelled = self.cancelled.clone();
         if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
             std::future::pending().await
@@ -178,12 +77,12 @@ impl Turn {
     /// Asks the client; a cancel withdraws the request with `$/cancel_request`.
     pub(super) async fn request<R: JsonRpcRequest>(&self, request: R) -> Result<Result<R::Response, Error>, Cancelled> {
         self.check()?;
-        self.unless_cancelled(self.connection.send_request(request).block_task()).await
+        self.unless_cancelled(self.client.connection.send_request(request).block_task()).await
     }
 
     /// Asks the client and takes its answer even after a cancel, if it comes within a second.
     pub(super) async fn request_to_end<R: JsonRpcRequest>(&self, request: R) -> Option<Result<R::Response, Error>> {
-        let answer = self.connection.send_request(request).block_task();
+        let answer = self.client.connection.send_request(request).block_task();
         let given_up = async {
             self.cancelled().await;
             tokio::time::sleep(GRACE).await;
@@ -197,7 +96,7 @@ impl Turn {
     /// Sends an update and keeps it in the history.
     pub(super) fn update(&self, update: SessionUpdate) {
         self.session.remember(&update);
-        self.agent.notify(&self.session, update);
+        self.client.update(&self.session, update);
     }
 
     /// Says a text as one message of the agent.
@@ -227,16 +126,23 @@ impl Turn {
         MessageId::new(format!("message-{}", record.last_message))
     }
 
-    /// Returns an id that no other tool call of the session has.
-    pub(super) fn next_tool_id(&self) -> ToolCallId {
+    /// Begins a tool call, with an id that no other one of the session has.
+    pub(super) fn open_tool(&self) -> ToolCallId {
         let mut record = self.session.record();
         record.last_tool += 1;
-        ToolCallId::new(format!("call-{}", record.last_tool))
+        let id = ToolCallId::new(format!("call-{}", record.last_tool));
+        lock(&self.open_tools).push(id.clone());
+        id
     }
 
-    /// Gives access to the tool calls that have no final status yet.
-    pub(super) fn open_tools(&self) -> std::sync::MutexGuard<'_, Vec<ToolCallId>> {
-        self.open_tools.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Notes that a tool call has its final status.
+    pub(super) fn close_tool(&self, id: &ToolCallId) {
+        lock(&self.open_tools).retain(|open| open != id);
+    }
+
+    /// Closes all tool calls, and returns those that were open.
+    pub(super) fn close_tools(&self) -> Vec<ToolCallId> {
+        std::mem::take(&mut *lock(&self.open_tools))
     }
 }
 

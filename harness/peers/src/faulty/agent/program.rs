@@ -35,11 +35,11 @@ impl Arguments {
             return ExitCode::SUCCESS;
         }
         if faults.is_empty() {
-            return agent::run(options);
+            return agent::run(&options);
         }
         agent::block_on(async move {
             let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-            relay::run(&faults, input, output, |transport| agent::serve(options, transport)).await
+            relay::run(&faults, input, output, |transport| agent::serve(&options, transport)).await
         })
     }
 }

@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use agent_client_protocol::{
-    Error,
-    v1::schema::{Diff, ReadTextFileRequest, ToolCallContent, ToolCallLocation, ToolKind, WriteTextFileRequest},
+use agent_client_protocol::v1::schema::{
+    Diff, ReadTextFileRequest, ToolCallContent, ToolCallLocation, ToolKind, WriteTextFileRequest,
 };
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     intent::{ReadFile, WriteFile},
     permission::{self, Answer},
-    tool::{Tool, text_content},
+    reply::describe,
+    tool::text_content,
     turn::{Cancelled, Turn},
 };
 
@@ -41,7 +41,7 @@ pub(super) async fn read_all(turn: &Turn, paths: Vec<PathBuf>) -> Result<(), Can
 }
 
 async fn read_as_tool(turn: &Turn, intent: &ReadFile) -> Result<Result<String, String>, Cancelled> {
-    let path = resolve(turn, &intent.path);
+    let path = turn.session.resolve(&intent.path);
     let title = format!("Read {}", intent.path.display());
     let tool = turn.announce(&title, ToolKind::Read, |call| {
         call.locations(vec![ToolCallLocation::new(&path).line(intent.line)])
@@ -62,7 +62,7 @@ async fn read_text(
     line: Option<u32>,
     limit: Option<u32>,
 ) -> Result<Result<String, String>, Cancelled> {
-    if turn.agent.client().reads_files {
+    if turn.client.capabilities().reads_files {
         let request = ReadTextFileRequest::new(turn.session.id.clone(), path).line(line).limit(limit);
         let response = turn.request(request).await?;
         return Ok(response.map(|response| response.content).map_err(|error| describe(&error)));
@@ -80,7 +80,7 @@ fn part_of(text: &str, line: Option<u32>, limit: Option<u32>) -> String {
 
 /// Writes one file, with permission unless the intent says otherwise.
 pub(super) async fn write(turn: &Turn, intent: WriteFile) -> Result<(), Cancelled> {
-    let path = resolve(turn, &intent.path);
+    let path = turn.session.resolve(&intent.path);
     let diff = Diff::new(&path, &intent.content).old_text(std::fs::read_to_string(&path).ok());
     let title = format!("Write {}", intent.path.display());
     let tool = turn.announce(&title, ToolKind::Edit, |call| {
@@ -95,7 +95,8 @@ pub(super) async fn write(turn: &Turn, intent: WriteFile) -> Result<(), Cancelle
     }
     let answer = if intent.ask { permission::ask(turn, &tool).await? } else { Answer::Allowed };
     if answer != Answer::Allowed {
-        return refuse(turn, tool, answer);
+        permission::refuse(turn, tool, answer);
+        return Ok(());
     }
     tool.begin();
     match write_text(turn, &path, &intent.content).await? {
@@ -112,32 +113,12 @@ pub(super) async fn write(turn: &Turn, intent: WriteFile) -> Result<(), Cancelle
 }
 
 async fn write_text(turn: &Turn, path: &Path, content: &str) -> Result<Result<(), String>, Cancelled> {
-    if turn.agent.client().writes_files {
+    if turn.client.capabilities().writes_files {
         let request = WriteTextFileRequest::new(turn.session.id.clone(), path, content);
         return Ok(turn.request(request).await?.map(|_| ()).map_err(|error| describe(&error)));
     }
     turn.check()?;
     Ok(std::fs::write(path, content).map_err(|error| error.to_string()))
-}
-
-/// Ends a tool call that the user did not allow.
-pub(super) fn refuse(turn: &Turn, tool: Tool<'_>, answer: Answer) -> Result<(), Cancelled> {
-    tool.fail(answer.word());
-    turn.say(&format!("It was not done, permission was {}.", answer.word()));
-    Ok(())
-}
-
-/// Makes a path of an intent absolute.
-pub(super) fn resolve(turn: &Turn, path: &Path) -> PathBuf {
-    turn.session.resolve(path)
-}
-
-/// Puts an error of the client in one line.
-pub(super) fn describe(error: &Error) -> String {
-    match &error.data {
-        Some(data) if !matches!(data, Value::Null) => format!("{} ({}): {data}", error.message, error.code.value()),
-        _ => format!("{} ({})", error.message, error.code.value()),
-    }
 }
 
 #[cfg(test)]

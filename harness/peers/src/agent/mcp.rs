@@ -19,9 +19,6 @@ const MCP_VERSION: &str = "2025-06-18";
 /// Time for the handshake; a server that hangs must not hang `session/new`.
 const START_LIMIT: Duration = Duration::from_secs(5);
 
-/// The MCP servers of one session.
-pub(super) type Servers = Vec<McpClient>;
-
 /// An MCP server of one session that has been greeted.
 pub(super) struct McpClient {
     pub name: String,

@@ -1,0 +1,74 @@
+//! `authenticate` and `logout`.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use agent_client_protocol::{
+    Error, UntypedMessage,
+    v1::schema::{
+        AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse, CreateElicitationRequest,
+        ElicitationFormMode, ElicitationRequestScope, ElicitationSchema, LogoutResponse, RequestId,
+        StringPropertySchema,
+    },
+};
+use serde_json::Value;
+
+use super::{client::Client, reply::invalid_params};
+
+const LOGIN: &str = "reference-login";
+
+/// Returns the only way to log in.
+pub(super) fn method() -> AuthMethod {
+    let login = AuthMethodAgent::new(LOGIN, "Reference login").description("Succeeds without asking".to_owned());
+    AuthMethod::Agent(login)
+}
+
+/// Whether the user is logged in.
+#[derive(Debug)]
+pub(super) struct Login {
+    is_in: AtomicBool,
+}
+
+impl Login {
+    pub(super) fn new(is_in: bool) -> Self {
+        Self { is_in: AtomicBool::new(is_in) }
+    }
+
+    /// Fails with -32000 unless the user is logged in.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if self.is_in.load(Ordering::Relaxed) { Ok(()) } else { Err(Error::auth_required()) }
+    }
+
+    /// Answers `authenticate`, which has this id.
+    pub(super) async fn authenticate(
+        &self,
+        client: &Client,
+        request: &AuthenticateRequest,
+        id: RequestId,
+    ) -> Result<AuthenticateResponse, Error> {
+        if &*request.method_id.0 != LOGIN {
+            return Err(invalid_params("unknown auth method"));
+        }
+        ask_for_name(client, id).await?;
+        self.is_in.store(true, Ordering::Relaxed);
+        Ok(AuthenticateResponse::new())
+    }
+
+    /// Answers `logout`.
+    pub(super) fn logout(&self) -> LogoutResponse {
+        self.is_in.store(false, Ordering::Relaxed);
+        LogoutResponse::new()
+    }
+}
+
+/// Asks the user for a name if the client has forms; there is no session yet, so the question belongs to the request.
+async fn ask_for_name(client: &Client, request: RequestId) -> Result<(), Error> {
+    if !client.capabilities().elicits_forms {
+        return Ok(());
+    }
+    let schema = ElicitationSchema::new().property("name", StringPropertySchema::new(), true);
+    let form = ElicitationFormMode::new(ElicitationRequestScope::new(request), schema);
+    let question = UntypedMessage::new("elicitation/create", CreateElicitationRequest::new(form, "Who logs in?"))?;
+    let answer = client.connection.send_request(question).block_task().await?;
+    let accepted = answer.get("action").and_then(Value::as_str) == Some("accept");
+    if accepted { Ok(()) } else { Err(Error::auth_required()) }
+}

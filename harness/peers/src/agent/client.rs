@@ -1,0 +1,62 @@
+//! The client at the other end of the connection.
+
+use std::sync::Mutex;
+
+use agent_client_protocol::{
+    Client as ClientRole, JsonRpcNotification,
+    v1::{
+        ConnectionTo,
+        schema::{SessionNotification, SessionUpdate},
+    },
+};
+
+use super::{session::Session, sync::lock, visits::Visits};
+
+/// The capabilities of the client, as far as this agent uses them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Capabilities {
+    pub reads_files: bool,
+    pub writes_files: bool,
+    pub has_terminals: bool,
+    pub boolean_options: bool,
+    pub elicits_forms: bool,
+    pub opens_urls: bool,
+    pub knows_extension: bool,
+    pub shows_notices: bool,
+    pub shows_compactions: bool,
+}
+
+/// The client, from its `initialize` on.
+pub(super) struct Client {
+    pub connection: ConnectionTo<ClientRole>,
+    /// The pages that its user was asked to visit.
+    pub visits: Visits,
+    capabilities: Mutex<Capabilities>,
+}
+
+impl Client {
+    pub(super) fn new(connection: ConnectionTo<ClientRole>) -> Self {
+        Self { connection, visits: Visits::default(), capabilities: Mutex::default() }
+    }
+
+    /// Returns the capabilities of the last `initialize`.
+    pub(super) fn capabilities(&self) -> Capabilities {
+        *lock(&self.capabilities)
+    }
+
+    /// Takes the capabilities of an `initialize`.
+    pub(super) fn set_capabilities(&self, capabilities: Capabilities) {
+        *lock(&self.capabilities) = capabilities;
+    }
+
+    /// Sends an update of a session.
+    pub(super) fn update(&self, session: &Session, update: SessionUpdate) {
+        self.notify(SessionNotification::new(session.id.clone(), update));
+    }
+
+    /// Sends a notification.
+    pub(super) fn notify(&self, notification: impl JsonRpcNotification) {
+        // Fails only when the connection has ended.
+        let _ = self.connection.send_notification(notification);
+    }
+}

@@ -1,0 +1,192 @@
+//! The sessions: creating, opening again, listing, closing and deleting them.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use agent_client_protocol::{
+    Error,
+    v1::schema::{Error as SchemaError, ListSessionsRequest, ListSessionsResponse, McpServer, SessionId},
+};
+use futures::future::join_all;
+
+use super::{
+    clock,
+    mcp::McpClient,
+    reply::{invalid_params, log},
+    session::Session,
+    settings::{FIRST_MODE, FIRST_MODEL},
+    store::{Record, Store},
+    sync::lock,
+};
+
+const PAGE_SIZE: usize = 5;
+/// Time that all sessions get to end after the client went away.
+const END_LIMIT: Duration = Duration::from_millis(500);
+
+/// How the client wants a session to be opened.
+pub(super) struct Setup {
+    cwd: PathBuf,
+    roots: Vec<PathBuf>,
+    servers: Vec<McpServer>,
+}
+
+impl Setup {
+    pub(super) fn new(cwd: PathBuf, roots: Vec<PathBuf>, servers: Vec<McpServer>) -> Self {
+        Self { cwd, roots, servers }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if !self.cwd.is_absolute() {
+            return Err(invalid_params("cwd is not an absolute path"));
+        }
+        if !self.roots.iter().all(|root| root.is_absolute()) {
+            return Err(invalid_params("an additional directory is not an absolute path"));
+        }
+        Ok(())
+    }
+}
+
+/// All sessions: those that are open on this connection, and those on disk.
+pub(super) struct Sessions {
+    store: Store,
+    open: Mutex<HashMap<SessionId, Arc<Session>>>,
+    n_created: AtomicU64,
+}
+
+impl Sessions {
+    pub(super) fn open() -> Self {
+        Self { store: Store::open(), open: Mutex::default(), n_created: AtomicU64::new(0) }
+    }
+
+    /// Creates a session.
+    pub(super) async fn create(&self, setup: Setup) -> Result<Arc<Session>, Error> {
+        let session = self.start(self.fresh_record(), setup).await?;
+        self.save(&session);
+        Ok(session)
+    }
+
+    /// Opens a session again, which this connection may have open.
+    pub(super) async fn reopen(&self, id: &SessionId, setup: Setup) -> Result<Arc<Session>, Error> {
+        let open = self.get(id).ok();
+        let record = match &open {
+            Some(session) => Some(session.record().clone()),
+            None => self.store.find(&id.0),
+        };
+        let record = record.ok_or_else(|| Error::from(SchemaError::session_not_found(id.clone())))?;
+        setup.check()?;
+        if let Some(session) = open {
+            session.end().await;
+        }
+        self.start(record, setup).await
+    }
+
+    /// Finds an open session.
+    pub(super) fn get(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
+        let session = lock(&self.open).get(id).cloned();
+        session.ok_or_else(|| SchemaError::session_not_found(id.clone()).into())
+    }
+
+    /// Saves a session; without a writable home it lives in memory only.
+    pub(super) fn save(&self, session: &Session) {
+        if let Err(error) = self.store.save(&session.record()) {
+            log(&format!("session not saved: {error}"));
+        }
+    }
+
+    /// Lists the saved sessions, newest first, one page at a time.
+    pub(super) fn list(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
+        let mut records = self.store.all();
+        records.reverse();
+        records.retain(|record| request.cwd.as_ref().is_none_or(|cwd| record.cwd == *cwd));
+        if let Some(cursor) = &request.cursor {
+            if !is_cursor(cursor) {
+                return Err(invalid_params("unknown cursor"));
+            }
+            records.retain(|record| record.cursor() < *cursor);
+        }
+        let more = records.len() > PAGE_SIZE;
+        records.truncate(PAGE_SIZE);
+        let next = records.last().filter(|_| more).map(Record::cursor);
+        Ok(ListSessionsResponse::new(records.iter().map(Record::info).collect()).next_cursor(next))
+    }
+
+    /// Closes a session; it stays on disk.
+    pub(super) async fn close(&self, id: &SessionId) -> Result<(), Error> {
+        let session = self.get(id)?;
+        lock(&self.open).remove(id);
+        session.end().await;
+        Ok(())
+    }
+
+    /// Deletes a session; one that does not exist is already deleted.
+    pub(super) async fn delete(&self, id: &SessionId) {
+        let open = lock(&self.open).remove(id);
+        if let Some(session) = open {
+            session.end().await;
+        }
+        self.store.delete(&id.0);
+    }
+
+    /// Ends all open sessions.
+    pub(super) async fn end_all(&self) {
+        let open: Vec<_> = lock(&self.open).drain().map(|(_, session)| session).collect();
+        // A session that does not end in time ends with the process.
+        let _ = tokio::time::timeout(END_LIMIT, join_all(open.iter().map(|session| session.end()))).await;
+    }
+
+    async fn start(&self, record: Record, setup: Setup) -> Result<Arc<Session>, Error> {
+        setup.check()?;
+        let servers = join_all(setup.servers.iter().map(|server| McpClient::start(server, &setup.cwd))).await;
+        // A session goes on without the servers that cannot be used.
+        let problem = |problem: &String| log(&format!("an MCP server cannot be used: {problem}"));
+        let servers = servers.into_iter().filter_map(|server| server.inspect_err(problem).ok()).collect();
+        let session = Arc::new(Session::open(record, setup.cwd, setup.roots, servers));
+        lock(&self.open).insert(session.id.clone(), Arc::clone(&session));
+        Ok(session)
+    }
+
+    fn fresh_record(&self) -> Record {
+        let created = clock::now_micros();
+        let number = self.n_created.fetch_add(1, Ordering::Relaxed) + 1;
+        Record {
+            id: format!("ref-{created:x}-{:x}-{number:x}", std::process::id()),
+            cwd: PathBuf::new(),
+            roots: Vec::new(),
+            title: None,
+            created,
+            updated: created,
+            mode: FIRST_MODE.to_owned(),
+            model: FIRST_MODEL.to_owned(),
+            verbose: false,
+            turns: 0,
+            last_message: 0,
+            last_tool: 0,
+            history: Vec::new(),
+        }
+    }
+}
+
+/// Tells whether a text has the form of the cursors that the listing hands out.
+fn is_cursor(text: &str) -> bool {
+    let Some((created, id)) = text.split_once('-') else { return false };
+    created.len() == 20 && created.chars().all(|c| c.is_ascii_digit()) && id.starts_with("ref-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_cursor;
+
+    #[test]
+    fn recognizes_own_cursors() {
+        assert!(is_cursor("00001763683199250000-ref-6441-1-1"));
+        assert!(!is_cursor("bogus"));
+        assert!(!is_cursor("1763683199250000-ref-6441-1-1"));
+    }
+}
