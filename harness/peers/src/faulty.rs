@@ -12,3 +12,4 @@ mod message;
 mod relay;
 
 pub mod agent;
+pub mod client;

@@ -4,12 +4,8 @@
 //! The harness is judged by them: a case must pass against the correct peer and fail against the
 //! peer with the matching fault. The SDK is used here and nowhere else in the project.
 
-#[macro_use]
-mod faults;
-
 pub mod agent;
 pub mod client;
 pub mod faulty;
 
 mod group;
-mod wire;

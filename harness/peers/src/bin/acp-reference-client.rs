@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    acp_conformance_peers::client::run(acp_conformance_peers::client::Options::parse())
+    acp_conformance_peers::faulty::client::Arguments::parse().run()
 }

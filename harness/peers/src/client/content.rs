@@ -1,4 +1,4 @@
-//! The content of prompts, as far as the agent takes it.
+//! The content blocks of prompts.
 
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{
     ResourceLink, TextResourceContents,
 };
 
-use super::{Fault, act::Attachment, output::log, session::Session, state::Client};
+use super::{act::Attachment, output::log};
 
 /// A picture of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=";
@@ -25,14 +25,9 @@ struct Attached {
     text: String,
 }
 
-/// Builds the content of a prompt; what the agent cannot take is left out with a word on stderr.
-pub(super) fn prompt(client: &Client, session: &Session, text: String, attach: &[Attachment]) -> Vec<ContentBlock> {
-    let mut takes = client.agent().capabilities.prompt_capabilities.clone();
-    takes.image |= client.commits(Fault::ImageRegardless);
-    takes.audio |= client.commits(Fault::AudioRegardless);
-    takes.embedded_context |= client.commits(Fault::EmbeddedRegardless);
-    takes.embedded_context &= !client.commits(Fault::NeverEmbeds);
-    let attached = attach.iter().filter_map(|attachment| block(*attachment, &takes, &session.cwd));
+/// Builds the content of a prompt, without the attachments that the agent does not take.
+pub(super) fn prompt(takes: &PromptCapabilities, cwd: &Path, text: String, attach: &[Attachment]) -> Vec<ContentBlock> {
+    let attached = attach.iter().filter_map(|attachment| block(*attachment, takes, cwd));
     std::iter::once(ContentBlock::from(text)).chain(attached).collect()
 }
 

@@ -1,12 +1,9 @@
-//! The command line: the agent, what its user wants, and which features to leave out or to break.
+//! The command line: the agent, what its user wants, and the features to leave out.
 
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol::v1::schema::McpServer;
 use serde_json::{Value, json};
-use tokio::process::Command;
-
-use super::fault::Fault;
 
 const ACTS: &str = "\
 Acts, one JSON object a line on standard input with --acts:
@@ -51,17 +48,11 @@ pub struct Options {
     /// Keep written texts in unsaved buffers and read from them, as editors do
     #[arg(long)]
     pub unsaved: bool,
-    /// Commit a deliberate protocol violation; may be given several times
-    #[arg(long = "fault", value_name = "NAME", hide_possible_values = true, value_parser = Fault::parser())]
-    pub faults: Vec<Fault>,
-    /// Print the names of the faults, each with one line, and exit
-    #[arg(long)]
-    pub list_faults: bool,
     /// Environment variables of the agent, beside the client's own
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     pub env: Vec<(String, String)>,
     /// Command that starts the agent
-    #[arg(last = true, required_unless_present = "list_faults", value_name = "AGENT")]
+    #[arg(last = true, required = true, value_name = "AGENT")]
     pub agent: Vec<String>,
 }
 
@@ -113,21 +104,6 @@ impl Options {
         let is_mode = matches!(feature, Feature::ElicitationForm | Feature::ElicitationUrl);
         let whole = if is_mode { Feature::Elicitation } else { feature };
         !self.without.contains(&feature) && !self.without.contains(&whole)
-    }
-
-    /// Tells whether a fault is to be committed.
-    #[must_use]
-    pub fn commits(&self, fault: Fault) -> bool {
-        self.faults.contains(&fault)
-    }
-
-    /// Returns the command that starts the agent.
-    pub(super) fn agent_command(&self) -> Command {
-        let (program, args) =
-            self.agent.split_first().map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
-        let mut command = Command::new(program);
-        command.args(args).envs(self.env.iter().cloned());
-        command
     }
 
     /// Makes the paths absolute.

@@ -1,67 +1,66 @@
-//! Permission requests, and what the user says to them.
-
-use std::sync::Arc;
+//! `session/request_permission`: the agent asks whether it may use a tool.
 
 use agent_client_protocol::{
     Error,
     v1::{
         Responder,
-        schema::{PermissionOption, PermissionOptionKind, RequestPermissionRequest, SessionId},
+        schema::{
+            PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
+            RequestPermissionResponse, SelectedPermissionOutcome,
+        },
     },
 };
 
 use super::{
-    Fault, Permission,
-    question::{self, Matter, Question},
-    serve::answer,
-    state::{Client, invalid},
+    options::Permission,
+    question::{Matter, Question, Questions, answer},
+    session::Sessions,
 };
 
-/// Answers a permission request, or leaves it open.
-pub(super) fn ask(client: &Arc<Client>, request: RequestPermissionRequest, responder: Responder) -> Result<(), Error> {
-    let session = match client.served_session(&request.session_id) {
+/// Answers a permission request, or leaves it open for the user.
+pub(super) fn ask(
+    sessions: &Sessions,
+    questions: &Questions,
+    user: Permission,
+    request: RequestPermissionRequest,
+    responder: Responder,
+) -> Result<(), Error> {
+    let session = match sessions.named(&request.session_id) {
         Ok(session) => session,
         Err(error) => return responder.respond_with_error(error),
     };
-    if client.commits(Fault::PermissionNeedsTitle) && request.tool_call.fields.title.is_none() {
-        return responder.respond_with_error(invalid("the tool call has no title"));
-    }
-    if client.commits(Fault::PermissionMissing) {
-        return responder.respond_with_error(Error::method_not_found());
-    }
-    let is_late = session.is_given_up();
-    let options = request.options;
-    let chosen = match client.options.permission {
-        _ if is_late && !client.commits(Fault::PermissionLateAsked) => Choice::TurnedDown,
-        _ if client.commits(Fault::PermissionUnoffered) => Choice::Option("allow".to_owned()),
-        Permission::Allow => choose(first(&options, true).or(options.first())),
-        Permission::Reject => choose(first(&options, false)),
-        Permission::Hold if is_late => choose(options.first()),
-        Permission::Hold => Choice::Open,
+    let options = &request.options;
+    let chosen = match user {
+        Permission::Allow => first(options, true).or(options.first()),
+        Permission::Reject => first(options, false),
+        Permission::Hold => None,
     };
-    let held = is_late && client.commits(Fault::PermissionLeftOpen);
-    match chosen {
-        Choice::Option(option) => return answer(responder, Ok(question::select(option))),
-        Choice::TurnedDown if !held => question::turn_down(client, asked(request.session_id, options, responder)),
-        _ => question::hold(client, asked(request.session_id, options, responder)),
+    if let Some(option) = chosen.filter(|_| !session.is_given_up()) {
+        return answer(responder, Ok(select(&option.option_id.0)));
+    }
+    let waits = user == Permission::Hold && !session.is_given_up();
+    let question =
+        Question { session: Some(request.session_id), matter: Matter::Permission(request.options), responder };
+    // Without a fitting option the user cannot say what they want, and a `cancelled` allows nothing.
+    if waits {
+        questions.hold(question)
+    } else {
+        question.turn_down()
     }
     Ok(())
 }
 
-/// What becomes of a permission request.
-enum Choice {
-    Option(String),
-    Open,
-    TurnedDown,
+/// Answers the oldest open permission request with the option that the user wants.
+pub(super) async fn decide(sessions: &Sessions, questions: &Questions, option: &str) -> Result<(), String> {
+    let responder = questions.take_permission(sessions, option).await?;
+    // Fails only when the connection has ended.
+    let _ = answer(responder, Ok(select(option)));
+    Ok(())
 }
 
-/// Takes an option; without one the user cannot say what they want, and nothing may be taken for a yes.
-fn choose(option: Option<&PermissionOption>) -> Choice {
-    option.map_or(Choice::TurnedDown, |option| Choice::Option(option.option_id.0.to_string()))
-}
-
-fn asked(session: SessionId, options: Vec<PermissionOption>, responder: Responder) -> Question {
-    Question { session: Some(session), matter: Matter::Permission(options), responder }
+fn select(option: &str) -> RequestPermissionResponse {
+    let selected = SelectedPermissionOutcome::new(option.to_owned());
+    RequestPermissionResponse::new(RequestPermissionOutcome::Selected(selected))
 }
 
 /// Finds the first option that allows, or the first that rejects.

@@ -1,4 +1,4 @@
-//! Questions to the user that are still open: permission requests and elicitations.
+//! Requests of the agent that wait for the user: permission requests and elicitations.
 
 use std::{
     sync::{Arc, Mutex},
@@ -11,22 +11,19 @@ use agent_client_protocol::{
         Responder,
         schema::{
             CreateElicitationResponse, ElicitationAction, ElicitationMode, PermissionOption, RequestPermissionOutcome,
-            RequestPermissionResponse, SelectedPermissionOutcome, SessionId,
+            RequestPermissionResponse, SessionId,
         },
     },
 };
+use serde::Serialize;
 use tokio::sync::Notify;
 
-use super::{
-    Fault,
-    serve::answer,
-    state::{Client, lock},
-};
+use super::session::{Sessions, lock};
 
-/// How long the act `decide` waits for a question that is still on its way.
+/// How long an act waits for a question that is still on its way.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
 
-/// What is asked.
+/// What the agent asks.
 #[derive(Debug)]
 pub(super) enum Matter {
     /// May a tool be used?
@@ -43,9 +40,35 @@ pub(super) struct Question {
     pub responder: Responder,
 }
 
+impl Question {
+    /// Answers without the user, because the turn was cancelled, or the session or the client ends.
+    pub(super) fn turn_down(self) {
+        // Fails only when the connection has ended.
+        let _ = match self.matter {
+            Matter::Permission(_) => {
+                answer(self.responder, Ok(RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled)))
+            }
+            Matter::Elicitation(_) => {
+                answer(self.responder, Ok(CreateElicitationResponse::new(ElicitationAction::Cancel)))
+            }
+        };
+    }
+
+    /// Tells whether the user may choose this option.
+    fn offers(&self, option: &str) -> bool {
+        match &self.matter {
+            Matter::Permission(options) => options.iter().any(|offered| *offered.option_id.0 == *option),
+            Matter::Elicitation(_) => false,
+        }
+    }
+}
+
 /// All open questions, oldest first.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Questions(Arc<Shared>);
+
 #[derive(Debug, Default)]
-pub(super) struct Questions {
+struct Shared {
     open: Mutex<Open>,
     asked: Notify,
 }
@@ -54,141 +77,91 @@ pub(super) struct Questions {
 struct Open {
     questions: Vec<(u64, Question)>,
     n_asked: u64,
-    /// Requests that a fault never answers; dropping a responder would answer.
-    lost: Vec<Responder>,
 }
 
 impl Questions {
+    /// Leaves a question open until the user decides, the turn is cancelled, or the agent gives it up.
+    pub(super) fn hold(&self, question: Question) {
+        let given_up = question.responder.cancellation();
+        let key = {
+            let mut open = lock(&self.0.open);
+            open.n_asked += 1;
+            let key = open.n_asked;
+            open.questions.push((key, question));
+            key
+        };
+        self.0.asked.notify_waiters();
+        let questions = self.clone();
+        tokio::spawn(async move {
+            given_up.cancelled().await;
+            questions.take(|other, _| other == key).into_iter().for_each(|question| give_up(question.responder));
+        });
+    }
+
+    /// Answers the open questions of a session because the user stopped its turn or closes it.
+    pub(super) fn dismiss(&self, session: &SessionId) {
+        self.take(|_, question| question.session.as_ref() == Some(session)).into_iter().for_each(Question::turn_down);
+    }
+
+    /// Answers all open questions because the client ends.
+    pub(super) fn dismiss_all(&self) {
+        self.take(|_, _| true).into_iter().for_each(Question::turn_down);
+    }
+
+    /// Takes the oldest open permission request, which has to offer this option.
+    pub(super) async fn take_permission(&self, sessions: &Sessions, option: &str) -> Result<Responder, String> {
+        let oldest = self.oldest(sessions, |question| matches!(question.matter, Matter::Permission(_))).await;
+        let oldest = oldest.ok_or("no permission request is open")?;
+        let chosen = self.take(|key, question| key == oldest && question.offers(option)).pop();
+        chosen.map(|question| question.responder).ok_or_else(|| format!("the option `{option}` is not offered"))
+    }
+
+    /// Takes the oldest open elicitation.
+    pub(super) async fn take_elicitation(&self, sessions: &Sessions) -> Option<(ElicitationMode, Responder)> {
+        let oldest = self.oldest(sessions, |question| matches!(question.matter, Matter::Elicitation(_))).await?;
+        let question = self.take(|key, _| key == oldest).pop()?;
+        match question.matter {
+            Matter::Elicitation(mode) => Some((*mode, question.responder)),
+            Matter::Permission(_) => None,
+        }
+    }
+
     fn take(&self, wanted: impl Fn(u64, &Question) -> bool) -> Vec<Question> {
-        let mut open = lock(&self.open);
+        let mut open = lock(&self.0.open);
         let taken = open.questions.extract_if(.., |(key, question)| wanted(*key, question));
         taken.map(|(_, question)| question).collect()
     }
-}
 
-/// Leaves a question open until the user decides, the turn is cancelled, or the agent gives it up.
-pub(super) fn hold(client: &Arc<Client>, question: Question) {
-    let given_up = question.responder.cancellation();
-    let key = {
-        let mut open = lock(&client.questions.open);
-        open.n_asked += 1;
-        let key = open.n_asked;
-        open.questions.push((key, question));
-        key
-    };
-    client.questions.asked.notify_waiters();
-    let client = Arc::clone(client);
-    tokio::spawn(async move {
-        given_up.cancelled().await;
-        let all = client.commits(Fault::CancelRequestAbortsAll);
-        for question in client.questions.take(|other, _| all || other == key) {
-            give_up(&client, question.responder);
-        }
-    });
+    /// Finds the oldest open question of a kind.
+    ///
+    /// An act and a request arrive on two ways, so the request may be a moment late while a turn runs.
+    async fn oldest(&self, sessions: &Sessions, wanted: impl Fn(&Question) -> bool) -> Option<u64> {
+        let find = || {
+            let open = lock(&self.0.open);
+            open.questions.iter().find(|(_, question)| wanted(question)).map(|(key, _)| *key)
+        };
+        let asked = async {
+            loop {
+                let asked = self.0.asked.notified();
+                if find().is_some() || !sessions.is_busy() {
+                    return;
+                }
+                asked.await;
+            }
+        };
+        let _ = tokio::time::timeout(ON_ITS_WAY, asked).await;
+        find()
+    }
 }
 
 /// Answers a request that the agent cancelled.
-pub(super) fn give_up(client: &Client, responder: Responder) {
-    if client.commits(Fault::CancelledRequestDropped) {
-        return lock(&client.questions.open).lost.push(responder);
-    }
-    let internal = client.commits(Fault::CancelledRequestInternal);
-    let error = if internal { Error::internal_error() } else { Error::request_cancelled() };
+pub(super) fn give_up(responder: Responder) {
     // Fails only when the connection has ended.
-    let _ = responder.respond_with_error(error);
+    let _ = responder.respond_with_error(Error::request_cancelled());
 }
 
-/// Keeps a request from being answered, on behalf of a fault.
-pub(super) fn lose(client: &Client, responder: Responder) {
-    lock(&client.questions.open).lost.push(responder);
-}
-
-/// Answers the open questions of a session because the user stopped its turn or closes it.
-pub(super) fn dismiss(client: &Client, session: &SessionId) {
-    if client.commits(Fault::PermissionLeftOpen) {
-        return;
-    }
-    let all = client.commits(Fault::PermissionClearsAll);
-    let questions = client.questions.take(|_, question| all || question.session.as_ref() == Some(session));
-    questions.into_iter().for_each(|question| turn_down(client, question));
-}
-
-/// Answers all open questions because the client ends.
-pub(super) fn dismiss_all(client: &Client) {
-    let leaves_open = client.commits(Fault::PermissionLeftOpen) || client.commits(Fault::CloseLeavesPermissions);
-    for question in client.questions.take(|_, _| true) {
-        match leaves_open {
-            true => lose(client, question.responder),
-            false => turn_down(client, question),
-        }
-    }
-}
-
-/// Answers a question that the user will not look at.
-pub(super) fn turn_down(client: &Client, question: Question) {
-    let is_permission = matches!(question.matter, Matter::Permission(_));
-    // Fails only when the connection has ended.
-    let _ = if is_permission && client.commits(Fault::PermissionErrorOnCancel) {
-        question.responder.respond_with_error(Error::internal_error())
-    } else if is_permission {
-        answer(question.responder, Ok(RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled)))
-    } else {
-        answer(question.responder, Ok(CreateElicitationResponse::new(ElicitationAction::Cancel)))
-    };
-}
-
-/// Answers the oldest open permission request with an option, as the user wants it.
-pub(super) async fn decide(client: &Client, option: &str) -> Result<(), String> {
-    let oldest = oldest(client, |question| offers(question).is_some()).await.ok_or("no permission request is open")?;
-    let is_offered = |question: &Question| {
-        offers(question).is_some_and(|options| options.iter().any(|offered| *offered.option_id.0 == *option))
-    };
-    let mut chosen = client.questions.take(|key, question| key == oldest && is_offered(question));
-    let question = chosen.pop().ok_or_else(|| format!("the option `{option}` is not offered"))?;
-    // Fails only when the connection has ended.
-    let _ = answer(question.responder, Ok(select(option.to_owned())));
-    Ok(())
-}
-
-/// Builds the outcome that names an option.
-pub(super) fn select(option: String) -> RequestPermissionResponse {
-    RequestPermissionResponse::new(RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option)))
-}
-
-/// Takes the oldest open elicitation.
-pub(super) async fn take_elicitation(client: &Client) -> Option<(ElicitationMode, Responder)> {
-    let oldest = oldest(client, |question| matches!(question.matter, Matter::Elicitation(_))).await?;
-    let question = client.questions.take(|key, _| key == oldest).pop()?;
-    match question.matter {
-        Matter::Elicitation(mode) => Some((*mode, question.responder)),
-        Matter::Permission(_) => None,
-    }
-}
-
-/// Finds the oldest open question of a kind.
-///
-/// An act and a request come on two ways, so the request may be a moment late.
-async fn oldest(client: &Client, wanted: impl Fn(&Question) -> bool) -> Option<u64> {
-    let find = || {
-        let open = lock(&client.questions.open);
-        open.questions.iter().find(|(_, question)| wanted(question)).map(|(key, _)| *key)
-    };
-    let asked = async {
-        loop {
-            let asked = client.questions.asked.notified();
-            if find().is_some() || !client.is_busy() {
-                return;
-            }
-            asked.await;
-        }
-    };
-    let _ = tokio::time::timeout(ON_ITS_WAY, asked).await;
-    find()
-}
-
-fn offers(question: &Question) -> Option<&[PermissionOption]> {
-    match &question.matter {
-        Matter::Permission(options) => Some(options),
-        Matter::Elicitation(_) => None,
-    }
+/// Answers a request with a typed result.
+pub(super) fn answer<T: Serialize>(responder: Responder, result: Result<T, Error>) -> Result<(), Error> {
+    let value = result.and_then(|value| serde_json::to_value(value).map_err(Error::into_internal_error));
+    responder.respond_with_result(value)
 }

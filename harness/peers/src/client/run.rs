@@ -11,14 +11,13 @@ use agent_client_protocol::{
 };
 
 use super::{
-    Fault, Options, lifecycle,
+    AgentProcess, Launcher, Options,
+    errors::describe,
     output::log,
-    process::AgentProcess,
     serve,
-    state::{Client, describe},
-    update,
+    state::Client,
+    transport, update,
     user::{self, Acts, End},
-    wire,
 };
 
 /// Time for the output of an agent that has ended to end as well.
@@ -29,12 +28,8 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the client until its user has nothing more to do, or it cannot go on.
 #[must_use]
-pub fn run(options: Options) -> ExitCode {
-    if options.list_faults {
-        Fault::print_all();
-        return ExitCode::SUCCESS;
-    }
-    match run_to_end(options) {
+pub fn run(options: Options, launcher: Arc<dyn Launcher>) -> ExitCode {
+    match run_to_end(options, &launcher) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(reason) => {
@@ -45,36 +40,33 @@ pub fn run(options: Options) -> ExitCode {
 }
 
 /// Runs the client; the result tells whether all went well.
-fn run_to_end(options: Options) -> Result<bool, String> {
+fn run_to_end(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bool, String> {
     let options = options.with_absolute_paths().map_err(|error| format!("no working directory: {error}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    let ended = runtime.block_on(serve_user(options));
-    // Does not wait for threads that still read from a pipe.
-    runtime.shutdown_background();
-    ended
+    runtime.block_on(serve_user(options, launcher))
 }
 
-/// Does all that the user wants; after a login in a terminal on a new connection.
-async fn serve_user(options: Options) -> Result<bool, String> {
+/// Does all acts of the user; after a login in a terminal on a new connection.
+async fn serve_user(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bool, String> {
     let mut acts = Acts::open(&options);
     let mut well = true;
     loop {
-        let (end, went_well) = connect(options.clone(), &mut acts).await?;
-        well &= went_well;
+        let client = Arc::new(Client::new(options.clone(), Arc::clone(launcher)));
+        let end = connect(&client, &mut acts).await?;
+        well &= !client.has_failed();
         if end == End::Done {
             return Ok(well);
         }
     }
 }
 
-/// Serves the user on one connection; the result tells why that ended, and whether all went well.
-async fn connect(options: Options, acts: &mut Acts) -> Result<(End, bool), String> {
-    let (mut process, pipes) =
-        AgentProcess::start(&options).map_err(|error| format!("the agent cannot be started: {error}"))?;
-    let (transport, wire) = wire::open(&options, pipes);
-    let client = Arc::new(Client::new(options));
-    let (requests, notifications, foreground) = (Arc::clone(&client), Arc::clone(&client), Arc::clone(&client));
+/// Serves the user on one connection; the result tells why that ended.
+async fn connect(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
+    let started = client.launcher.start();
+    let (mut process, pipes) = started.map_err(|error| format!("the agent cannot be started: {error}"))?;
+    let (transport, writer) = transport::open(pipes);
+    let (requests, notifications) = (Arc::clone(client), Arc::clone(client));
     let served = ClientRole
         .v1()
         .name("acp-reference-client")
@@ -92,9 +84,9 @@ async fn connect(options: Options, acts: &mut Acts) -> Result<(End, bool), Strin
             on_receive_notification!(),
         )
         .connect_with(transport, async |connection| {
-            foreground.set_connection(connection.clone());
-            let end = live(&foreground, acts, &connection, &mut process).await;
-            lifecycle::shut_down(&foreground).await;
+            client.connection.set(connection.clone());
+            let end = live(client, acts, &connection, &mut process).await;
+            shut_down(client).await;
             Ok::<_, Error>(end)
         })
         .await;
@@ -102,20 +94,26 @@ async fn connect(options: Options, acts: &mut Acts) -> Result<(End, bool), Strin
         Ok(end) => end,
         // Writing to an agent that has gone fails first at times.
         Err(error) => {
-            lifecycle::shut_down(&client).await;
-            Err(broken_off(&mut process)
-                .await
-                .unwrap_or_else(|| format!("the connection failed: {}", describe(&error))))
+            shut_down(client).await;
+            let gone = broken_off(&mut process).await;
+            Err(gone.unwrap_or_else(|| format!("the connection failed: {}", describe(&error))))
         }
     };
-    wire.drain();
-    wire.close();
+    writer.finish().await;
     process.end().await;
     client.printer.end_line();
-    end.map(|end| (end, !client.has_failed()))
+    end
 }
 
-/// Does what the user wants until that is done, or cannot be done any more.
+/// Answers the open questions and ends the commands of the agent.
+async fn shut_down(client: &Client) {
+    client.questions.dismiss_all();
+    client.terminals.shut_down().await;
+    // Tasks of their own make the answers to requests that waited for these ends.
+    tokio::task::yield_now().await;
+}
+
+/// Does the user's acts until there are no more, or the agent has gone.
 async fn live(
     client: &Arc<Client>,
     acts: &mut Acts,
@@ -126,7 +124,6 @@ async fn live(
     let end = tokio::select! {
         biased;
         end = &mut user => Some(end),
-        reason = client.death() => return Err(reason),
         () = told_to_stop() => return Err("told to stop".to_owned()),
         () = gone(connection, process) => None,
     };
@@ -146,7 +143,7 @@ async fn live(
 
 /// Tells how the agent ended, if it has.
 async fn broken_off(process: &mut AgentProcess) -> Option<String> {
-    let status = tokio::time::timeout(LAST_WORDS, process.ended()).await.ok().flatten();
+    let status = tokio::time::timeout(LAST_WORDS, process.exited()).await.ok().flatten();
     status.map(|status| format!("the agent broke off early: {status}"))
 }
 
@@ -154,7 +151,7 @@ async fn broken_off(process: &mut AgentProcess) -> Option<String> {
 async fn gone(connection: &ConnectionTo<Agent>, process: &mut AgentProcess) {
     tokio::select! {
         () = connection.incoming_closed() => {}
-        _ = process.ended() => {
+        _ = process.exited() => {
             // The last messages may still be in the pipe, and a child of the agent may hold that open for ever.
             let _ = tokio::time::timeout(HELD_OPEN, connection.incoming_closed()).await;
         }

@@ -1,46 +1,38 @@
 //! The agent's requests: each goes to its handler, and none holds up the others.
 
-use std::sync::Arc;
-
 use agent_client_protocol::{
     Error,
     v1::{Responder, schema::AgentRequest},
 };
-use serde::Serialize;
 
-use super::{Fault, Feature, elicitation, files, permission, state::Client, terminals};
+use super::{elicitation, options::Feature, permission, question::answer, state::Client};
 
-/// Handles one request; what takes time goes on in a task of its own.
-pub(super) fn handle(client: &Arc<Client>, request: AgentRequest, responder: Responder) -> Result<(), Error> {
-    let reads = client.serves(Feature::FsRead);
-    let writes = client.serves(Feature::FsWrite);
-    let has_terminals = client.serves(Feature::Terminal);
+/// Handles one request; tasks of their own wait for the user or for a command.
+pub(super) fn handle(client: &Client, request: AgentRequest, responder: Responder) -> Result<(), Error> {
+    let Client { sessions, questions, terminals, files, options, .. } = client;
+    let has_terminals = client.has(Feature::Terminal);
     match request {
-        AgentRequest::ReadTextFileRequest(request) if reads => answer(responder, files::read(client, &request)),
-        AgentRequest::WriteTextFileRequest(request) if writes => files::answer_write(client, &request, responder),
-        AgentRequest::RequestPermissionRequest(request) => permission::ask(client, request, responder),
-        AgentRequest::CreateTerminalRequest(request) if has_terminals => terminals::create(client, request, responder),
-        AgentRequest::TerminalOutputRequest(request) if has_terminals => terminals::output(client, &request, responder),
+        AgentRequest::ReadTextFileRequest(request) if client.has(Feature::FsRead) => {
+            answer(responder, files.read(sessions, &request))
+        }
+        AgentRequest::WriteTextFileRequest(request) if client.has(Feature::FsWrite) => {
+            answer(responder, files.write(sessions, &request))
+        }
+        AgentRequest::RequestPermissionRequest(request) => {
+            permission::ask(sessions, questions, options.permission, request, responder)
+        }
+        AgentRequest::CreateTerminalRequest(request) if has_terminals => {
+            answer(responder, terminals.create(sessions, &request))
+        }
+        AgentRequest::TerminalOutputRequest(request) if has_terminals => answer(responder, terminals.output(&request)),
         AgentRequest::WaitForTerminalExitRequest(request) if has_terminals => {
-            terminals::wait_for_exit(client, &request, responder)
+            terminals.wait_for_exit(&request, responder)
         }
-        AgentRequest::KillTerminalRequest(_) if client.commits(Fault::KillMissing) => {
-            responder.respond_with_error(Error::method_not_found())
-        }
-        AgentRequest::KillTerminalRequest(request) if has_terminals => terminals::kill(client, &request, responder),
-        AgentRequest::ReleaseTerminalRequest(request) if has_terminals => {
-            terminals::release(client, &request, responder)
-        }
-        AgentRequest::CreateElicitationRequest(request) => elicitation::ask(client, request, responder),
-        AgentRequest::ExtMethodRequest(_) if client.commits(Fault::ExtensionsAnswered) => {
-            responder.respond(serde_json::json!({}))
+        AgentRequest::KillTerminalRequest(request) if has_terminals => terminals.kill(&request, responder),
+        AgentRequest::ReleaseTerminalRequest(request) if has_terminals => terminals.release(&request, responder),
+        AgentRequest::CreateElicitationRequest(request) => {
+            elicitation::ask(sessions, questions, options, request, responder)
         }
         _ => responder.respond_with_error(Error::method_not_found()),
     }
-}
-
-/// Answers a request with a typed result.
-pub(super) fn answer<T: Serialize>(responder: Responder, result: Result<T, Error>) -> Result<(), Error> {
-    let value = result.and_then(|value| serde_json::to_value(value).map_err(Error::into_internal_error));
-    responder.respond_with_result(value)
 }

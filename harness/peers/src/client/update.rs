@@ -1,10 +1,10 @@
-//! The agent's notifications, at any time.
+//! The agent's notifications, which may come at any time.
 
 use agent_client_protocol::v1::schema::{AgentNotification, ContentBlock, SessionNotification, SessionUpdate};
 
-use super::{Fault, state::Client};
+use super::state::Client;
 
-/// Takes a notification in; unknown ones never come here.
+/// Takes in a notification; the SDK ignores unknown ones.
 pub(super) fn note(client: &Client, notification: AgentNotification) {
     if let AgentNotification::SessionNotification(update) = notification {
         take(client, update);
@@ -12,7 +12,7 @@ pub(super) fn note(client: &Client, notification: AgentNotification) {
 }
 
 fn take(client: &Client, notification: SessionNotification) {
-    let Some(session) = client.session(&notification.session_id) else { return };
+    let Some(session) = client.sessions.find(&notification.session_id) else { return };
     match notification.update {
         SessionUpdate::AgentMessageChunk(chunk) => {
             if let ContentBlock::Text(text) = chunk.content {
@@ -26,7 +26,7 @@ fn take(client: &Client, notification: SessionNotification) {
                 }
             });
         }
-        SessionUpdate::ConfigOptionUpdate(update) if !client.commits(Fault::ConfigUpdateIgnored) => {
+        SessionUpdate::ConfigOptionUpdate(update) => {
             session.change(|choices| choices.options = Some(update.config_options));
         }
         _ => {}

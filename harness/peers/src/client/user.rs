@@ -1,4 +1,4 @@
-//! The user: prompts from the command line, then acts from standard input.
+//! The user: prompts from the command line, then acts from standard input, become requests.
 
 use std::{collections::VecDeque, io::BufRead as _, sync::Arc, thread};
 
@@ -6,25 +6,13 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{
-    Fault, Options,
     act::Act,
-    auth, elicitation, lifecycle, listing,
+    authenticate, config_options, elicitation, initialize,
+    options::Options,
     output::log,
-    question, settings,
-    state::{Client, describe},
-    turn,
+    permission, prompt, session_list, session_setup,
+    state::{Client, Trouble},
 };
-
-/// Why an act was not done.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    /// The protocol forbids it here, or it makes no sense.
-    Refused(String),
-    /// The agent failed or refused.
-    Failed(String),
-    /// Nothing: a login in a terminal is done, and the connection has to be made anew.
-    LoggedIn,
-}
 
 /// Why the user is done with a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,18 +21,6 @@ pub(super) enum End {
     Done,
     /// There is more to do on a new connection.
     LoggedIn,
-}
-
-impl Trouble {
-    /// Builds a refusal.
-    pub(super) fn refused(reason: impl Into<String>) -> Self {
-        Self::Refused(reason.into())
-    }
-
-    /// Tells that the agent answered a request with an error.
-    pub(super) fn failed(method: &str, error: &agent_client_protocol::Error) -> Self {
-        Self::Failed(format!("{method} failed: {}", describe(error)))
-    }
 }
 
 /// What there is to do: the prompts of the command line, then the acts as they come from standard input.
@@ -87,35 +63,28 @@ impl Acts {
     }
 }
 
-/// Does what the user wants, as long as one connection can serve it; fails if there is no point in going on.
+/// Does the user's acts as long as one connection can serve them; fails if it makes no sense to go on.
 pub(super) async fn run(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
-    auth::initialize(client).await?;
-    // A fault may have opened one already.
-    if client.current().is_none() {
-        match lifecycle::new_session(client).await {
-            Ok(()) => {}
-            Err(Trouble::LoggedIn) => return Ok(End::LoggedIn),
-            Err(Trouble::Refused(reason) | Trouble::Failed(reason)) => return Err(reason),
-        }
+    initialize::initialize(client).await?;
+    match session_setup::new_session(client).await {
+        Ok(()) => {}
+        Err(Trouble::LoggedIn) => return Ok(End::LoggedIn),
+        Err(Trouble::Refused(reason) | Trouble::Failed(reason)) => return Err(reason),
     }
     while let Some(act) = acts.next().await {
         if act == Act::Quit {
-            lifecycle::quit(client).await;
+            prompt::quit(client).await;
             return Ok(End::Done);
         }
         match perform(client, act).await {
             Err(Trouble::LoggedIn) => {
-                client.turns_ended().await;
+                client.sessions.turns_ended().await;
                 return Ok(End::LoggedIn);
             }
             done => tell(client, done),
         }
     }
-    client.turns_ended().await;
-    lifecycle::leave(client).await;
-    if client.commits(Fault::Lingers) {
-        std::future::pending::<()>().await;
-    }
+    client.sessions.turns_ended().await;
     Ok(End::Done)
 }
 
@@ -131,35 +100,40 @@ fn tell(client: &Client, done: Result<(), Trouble>) {
 }
 
 /// Asks the agent for something of its own; that it does not know it is an answer as well.
-async fn custom_request(client: &Arc<Client>, method: &str) -> Result<(), Trouble> {
+async fn custom_request(client: &Client, method: &str) -> Result<(), Trouble> {
     if !method.starts_with('_') {
         return Err(Trouble::refused(format!("`{method}` is no custom method: it does not begin with an underscore")));
     }
-    let answer = client.call::<Value>(method, json!({}), |_| ()).await;
+    let answer = client.connection.call::<Value>(method, json!({}), |_| ()).await;
     answer.map_or_else(|error| log(&format!("{method}: {error}")), |result| log(&format!("{method}: {result}")));
     Ok(())
 }
 
 async fn perform(client: &Arc<Client>, act: Act) -> Result<(), Trouble> {
+    let Client { sessions, questions, .. } = &**client;
     match act {
-        Act::Prompt { text, attach } => turn::prompt(client, text, &attach).await,
-        Act::Command { name, input } => turn::command(client, &name, input.as_deref()).await,
-        Act::Cancel => turn::cancel(client),
-        Act::CancelRequest => turn::cancel_request(client),
-        Act::NewSession => lifecycle::new_session(client).await,
-        Act::Load { session_id } => lifecycle::load(client, session_id.into()).await,
-        Act::Resume { session_id } => lifecycle::resume(client, session_id.into()).await,
-        Act::Close { session_id } => lifecycle::close(client, session_id.into()).await,
-        Act::Delete { session_id } => lifecycle::delete(client, session_id.into()).await,
-        Act::Switch { session_id } => lifecycle::switch(client, session_id.into()),
-        Act::List { dir } => listing::list(client, dir.as_deref()).await,
-        Act::SetMode { mode_id } => settings::set_mode(client, &mode_id).await,
-        Act::SetOption { config_id, value } => settings::set_option(client, &config_id, value).await,
-        Act::Authenticate { method_id } => auth::authenticate(client, &method_id).await,
-        Act::Logout => auth::logout(client).await,
+        Act::Prompt { text, attach } => prompt::prompt(client, text, &attach).await,
+        Act::Command { name, input } => prompt::command(client, &name, input.as_deref()).await,
+        Act::Cancel => prompt::cancel(client),
+        Act::CancelRequest => prompt::cancel_request(client),
+        Act::NewSession => session_setup::new_session(client).await,
+        Act::Load { session_id } => session_setup::load(client, session_id.into()).await,
+        Act::Resume { session_id } => session_setup::resume(client, session_id.into()).await,
+        Act::Close { session_id } => session_setup::close(client, session_id.into()).await,
+        Act::Delete { session_id } => session_setup::delete(client, session_id.into()).await,
+        Act::Switch { session_id } => session_setup::switch(client, &session_id.into()),
+        Act::List { dir } => session_list::list(client, dir.as_deref()).await,
+        Act::SetMode { mode_id } => config_options::set_mode(client, &mode_id).await,
+        Act::SetOption { config_id, value } => config_options::set_option(client, &config_id, value).await,
+        Act::Authenticate { method_id } => authenticate::authenticate(client, &method_id).await,
+        Act::Logout => authenticate::log_out(client).await,
         Act::CustomRequest { method } => custom_request(client, &method).await,
-        Act::Decide { option_id } => question::decide(client, &option_id).await.map_err(Trouble::Refused),
-        Act::Answer { action } => elicitation::answer_oldest(client, action).await.map_err(Trouble::Refused),
+        Act::Decide { option_id } => {
+            permission::decide(sessions, questions, &option_id).await.map_err(Trouble::Refused)
+        }
+        Act::Answer { action } => {
+            elicitation::answer_oldest(sessions, questions, action).await.map_err(Trouble::Refused)
+        }
         Act::Quit => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::layer::Layer;
+use super::{client::Launch, layer::Layer};
 
 /// One deliberate violation, named after what the program does wrong.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(super) enum Kind {
     Bytes(fn(Vec<u8>) -> Vec<u8>),
     /// At a line of the other side that is not a JSON object; the program ends there.
     EndAtBadInput,
+    /// In the start of the client's agent, or of its login.
+    Launch(Launch),
     /// In the messages.
     Messages(fn() -> Box<dyn Layer>),
 }

@@ -53,6 +53,11 @@ pub(super) fn opens_session(message: &Value) -> bool {
     matches!(method(message), Some("session/new" | "session/load" | "session/resume"))
 }
 
+/// Tells whether a message is the result of `session/prompt`.
+pub(super) fn ends_turn(message: &Value) -> bool {
+    message.pointer("/result/stopReason").is_some()
+}
+
 /// Builds the result of a request.
 pub(super) fn result(request: &Value, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": request["id"], "result": result})

@@ -4,7 +4,7 @@ use std::{io, pin::Pin, time::Duration};
 
 use agent_client_protocol::{Error, Lines};
 use futures::{
-    Sink, SinkExt as _, StreamExt as _,
+    Sink, SinkExt as _, Stream, StreamExt as _,
     channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded},
 };
 use serde_json::Value;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::{
     fault::{Fault, Kind},
-    layer::{Chain, Onward},
+    layer::{Chain, Layer, Onward},
 };
 
 /// Time for the last lines to leave, in case the other side reads slowly.
@@ -46,10 +46,10 @@ where
 }
 
 /// Writes lines until no more can come, or the other side stops reading.
-async fn write(mut output: impl AsyncWrite + Unpin, mut lines: UnboundedReceiver<String>) {
+pub(super) async fn write(mut output: impl AsyncWrite + Unpin, mut lines: impl Stream<Item: AsRef<[u8]>> + Unpin) {
     while let Some(line) = lines.next().await {
         let written = async {
-            output.write_all(line.as_bytes()).await?;
+            output.write_all(line.as_ref()).await?;
             output.flush().await
         };
         if written.await.is_err() {
@@ -58,7 +58,8 @@ async fn write(mut output: impl AsyncWrite + Unpin, mut lines: UnboundedReceiver
     }
 }
 
-struct Relay {
+/// The faults between a program and the other side.
+pub(super) struct Relay {
     bytes: Vec<fn(Vec<u8>) -> Vec<u8>>,
     ends_at_bad_input: bool,
     chain: Chain,
@@ -70,7 +71,11 @@ struct Relay {
 }
 
 impl Relay {
-    fn new(faults: &[&Fault], to_program: UnboundedSender<Incoming>, to_other: UnboundedSender<String>) -> Self {
+    pub(super) fn new(
+        faults: &[&Fault],
+        to_program: UnboundedSender<Incoming>,
+        to_other: UnboundedSender<String>,
+    ) -> Self {
         let mut relay = Self {
             bytes: Vec::new(),
             ends_at_bad_input: false,
@@ -85,12 +90,19 @@ impl Relay {
                 Kind::Bytes(read) => relay.bytes.push(read),
                 Kind::EndAtBadInput => relay.ends_at_bad_input = true,
                 Kind::Messages(layer) => relay.chain.add(layer()),
+                Kind::Launch(_) => {}
             }
         }
         relay
     }
 
-    async fn run(mut self, mut input: impl AsyncRead + Unpin, mut from_program: UnboundedReceiver<String>) {
+    /// Adds a layer next to the program.
+    pub(super) fn add(&mut self, layer: Box<dyn Layer>) {
+        self.chain.add(layer);
+    }
+
+    /// Passes messages until the program ends.
+    pub(super) async fn run(mut self, mut input: impl AsyncRead + Unpin, mut from_program: UnboundedReceiver<String>) {
         let mut buffer = vec![0; 64 * 1024];
         loop {
             tokio::select! {

@@ -1,0 +1,47 @@
+//! The reference client.
+//!
+//! It has no user. Its options and the acts on its standard input say what a user would do, and it does that as the
+//! protocol demands. Reading order:
+//!
+//! - `options` and `act`: the wishes of the user
+//! - `run`, `launch` and `transport`: the agent's process, and the connection to it by the SDK
+//! - `state`, with `agent`, `connection`, `session` and `question`: all that the client knows
+//! - `user`: acts become requests, with one file for each part of the specification: `initialize`, `authenticate`,
+//!   `session_setup`, `mcp`, `session_list`, `config_options`, `prompt` and `content`
+//! - `serve` and `update`: the requests and notifications of the agent, with `fs`, `terminal`, `permission`,
+//!   `elicitation` and `form`
+
+mod act;
+mod agent;
+mod authenticate;
+mod config_options;
+mod connection;
+mod content;
+mod elicitation;
+mod errors;
+mod form;
+mod fs;
+mod initialize;
+mod launch;
+mod mcp;
+mod options;
+mod output;
+mod pattern;
+mod permission;
+mod prompt;
+mod question;
+mod run;
+mod serve;
+mod session;
+mod session_list;
+mod session_setup;
+mod state;
+mod terminal;
+mod transport;
+mod update;
+mod user;
+
+pub use agent::TerminalLogin;
+pub use launch::{AgentProcess, AgentProgram, Launcher, Pipes};
+pub use options::{Feature, Options, Permission};
+pub use run::run;

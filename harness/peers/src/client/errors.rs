@@ -1,0 +1,30 @@
+//! The errors that the client answers, and how it shows those of the agent.
+
+use agent_client_protocol::{Error, ErrorCode};
+use serde_json::json;
+
+/// Builds error -32602 with the reason in its data.
+pub(super) fn invalid(reason: &str) -> Error {
+    Error::invalid_params().data(json!({ "reason": reason }))
+}
+
+/// Builds error -32002 for something that does not exist, or no longer.
+pub(super) fn not_found(reason: &str) -> Error {
+    Error::new(ErrorCode::RESOURCE_NOT_FOUND, "Resource not found").data(json!({ "reason": reason }))
+}
+
+/// Builds error -32603 with the reason in its data.
+pub(super) fn failed(reason: &str) -> Error {
+    Error::internal_error().data(json!({ "reason": reason }))
+}
+
+/// Puts an error in one line.
+pub(super) fn describe(error: &Error) -> String {
+    if agent_client_protocol::is_incoming_transport_closed(error) {
+        return "the connection ended".to_owned();
+    }
+    match &error.data {
+        Some(data) if !data.is_null() => format!("{} ({}): {data}", error.message, error.code.value()),
+        _ => format!("{} ({})", error.message, error.code.value()),
+    }
+}

@@ -1,0 +1,160 @@
+//! One command of a terminal: its process group, its output, and how it ended.
+
+use std::{
+    io,
+    os::{fd::AsFd as _, unix::process::ExitStatusExt as _},
+    process::{ExitStatus, Stdio},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use agent_client_protocol::v1::schema::TerminalExitStatus;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::{io::AsyncReadExt as _, process::ChildStdout, sync::watch, task::JoinHandle, time::timeout};
+
+use super::tail::Tail;
+use crate::{client::session::lock, group::Group};
+
+/// More than a pipe holds, so that reading this much at the end finds all that the command itself wrote.
+const MAX_PIPE: usize = 2 * 1024 * 1024;
+
+/// How long a killed command may take to end; only one that is stuck in the kernel takes longer than a moment.
+const KILLED: Duration = Duration::from_secs(2);
+
+/// A started command; dropping it kills its group.
+#[derive(Debug)]
+pub(super) struct Command {
+    group: Option<Pid>,
+    pub tail: Arc<Mutex<Tail>>,
+    end: watch::Receiver<Option<TerminalExitStatus>>,
+    pump: JoinHandle<()>,
+}
+
+impl Command {
+    /// Starts a command with both outputs in one pipe.
+    pub(super) fn start(mut command: tokio::process::Command, tail: Tail) -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        let group = Group::start(&mut command)?;
+        // The pipe ends with the command only if this process does not hold it open.
+        drop(command);
+        let output = ChildStdout::from_std(std::process::ChildStdout::from(std::os::fd::OwnedFd::from(reader)))?;
+        let id = group.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let tail = Arc::new(Mutex::new(tail));
+        let (report, end) = watch::channel(None);
+        let pump = Pump { group, output, tail: Arc::clone(&tail) };
+        Ok(Self { group: id, tail, end, pump: tokio::spawn(pump.run(report)) })
+    }
+
+    /// Returns how the command ended, if it has.
+    pub(super) fn end(&self) -> Option<TerminalExitStatus> {
+        self.end.borrow().clone()
+    }
+
+    /// Waits for the end; `None` if the command was dropped before.
+    pub(super) fn ended(&self) -> impl Future<Output = Option<TerminalExitStatus>> + Send + use<> {
+        let mut end = self.end.clone();
+        async move { end.wait_for(Option::is_some).await.ok()?.clone() }
+    }
+
+    /// Kills the whole group and does not wait.
+    pub(super) fn signal(&self) {
+        if let Some(group) = self.group {
+            // An error means that the group is gone already.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+
+    /// Kills the whole group and waits for the end, up to a bound.
+    pub(super) async fn kill(&self) {
+        self.signal();
+        // Past the bound nothing better can be said than that it was killed.
+        let _ = timeout(KILLED, self.ended()).await;
+        // Who waited for the exit is answered before who killed the command.
+        tokio::task::yield_now().await;
+    }
+}
+
+impl Drop for Command {
+    fn drop(&mut self) {
+        self.signal();
+        self.pump.abort();
+    }
+}
+
+/// Moves output from the pipe to the tail, and watches the command.
+struct Pump {
+    group: Group,
+    output: ChildStdout,
+    tail: Arc<Mutex<Tail>>,
+}
+
+impl Pump {
+    /// Reports the end once all that the command wrote is in the tail, whoever else holds the pipe, and reads on.
+    async fn run(mut self, report: watch::Sender<Option<TerminalExitStatus>>) {
+        let Self { group, output, tail } = &mut self;
+        let exit = tokio::select! {
+            exit = group.child.wait() => exit,
+            () = read_to_end(output, tail) => group.child.wait().await,
+        };
+        catch_up(output, tail);
+        lock(tail).finish();
+        report.send_replace(Some(exit.map_or_else(|_| TerminalExitStatus::new(), |exit| status(&exit))));
+        read_to_end(output, tail).await;
+        // The group is killed when it is dropped, and it lives until the command is.
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn read_to_end(output: &mut ChildStdout, tail: &Mutex<Tail>) {
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match output.read(&mut buffer).await {
+            Ok(0) | Err(_) => return,
+            Ok(length) => lock(tail).push(&buffer[..length]),
+        }
+    }
+}
+
+/// Reads what is in the pipe now, without waiting for more.
+fn catch_up(output: &ChildStdout, tail: &Mutex<Tail>) {
+    let mut buffer = vec![0; 64 * 1024];
+    let mut n_read = 0;
+    while n_read < MAX_PIPE {
+        match rustix::io::read(output.as_fd(), &mut buffer) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(0) | Err(_) => return,
+            Ok(length) => {
+                n_read += length;
+                lock(tail).push(&buffer[..length]);
+            }
+        }
+    }
+}
+
+fn status(exit: &ExitStatus) -> TerminalExitStatus {
+    let signal = exit.signal().map(signal_name);
+    TerminalExitStatus::new().exit_code(exit.code().map(i32::cast_unsigned)).signal(signal)
+}
+
+fn signal_name(number: i32) -> String {
+    let names = [
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::TRAP, "SIGTRAP"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::USR1, "SIGUSR1"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::USR2, "SIGUSR2"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::ALARM, "SIGALRM"),
+        (Signal::TERM, "SIGTERM"),
+    ];
+    let known = names.into_iter().find(|(signal, _)| signal.as_raw() == number);
+    known.map_or_else(|| format!("SIG{number}"), |(_, name)| name.to_owned())
+}

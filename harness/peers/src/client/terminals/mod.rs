@@ -1,9 +1,0 @@
-//! Terminals: real processes that the agent starts, watches, kills and releases.
-
-mod command;
-mod registry;
-mod requests;
-mod tail;
-
-pub(super) use registry::Terminals;
-pub(super) use requests::{create, kill, output, release, wait_for_exit};

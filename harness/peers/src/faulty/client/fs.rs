@@ -1,0 +1,116 @@
+//! Faults in reading and writing files.
+
+use std::{fs, path::Path, thread, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::faulty::{
+    layer::{Layer, Onward},
+    message::{Open, calls, result},
+};
+
+/// How long a write is late.
+const LATE: Duration = Duration::from_millis(500);
+
+/// Returns a member of a read as a number.
+fn number(message: &Value, member: &str) -> Option<u64> {
+    message["params"][member].as_u64().filter(|_| calls(message, "fs/read_text_file"))
+}
+
+/// Asks for the lines from one later on, as if the first line were 0.
+pub(super) fn count_from_zero(message: &mut Value) {
+    if let Some(line) = number(message, "line") {
+        message["params"]["line"] = (line + 1).into();
+    }
+}
+
+pub(super) fn ignore_limit(message: &mut Value) {
+    if number(message, "limit").is_some() {
+        message["params"]["limit"] = Value::Null;
+    }
+}
+
+pub(super) fn read_one_more(message: &mut Value) {
+    if let Some(limit) = number(message, "limit") {
+        message["params"]["limit"] = (limit + 1).into();
+    }
+}
+
+pub(super) fn take_limit_for_last_line(message: &mut Value) {
+    if let (Some(line), Some(limit)) = (number(message, "line"), number(message, "limit")) {
+        message["params"]["limit"] = (limit + 1).saturating_sub(line).into();
+    }
+}
+
+pub(super) fn read_one_line(message: &mut Value) {
+    if number(message, "line").is_some() && number(message, "limit").is_none() {
+        message["params"]["limit"] = 1.into();
+    }
+}
+
+/// Appends a line feed to what the client read.
+#[derive(Default)]
+pub(super) struct AppendToRead {
+    reads: Open,
+}
+
+impl Layer for AppendToRead {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        self.reads.add_if(&message, &["fs/read_text_file"]);
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, mut message: Value, onward: &mut Onward) {
+        if self.reads.answered_by(&message).is_some()
+            && let Some(Value::String(content)) = message.pointer_mut("/result/content")
+        {
+            content.push('\n');
+        }
+        onward.outward(message);
+    }
+}
+
+/// Returns the path and the content of a write.
+fn write(message: &mut Value) -> Option<(String, &mut String)> {
+    let path = message["params"]["path"].as_str().filter(|_| calls(message, "fs/write_text_file"))?.to_owned();
+    match &mut message["params"]["content"] {
+        Value::String(content) => Some((path, content)),
+        _ => None,
+    }
+}
+
+pub(super) fn append_to_written(message: &mut Value) {
+    if let Some((_, content)) = write(message).filter(|(_, content)| !content.ends_with('\n')) {
+        content.push('\n');
+    }
+}
+
+/// Keeps the rest of a longer file.
+pub(super) fn leave_rest(message: &mut Value) {
+    if let Some((path, content)) = write(message)
+        && let Some(rest) = fs::read_to_string(path).ok().and_then(|old| old.get(content.len()..).map(str::to_owned))
+    {
+        content.push_str(&rest);
+    }
+}
+
+pub(super) fn creates_file(message: &Value) -> Option<&'static str> {
+    let path = message["params"]["path"].as_str().filter(|_| calls(message, "fs/write_text_file"))?;
+    (!Path::new(path).exists()).then_some("there is no such file")
+}
+
+/// Answers a write before it is done.
+pub(super) struct WriteLater;
+
+impl Layer for WriteLater {
+    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
+        let Some((path, content)) = write(&mut message) else { return onward.inward(message) };
+        let content = std::mem::take(content);
+        thread::spawn(move || {
+            thread::sleep(LATE);
+            // The agent has the answer already, which is the fault.
+            let _ = fs::write(path, content);
+        });
+        onward.outward(result(&message, json!({})));
+    }
+}

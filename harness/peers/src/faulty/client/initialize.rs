@@ -1,0 +1,157 @@
+//! Faults of `initialize`: the client takes more for advertised than the agent said, or less.
+
+use serde_json::{Value, json};
+
+use crate::faulty::{
+    layer::{Layer, Onward},
+    message::{Own, calls},
+};
+
+const CAPABILITIES: [&str; 6] =
+    ["loadSession", "promptCapabilities", "mcpCapabilities", "sessionCapabilities", "auth", "_meta"];
+
+/// Returns the capabilities in a result of `initialize`.
+fn capabilities(message: &Value) -> Option<&Value> {
+    let result = message.get("result").filter(|result| result.get("protocolVersion").is_some())?;
+    result.get("agentCapabilities")
+}
+
+/// Reads these capabilities into a result of `initialize`, whatever it says about them.
+pub(super) fn believe(message: &mut Value, advertised: Value) {
+    if let Some(result) = message.get_mut("result").filter(|result| result.get("protocolVersion").is_some()) {
+        merge(&mut result["agentCapabilities"], advertised);
+    }
+}
+
+/// Reads a capability of sessions into a result of `initialize`.
+pub(super) fn believe_in(message: &mut Value, capability: &str) {
+    believe(message, json!({"sessionCapabilities": {capability: {}}}));
+}
+
+fn merge(known: &mut Value, more: Value) {
+    match more {
+        Value::Object(members) => members.into_iter().for_each(|(name, value)| merge(&mut known[name], value)),
+        leaf => *known = leaf,
+    }
+    if known.is_null() {
+        *known = json!({});
+    }
+}
+
+/// Takes resuming for advertised by an agent that loads sessions.
+pub(super) fn resume_with_load(message: &mut Value) {
+    if capabilities(message).is_some_and(|known| known["loadSession"] == true) {
+        believe(message, json!({"sessionCapabilities": {"resume": {}}}));
+    }
+}
+
+/// Takes sse servers for advertised by an agent that takes http servers.
+pub(super) fn sse_with_http(message: &mut Value) {
+    if capabilities(message).is_some_and(|known| known["mcpCapabilities"]["http"] == true) {
+        believe(message, json!({"mcpCapabilities": {"sse": true}}));
+    }
+}
+
+/// Takes each capability that is null for advertised.
+pub(super) fn null_is_support(message: &mut Value) {
+    let full = json!({
+        "loadSession": true,
+        "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true},
+        "mcpCapabilities": {"http": true, "sse": true},
+        "sessionCapabilities": {"list": {}, "delete": {}, "additionalDirectories": {}, "resume": {}, "close": {}},
+        "auth": {"logout": {}},
+    });
+    if let Some(known) = message.pointer_mut("/result/agentCapabilities") {
+        replace_nulls(known, &full);
+    }
+}
+
+fn replace_nulls(known: &mut Value, full: &Value) {
+    let (Some(known), Some(full)) = (known.as_object_mut(), full.as_object()) else { return };
+    for (name, full) in full {
+        match known.get_mut(name) {
+            Some(member) if member.is_null() => *member = full.clone(),
+            Some(member) => replace_nulls(member, full),
+            None => {}
+        }
+    }
+}
+
+/// Takes every protocol version of the agent for the client's own.
+pub(super) fn ignore_version(message: &mut Value) {
+    if let Some(version) = message.pointer_mut("/result/protocolVersion") {
+        *version = 1.into();
+    }
+}
+
+/// Takes logins in a terminal for those that `authenticate` does.
+pub(super) fn terminals_authenticate(message: &mut Value) {
+    let methods = message.pointer_mut("/result/authMethods").and_then(Value::as_array_mut);
+    for method in methods.into_iter().flatten().filter(|method| method["type"] == "terminal") {
+        method["type"] = "agent".into();
+    }
+}
+
+/// Ends the client in its turn if an earlier message of the agent gave a reason.
+pub(super) struct EndInTurn {
+    is_reason: fn(&Value) -> bool,
+    has_reason: bool,
+}
+
+impl EndInTurn {
+    pub(super) fn new(is_reason: fn(&Value) -> bool) -> Self {
+        Self { is_reason, has_reason: false }
+    }
+}
+
+impl Layer for EndInTurn {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        self.has_reason |= (self.is_reason)(&message);
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        let ends = self.has_reason && calls(&message, "session/prompt");
+        onward.outward(message);
+        if ends {
+            onward.end();
+        }
+    }
+}
+
+pub(super) fn is_minimal(message: &Value) -> bool {
+    message.pointer("/result/protocolVersion").is_some()
+        && message.pointer("/result/agentCapabilities/promptCapabilities").is_none()
+}
+
+pub(super) fn has_unknown_capability(message: &Value) -> bool {
+    let known = capabilities(message).and_then(Value::as_object);
+    known.is_some_and(|known| known.keys().any(|name| !CAPABILITIES.contains(&name.as_str())))
+}
+
+/// Tells whether a message is the result of `session/new`, and the session has no config options.
+pub(super) fn lacks_options(message: &Value) -> bool {
+    message.pointer("/result/sessionId").is_some() && !message["result"]["configOptions"].is_array()
+}
+
+/// Calls a method of the client's own after `initialize`, and ends the client if the agent does not know it.
+#[derive(Default)]
+pub(super) struct EndWithoutExtension {
+    own: Own,
+    held: Option<Value>,
+}
+
+impl Layer for EndWithoutExtension {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if message.pointer("/result/protocolVersion").is_some() {
+            onward.outward(self.own.request("_acp-reference/ping", json!({})));
+            self.held = Some(message);
+        } else if !self.own.takes(&message) {
+            onward.inward(message);
+        } else if message.get("error").is_some() {
+            onward.end();
+        } else if let Some(held) = self.held.take() {
+            onward.inward(held);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Faults of JSON-RPC that only the client has.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+use crate::faulty::{
+    jsonrpc::has_member,
+    layer::{Layer, Onward},
+    message::{Open, calls, ends_turn, error, is_request, is_response, method, result},
+};
+
+const REQUESTS: [&str; 9] = [
+    "fs/read_text_file",
+    "fs/write_text_file",
+    "session/request_permission",
+    "terminal/create",
+    "terminal/output",
+    "terminal/wait_for_exit",
+    "terminal/kill",
+    "terminal/release",
+    "elicitation/create",
+];
+
+const NOTIFICATIONS: [&str; 3] = ["session/update", "elicitation/complete", "$/cancel_request"];
+
+fn is_notification(message: &Value) -> bool {
+    message.get("method").is_some() && !is_request(message)
+}
+
+pub(super) fn is_unknown_notification(message: &Value) -> bool {
+    is_notification(message) && method(message).is_none_or(|method| !NOTIFICATIONS.contains(&method))
+}
+
+/// Returns what a request or a response carries.
+fn content(message: &Value) -> Option<&Value> {
+    message.get("params").or_else(|| message.get("result"))
+}
+
+pub(super) fn has_null(message: &Value) -> Option<&'static str> {
+    has_member(content(message)?, &|_, value| value.is_null()).then_some("null is not accepted")
+}
+
+pub(super) fn has_meta(message: &Value) -> Option<&'static str> {
+    has_member(message.get("params")?, &|name, _| name == "_meta").then_some("_meta is not accepted")
+}
+
+pub(super) fn has_result_meta(message: &Value) -> Option<&'static str> {
+    message.pointer("/result/_meta").map(|_| "_meta is not accepted")
+}
+
+pub(super) fn has_option_of_unknown_type(message: &Value) -> Option<&'static str> {
+    let mut options = message.pointer("/result/configOptions")?.as_array()?.iter();
+    let is_unknown = |option: &Value| option["type"] != "select" && option["type"] != "boolean";
+    options.any(is_unknown).then_some("a config option is of an unknown type")
+}
+
+/// Refuses requests for the reason that the function finds in them, and takes such results for errors.
+pub(super) struct Reject(pub fn(&Value) -> Option<&'static str>);
+
+impl Layer for Reject {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        match (self.0)(&message) {
+            Some(reason) if is_request(&message) => onward.outward(error(&message, -32602, "Invalid params", reason)),
+            Some(reason) if is_response(&message) => onward.inward(error(&message, -32603, "Internal error", reason)),
+            _ => onward.inward(message),
+        }
+    }
+}
+
+/// Keeps messages of the agent from the client.
+pub(super) struct Ignore(pub fn(&Value) -> bool);
+
+impl Layer for Ignore {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if !(self.0)(&message) {
+            onward.inward(message);
+        }
+    }
+}
+
+pub(super) fn is_unknown_request(message: &Value) -> bool {
+    is_request(message) && method(message).is_none_or(|method| !REQUESTS.contains(&method))
+}
+
+/// Answers notifications.
+pub(super) struct AnswerNotifications;
+
+impl Layer for AnswerNotifications {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if is_notification(&message) && !calls(&message, "$/cancel_request") {
+            onward.outward(result(&message, json!({})));
+        }
+        onward.inward(message);
+    }
+}
+
+/// Answers custom requests with an empty result.
+pub(super) struct AnswerExtensions;
+
+impl Layer for AnswerExtensions {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if is_request(&message) && method(&message).is_some_and(|method| method.starts_with('_')) {
+            onward.outward(result(&message, json!({})));
+        } else {
+            onward.inward(message);
+        }
+    }
+}
+
+/// Gives responses the ids of a counter.
+#[derive(Default)]
+pub(super) struct CountedIds(u64);
+
+impl Layer for CountedIds {
+    fn outward(&mut self, mut message: Value, onward: &mut Onward) {
+        if is_response(&message) {
+            message["id"] = self.0.into();
+            self.0 += 1;
+        }
+        onward.outward(message);
+    }
+}
+
+/// Collects answers while requests of the agent are open, and sends them as one array.
+#[derive(Default)]
+pub(super) struct Batch {
+    open: Open,
+    answers: Vec<Value>,
+}
+
+impl Layer for Batch {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if is_request(&message) {
+            self.open.add(&message);
+        }
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        if !is_response(&message) {
+            self.answers.drain(..).for_each(|answer| onward.outward(answer));
+            return onward.outward(message);
+        }
+        self.open.answered_by(&message);
+        self.answers.push(message);
+        if self.open.all().next().is_none() {
+            match self.answers.len() {
+                1 => self.answers.drain(..).for_each(|answer| onward.outward(answer)),
+                _ => onward.outward(Value::Array(std::mem::take(&mut self.answers))),
+            }
+        }
+    }
+}
+
+/// Reads nothing but responses while a turn runs.
+#[derive(Default)]
+pub(super) struct Blocking {
+    prompts: Open,
+    held: Vec<Value>,
+}
+
+impl Layer for Blocking {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if !is_response(&message) && self.prompts.all().next().is_some() {
+            return self.held.push(message);
+        }
+        let ends_turn = self.prompts.answered_by(&message).is_some();
+        onward.inward(message);
+        if ends_turn {
+            self.held.drain(..).for_each(|held| onward.inward(held));
+        }
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        self.prompts.add_if(&message, &["session/prompt"]);
+        onward.outward(message);
+    }
+}
+
+/// Handles the next request of a turn only after the answer to the one before.
+#[derive(Default)]
+pub(super) struct Serial {
+    open: Open,
+    waiting: VecDeque<Value>,
+}
+
+impl Layer for Serial {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if is_request(&message) {
+            if self.open.all().next().is_some() {
+                return self.waiting.push_back(message);
+            }
+            self.open.add(&message);
+        }
+        if ends_turn(&message) {
+            self.waiting.drain(..).for_each(|request| onward.inward(request));
+        }
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        let answered = self.open.answered_by(&message);
+        onward.outward(message);
+        if let Some(next) = answered.and_then(|_| self.waiting.pop_front()) {
+            self.open.add(&next);
+            onward.inward(next);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Faults in the use of sessions, their lists and their settings.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::faulty::{
+    layer::{Layer, Onward},
+    message::{Open, calls, session, update},
+};
+
+pub(super) fn relative_cwd(message: &mut Value) {
+    if calls(message, "session/new") {
+        message["params"]["cwd"] = ".".into();
+    }
+}
+
+pub(super) fn lower_id(message: &mut Value) {
+    if let Some(id) = session(message).map(str::to_lowercase) {
+        message["params"]["sessionId"] = id.into();
+    }
+}
+
+/// Takes the modes of a session for the only way to change its mode.
+pub(super) fn hide_options(message: &mut Value) {
+    if message.pointer("/result/modes").is_some()
+        && let Some(result) = message["result"].as_object_mut()
+    {
+        result.shift_remove("configOptions");
+    }
+}
+
+pub(super) fn announces_options(message: &Value) -> bool {
+    update(message) == Some("config_option_update")
+}
+
+/// Keeps the config options of the beginning, whatever the answer to a change says.
+#[derive(Default)]
+pub(super) struct KeepOptions {
+    changes: Open,
+    /// The last options that were not told as an answer to a change.
+    known: Value,
+}
+
+impl Layer for KeepOptions {
+    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
+        let is_change = self.changes.answered_by(&message).is_some();
+        let announced =
+            if update(&message).is_some() { "/params/update/configOptions" } else { "/result/configOptions" };
+        if let Some(options) = message.pointer_mut(announced) {
+            match is_change {
+                true => *options = self.known.clone(),
+                false => self.known = options.clone(),
+            }
+        }
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        self.changes.add_if(&message, &["session/set_config_option"]);
+        onward.outward(message);
+    }
+}
+
+/// Loads and resumes sessions in the directory in which the client opens new ones.
+#[derive(Default)]
+pub(super) struct OwnCwd {
+    cwd: Value,
+}
+
+impl Layer for OwnCwd {
+    fn outward(&mut self, mut message: Value, onward: &mut Onward) {
+        if calls(&message, "session/new") {
+            self.cwd = message["params"]["cwd"].clone();
+        } else if calls(&message, "session/load") || calls(&message, "session/resume") {
+            message["params"]["cwd"] = self.cwd.clone();
+        }
+        onward.outward(message);
+    }
+}
+
+/// Returns the sessions in an answer to `session/list`.
+fn listed(message: &mut Value) -> Option<&mut Vec<Value>> {
+    message.pointer_mut("/result/sessions")?.as_array_mut()
+}
+
+/// Adds up the directories that several lists tell of a session.
+#[derive(Default)]
+pub(super) struct MergeDirectories {
+    known: HashMap<String, Vec<Value>>,
+}
+
+impl Layer for MergeDirectories {
+    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
+        for session in listed(&mut message).into_iter().flatten() {
+            let known = self.known.entry(session["sessionId"].to_string()).or_default();
+            let told = session["additionalDirectories"].as_array().cloned().unwrap_or_default();
+            known.extend(told.into_iter().filter(|path| !known.contains(path)).collect::<Vec<_>>());
+            session["additionalDirectories"] = known.clone().into();
+        }
+        onward.inward(message);
+    }
+}
+
+/// Asks once more with the last cursor when the pages of a list are at their end.
+#[derive(Default)]
+pub(super) struct ListPastEnd {
+    cursor: Value,
+}
+
+impl Layer for ListPastEnd {
+    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
+        let is_page = listed(&mut message).is_some_and(|sessions| !sessions.is_empty());
+        if is_page && message["result"]["nextCursor"].is_null() && !self.cursor.is_null() {
+            message["result"]["nextCursor"] = self.cursor.take();
+        }
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        if calls(&message, "session/list") {
+            self.cursor = message["params"]["cursor"].clone();
+        }
+        onward.outward(message);
+    }
+}

@@ -1,0 +1,392 @@
+//! Faults of terminals.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use crate::faulty::{
+    layer::{Layer, Onward},
+    message::{Open, Own, calls, ends_turn, method, result},
+};
+
+/// An id that the client gives to no terminal.
+const NOWHERE: &str = "nowhere";
+
+/// Returns the terminal of a request.
+fn terminal(message: &Value) -> Option<&str> {
+    message.pointer("/params/terminalId")?.as_str()
+}
+
+pub(super) fn lacks_args(message: &Value) -> Option<&'static str> {
+    let lacks = calls(message, "terminal/create") && !message["params"]["args"].is_array();
+    lacks.then_some("args is missing")
+}
+
+/// Gives a shell the command and its arguments as one text.
+pub(super) fn join_args(message: &mut Value) {
+    if calls(message, "terminal/create") {
+        let params = &mut message["params"];
+        let args = params["args"].as_array().into_iter().flatten();
+        let words: Vec<&str> = std::iter::once(&params["command"]).chain(args).filter_map(Value::as_str).collect();
+        let line = words.join(" ");
+        params["command"] = "sh".into();
+        params["args"] = json!(["-c", line]);
+    }
+}
+
+/// Takes a member out of each `terminal/create`.
+fn forget(message: &mut Value, member: &str) {
+    if calls(message, "terminal/create")
+        && let Some(params) = message["params"].as_object_mut()
+    {
+        params.shift_remove(member);
+    }
+}
+
+pub(super) fn forget_env(message: &mut Value) {
+    forget(message, "env");
+}
+
+pub(super) fn forget_cwd(message: &mut Value) {
+    forget(message, "cwd");
+}
+
+/// Kills a command whose terminal is released, and keeps the terminal.
+pub(super) fn kill_for_release(message: &mut Value) {
+    if calls(message, "terminal/release") {
+        message["method"] = "terminal/kill".into();
+    }
+}
+
+/// Answers requests in place of the client.
+pub(super) struct Pretend {
+    pub method: &'static str,
+    pub result: fn() -> Value,
+}
+
+impl Layer for Pretend {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if calls(&message, self.method) {
+            onward.outward(result(&message, (self.result)()));
+        } else {
+            onward.inward(message);
+        }
+    }
+}
+
+/// Gives every terminal the same id, which means the latest one.
+#[derive(Default)]
+pub(super) struct OneId {
+    latest: Value,
+}
+
+impl Layer for OneId {
+    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
+        if terminal(&message) == Some("main") {
+            message["params"]["terminalId"] = self.latest.clone();
+        }
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, mut message: Value, onward: &mut Onward) {
+        if let Some(id) = message.pointer_mut("/result/terminalId") {
+            self.latest = std::mem::replace(id, "main".into());
+        }
+        onward.outward(message);
+    }
+}
+
+/// Messages that wait for the end of a command.
+#[derive(Default)]
+struct Waiting {
+    own: Own,
+    held: Vec<(Value, Value)>,
+}
+
+impl Waiting {
+    /// Holds a message until the command of this terminal ends.
+    fn hold(&mut self, message: Value, session: &Value, terminal: &Value, onward: &mut Onward) {
+        let params = json!({"sessionId": session, "terminalId": terminal});
+        let wait = self.own.request("terminal/wait_for_exit", params);
+        self.held.push((wait["id"].clone(), message));
+        onward.inward(wait);
+    }
+
+    /// Tells whether a message answers a wait of its own, and returns what was held for that.
+    fn release(&mut self, message: &Value) -> (bool, Option<Value>) {
+        let at = self.held.iter().position(|(wait, _)| *wait == message["id"]);
+        (self.own.takes(message), at.map(|at| self.held.remove(at).1))
+    }
+}
+
+/// Answers `terminal/create` when the command has ended.
+#[derive(Default)]
+pub(super) struct CreateWaits {
+    created: Open,
+    waiting: Waiting,
+}
+
+impl Layer for CreateWaits {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        self.created.add_if(&message, &["terminal/create"]);
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        if let (true, created) = self.waiting.release(&message) {
+            return created.into_iter().for_each(|created| onward.outward(created));
+        }
+        let request = self.created.answered_by(&message).filter(|_| message.get("result").is_some());
+        match request {
+            Some(request) => {
+                let terminal = message["result"]["terminalId"].clone();
+                self.waiting.hold(message, &request["params"]["sessionId"], &terminal, onward);
+            }
+            None => onward.outward(message),
+        }
+    }
+}
+
+/// Answers `terminal/output` when the command has ended.
+#[derive(Default)]
+pub(super) struct OutputWaits {
+    waiting: Waiting,
+}
+
+impl Layer for OutputWaits {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if calls(&message, "terminal/output") {
+            let params = message["params"].clone();
+            return self.waiting.hold(message, &params["sessionId"], &params["terminalId"], onward);
+        }
+        if ends_turn(&message) {
+            self.waiting.held.drain(..).for_each(|(_, request)| onward.inward(request));
+        }
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        match self.waiting.release(&message) {
+            (true, request) => request.into_iter().for_each(|request| onward.inward(request)),
+            (false, _) => onward.outward(message),
+        }
+    }
+}
+
+/// Never answers a wait for a command that has ended already.
+#[derive(Default)]
+pub(super) struct WaitHangs {
+    own: Own,
+    held: Vec<(Value, Value)>,
+}
+
+impl Layer for WaitHangs {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if !calls(&message, "terminal/wait_for_exit") {
+            return onward.inward(message);
+        }
+        let look = self.own.request("terminal/output", message["params"].clone());
+        self.held.push((look["id"].clone(), message));
+        onward.inward(look);
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        if !self.own.takes(&message) {
+            return onward.outward(message);
+        }
+        for (_, wait) in self.held.extract_if(.., |(look, _)| *look == message["id"]) {
+            if message.pointer("/result/exitStatus").is_none() {
+                onward.inward(wait);
+            }
+        }
+    }
+}
+
+/// Changes the outputs that the agent gets.
+pub(super) struct Outputs {
+    change: fn(&mut Value, &mut String),
+    requests: Open,
+    /// The texts that a change remembers, by terminal.
+    told: HashMap<String, String>,
+}
+
+impl Outputs {
+    /// Changes each result of `terminal/output`; the text is kept for the next one of the same terminal.
+    pub(super) fn new(change: fn(&mut Value, &mut String)) -> Self {
+        Self { change, requests: Open::default(), told: HashMap::new() }
+    }
+}
+
+impl Layer for Outputs {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        self.requests.add_if(&message, &["terminal/output"]);
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, mut message: Value, onward: &mut Onward) {
+        if let Some(request) = self.requests.answered_by(&message)
+            && let Some(result) = message.get_mut("result")
+        {
+            let told = self.told.entry(terminal(&request).unwrap_or_default().to_owned()).or_default();
+            (self.change)(result, told);
+        }
+        onward.outward(message);
+    }
+}
+
+/// Leaves out the output that an earlier answer had.
+pub(super) fn forget_told(result: &mut Value, told: &mut String) {
+    let all = result["output"].as_str().unwrap_or_default().to_owned();
+    result["output"] = all.strip_prefix(told.as_str()).unwrap_or_default().into();
+    *told = all;
+}
+
+/// Leaves out the last line of a command that has ended.
+pub(super) fn lose_last_line(result: &mut Value, _: &mut String) {
+    let output = result["output"].as_str().unwrap_or_default();
+    if result.get("exitStatus").is_some() {
+        let end = output.trim_end_matches('\n').rfind('\n').map_or(0, |end| end + 1);
+        result["output"] = output[..end].into();
+    }
+}
+
+/// Keeps the byte limits to itself and cuts the output in a way of its own.
+pub(super) struct Cut {
+    cut: fn(&str, usize) -> Option<String>,
+    created: Open,
+    outputs: Open,
+    limits: HashMap<String, usize>,
+}
+
+impl Cut {
+    /// Cuts outputs that the function finds too long for their limit.
+    pub(super) fn new(cut: fn(&str, usize) -> Option<String>) -> Self {
+        Self { cut, created: Open::default(), outputs: Open::default(), limits: HashMap::new() }
+    }
+}
+
+impl Layer for Cut {
+    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
+        self.created.add_if(&message, &["terminal/create"]);
+        self.outputs.add_if(&message, &["terminal/output"]);
+        forget(&mut message, "outputByteLimit");
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, mut message: Value, onward: &mut Onward) {
+        if let Some(request) = self.created.answered_by(&message)
+            && let Some(limit) = request["params"]["outputByteLimit"].as_u64()
+        {
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            self.limits.insert(message["result"]["terminalId"].as_str().unwrap_or_default().to_owned(), limit);
+        }
+        if let Some(request) = self.outputs.answered_by(&message)
+            && let Some(limit) = self.limits.get(terminal(&request).unwrap_or_default())
+            && let Some(rest) = (self.cut)(message["result"]["output"].as_str().unwrap_or_default(), *limit)
+        {
+            message["result"]["output"] = rest.into();
+            message["result"]["truncated"] = true.into();
+        }
+        onward.outward(message);
+    }
+}
+
+/// Cuts at the byte, inside of a character too.
+pub(super) fn cut_anywhere(output: &str, limit: usize) -> Option<String> {
+    let excess = output.len().checked_sub(limit).filter(|excess| *excess > 0)?;
+    Some(String::from_utf8_lossy(&output.as_bytes()[excess..]).into_owned())
+}
+
+/// Keeps the beginning and drops the end.
+pub(super) fn keep_head(output: &str, limit: usize) -> Option<String> {
+    let end = (0..=limit).rev().find(|end| output.is_char_boundary(*end)).unwrap_or(0);
+    (output.len() > limit).then(|| output[..end].to_owned())
+}
+
+/// Counts characters instead of bytes.
+pub(super) fn count_characters(output: &str, limit: usize) -> Option<String> {
+    let excess = output.chars().count().checked_sub(limit).filter(|excess| *excess > 0)?;
+    Some(output.chars().skip(excess).collect())
+}
+
+/// Forgets a terminal at one of its requests.
+pub(super) struct Forget {
+    at: &'static str,
+    /// Whether the client never gets that request.
+    alone: bool,
+    forgotten: HashSet<String>,
+}
+
+impl Forget {
+    /// Forgets terminals whose command is killed.
+    pub(super) fn killed() -> Self {
+        Self { at: "terminal/kill", alone: false, forgotten: HashSet::new() }
+    }
+
+    /// Forgets terminals that are released, and lets their commands run.
+    pub(super) fn released() -> Self {
+        Self { at: "terminal/release", alone: true, forgotten: HashSet::new() }
+    }
+}
+
+impl Layer for Forget {
+    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
+        let Some(id) = terminal(&message).map(str::to_owned) else { return onward.inward(message) };
+        if self.forgotten.contains(&id) {
+            message["params"]["terminalId"] = NOWHERE.into();
+        } else if calls(&message, self.at) {
+            self.forgotten.insert(id);
+            if self.alone {
+                return onward.outward(result(&message, json!({})));
+            }
+        }
+        onward.inward(message);
+    }
+}
+
+/// Never answers a wait for a terminal that got a certain request.
+pub(super) struct LoseWaits {
+    at: &'static str,
+    waits: Open,
+    lost: HashSet<String>,
+}
+
+impl LoseWaits {
+    /// Loses the waits of terminals that get a request of this method.
+    pub(super) fn at(at: &'static str) -> Self {
+        Self { at, waits: Open::default(), lost: HashSet::new() }
+    }
+}
+
+impl Layer for LoseWaits {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        self.waits.add_if(&message, &["terminal/wait_for_exit"]);
+        if method(&message) == Some(self.at) {
+            self.lost.extend(terminal(&message).map(str::to_owned));
+        }
+        onward.inward(message);
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        let wait = self.waits.answered_by(&message);
+        let is_lost = wait.is_some_and(|wait| terminal(&wait).is_some_and(|id| self.lost.contains(id)));
+        if !is_lost {
+            onward.outward(message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_keep_the_wrong_part() {
+        let euro = "\u{20ac}\u{20ac}";
+        assert_eq!(keep_head("one\ntwo\n", 5).as_deref(), Some("one\nt"));
+        assert_eq!(keep_head(euro, 4).as_deref(), Some("\u{20ac}"));
+        assert!(cut_anywhere(euro, 4).is_some_and(|rest| rest.starts_with('\u{fffd}')));
+        assert_eq!(count_characters(euro, 1).as_deref(), Some("\u{20ac}"));
+        assert_eq!([cut_anywhere(euro, 6), keep_head(euro, 6), count_characters(euro, 2)], [None, None, None]);
+    }
+}
