@@ -116,5 +116,5 @@ fn failed(trace: &Trace, missing: Missing) -> BTreeMap<String, String> {
         judge.event(&Event { n, us, connection: event.connection, what });
     }
     let tallies = judge.finish().tallies.into_iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail);
-    tallies.map(|(id, tally)| (id, tally.findings[0].message.clone())).collect()
+    tallies.map(|(id, tally)| (id, tally.findings[0].text())).collect()
 }

@@ -69,7 +69,7 @@ fn check(path: &Path) -> Result<(), Failed> {
     }
     for (requirement, tally) in &judgement.tallies {
         if tally.verdict() == Verdict::Fail && !listed.contains(&requirement.as_str()) {
-            wrong.push(format!("{requirement} fails and is not listed: {}", tally.findings[0].message));
+            wrong.push(format!("{requirement} fails and is not listed: {}", tally.findings[0].text()));
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }

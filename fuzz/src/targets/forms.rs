@@ -57,7 +57,9 @@ fn report(texts: &[String]) -> RunReport {
         requirement.findings.push(FindingReport {
             case: id(index),
             verdict: Verdict::Fail,
-            message: next(),
+            kind: String::new(),
+            fields: serde_json::Map::new(),
+            text: next(),
             party: Party::Agent,
             events: vec![1],
             lines: vec![next(), next()],

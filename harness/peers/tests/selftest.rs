@@ -164,7 +164,7 @@ impl Broken {
         for (id, tally) in judgement.tallies.iter().filter(failed) {
             if self.requirements.insert(id.clone()) {
                 let finding = tally.findings.iter().find(|finding| finding.verdict == Verdict::Fail);
-                let message = finding.map_or("", |finding| finding.message.as_str());
+                let message = finding.map_or_else(String::new, acp_conformance::judge::Finding::text);
                 self.story.push_str(&format!("\n  {id} in {case}: {message}"));
             }
         }

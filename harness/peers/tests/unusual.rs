@@ -53,7 +53,7 @@ fn verdicts(subject: &Subject, cases: &[Case]) -> Result<Vec<(String, CaseVerdic
         let trace = run_case(case, subject);
         let judgement = judge(&trace, V1.edition());
         for (id, tally) in judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail) {
-            failed += &format!("\n{id} in {}: {}", case.id, tally.findings[0].message);
+            failed += &format!("\n{id} in {}: {}", case.id, tally.findings[0].text());
         }
         verdicts.push((case.id.clone(), judge_case(&trace, &judgement, V1.catalogue())));
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use crate::edition::Editions;
 use crate::report::Chart;
-use crate::report::model::{FORMAT, FindingReport, RunReport};
+use crate::report::model::{FORMAT, FindingReport, READABLE, RunReport};
 use crate::trace::Trace;
 
 /// The folder of traces beside a report.
@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path, editions: &Editions) -> anyhow::Result<Vec<RunRe
             .into_iter()
             .collect::<Result<_, _>>()
             .with_context(|| format!("{} is no report; `--format json=FILE` writes one", path.display()))?;
-    if let Some(other) = reports.iter().find(|report| report.format != FORMAT) {
+    if let Some(other) = reports.iter().find(|report| !READABLE.contains(&report.format.as_str())) {
         bail!("{}: the format is `{}`, and this program reads `{FORMAT}`", path.display(), other.format);
     }
     if reports.is_empty() {

@@ -118,7 +118,7 @@ impl<'e> Ear<'e> {
         let meant = report.party == *party && (report.id == *kills || also.contains_key(&report.id));
         for finding in &mut report.findings {
             if meant || finding.events.iter().any(put_in) {
-                finding.message.push_str(&format!(" (put in by --fault {id})"));
+                finding.text.push_str(&format!(" (put in by --fault {id})"));
             }
         }
     }

@@ -50,7 +50,7 @@ impl Broken<'_> {
 
     /// What was seen.
     pub(super) fn message(&self) -> String {
-        cut(&self.finding.message, LONGEST)
+        cut(&self.finding.text, LONGEST)
     }
 
     /// Who is at fault and what was seen, with the lines that prove it.

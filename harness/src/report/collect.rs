@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::conformance::conformance;
 use super::event::Begin;
 use super::gaps;
@@ -11,7 +13,7 @@ use super::model::{
     SuiteInfo, Summary,
 };
 
-use crate::judge::{Finding, JudgedTrace, JudgingSession, Tally};
+use crate::judge::{Fact, Finding, JudgedTrace, JudgingSession, Tally};
 use crate::protocol::Edition;
 use crate::requirement::{Party, Requirement, Status};
 use crate::trace::{Event, McpEvent, McpWhat, Trace, What};
@@ -157,12 +159,12 @@ impl Collector {
 
     /// The failures in a trace, each by its requirement and in its own words, as long as it was the last of its case that was
     /// added.
-    pub fn failures<'c>(&'c self, case: &'c str) -> impl Iterator<Item = (&'c str, &'c str)> {
+    pub fn failures<'c>(&'c self, case: &'c str) -> impl Iterator<Item = (&'c str, String)> {
         let last = self.by_requirement.iter().filter_map(|(id, seen)| Some((id, seen.last()?)));
         let last = last.filter(move |(_, seen)| seen.case == case);
         last.flat_map(|(id, seen)| {
             let failed = seen.tally.findings.iter().filter(|finding| finding.verdict == Verdict::Fail);
-            failed.map(|finding| (id.as_str(), finding.message.as_str()))
+            failed.map(|finding| (id.as_str(), finding.text()))
         })
     }
 
@@ -201,7 +203,7 @@ impl Collector {
     fn keep<'t>(&mut self, case: &str, judged: &JudgedTrace, event: &dyn Fn(usize) -> Option<&'t Event>) {
         for (requirement, tally) in &judged.judgement.tallies {
             let proof = |finding: &Finding| Proof {
-                lines: quote(event, &finding.events, focus(&finding.message)),
+                lines: quote(event, &finding.events, focus(&finding.fact)),
                 line: judged.line_of(&finding.events),
             };
             let proofs = tally.findings.iter().map(proof).collect();
@@ -264,7 +266,7 @@ pub fn alone<'t>(
     event: &dyn Fn(usize) -> Option<&'t Event>,
 ) -> Option<RequirementReport> {
     let requirement = edition.catalogue.find(requirement)?;
-    let proofs = vec![Proof { lines: quote(event, &finding.events, focus(&finding.message)), line: None }];
+    let proofs = vec![Proof { lines: quote(event, &finding.events, focus(&finding.fact)), line: None }];
     let tally = Tally { findings: vec![finding], ..Tally::default() };
     Some(join(edition, requirement, vec![SeenIn { case: recording.to_owned(), tally, proofs }], BTreeSet::new()))
 }
@@ -318,7 +320,7 @@ fn told(edition: &Edition, probe: &Requirement, seen: &[SeenIn]) -> Option<Probe
 }
 
 fn notes(seen: &[SeenIn]) -> Vec<String> {
-    let mut notes: Vec<String> = seen.iter().flat_map(|seen| seen.tally.notes.iter().cloned()).collect();
+    let mut notes: Vec<String> = seen.iter().flat_map(|seen| seen.tally.notes.iter().map(Fact::text)).collect();
     notes.sort();
     notes.dedup();
     notes
@@ -331,7 +333,9 @@ fn findings(party: Party, seen: SeenIn) -> Vec<FindingReport> {
         .map(|(finding, Proof { lines, line })| FindingReport {
             case: case.clone(),
             verdict: finding.verdict,
-            message: finding.message,
+            kind: finding.fact.kind.to_owned(),
+            fields: finding.fact.fields(),
+            text: finding.text(),
             party,
             events: finding.events,
             lines,
@@ -360,9 +364,10 @@ fn count(verdicts: impl Iterator<Item = Verdict>) -> BTreeMap<String, usize> {
     counts
 }
 
-/// What a message names in backticks, and a long line is shown around.
-fn focus(message: &str) -> &str {
-    message.split('`').nth(1).map_or("", |named| named.rsplit('/').next().unwrap_or(named))
+/// Returns the member around which a long line is shown: the last part of the JSON pointer of a finding.
+fn focus(fact: &Fact) -> &str {
+    let pointer = fact.field("pointer").and_then(Value::as_str).unwrap_or_default();
+    pointer.rsplit('/').next().unwrap_or(pointer)
 }
 
 /// The lines of the events that prove something, in the order in which they were seen.

@@ -92,7 +92,7 @@ impl<W: Write> JunitReport<W> {
             [] => ("", cut(reason, LONGEST), reason.to_owned()),
             [first, more @ ..] => {
                 let others = if more.is_empty() { String::new() } else { format!(" (and {} more)", more.len()) };
-                let message = format!("{}: {}{others}", first.requirement.id, cut(&first.finding.message, LONGEST));
+                let message = format!("{}: {}{others}", first.requirement.id, cut(&first.finding.text, LONGEST));
                 let line = first.finding.line.map_or_else(String::new, |line| format!(":{line}"));
                 let place = Some(format!("at {}{line}", file_of(case.case)));
                 let again = reproduce(first.finding.party, &case.case.id, &self.again);

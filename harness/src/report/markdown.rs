@@ -148,7 +148,7 @@ pub(super) fn broken_table(
     writeln!(out, "| broken | | what was seen | in |\n|---|---|---|---|")?;
     for requirement in failed {
         let first = failures(requirement).next();
-        let message = first.map(|broken| escaped(&cut(&broken.finding.message, LONGEST))).unwrap_or_default();
+        let message = first.map(|broken| escaped(&cut(&broken.finding.text, LONGEST))).unwrap_or_default();
         let case = first.map(|broken| escaped(&broken.finding.case)).unwrap_or_default();
         let more = match failures(requirement).count() {
             0 | 1 => String::new(),

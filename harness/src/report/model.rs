@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 mod expected;
 
@@ -15,7 +16,10 @@ use crate::trace::StepKind;
 use crate::verdict::{Conformance, Verdict};
 
 /// The name and version of the format.
-pub const FORMAT: &str = "acp-conformance-report/1";
+pub const FORMAT: &str = "acp-conformance-report/2";
+
+/// The formats that can be read. Format 1 had a `message` in place of kind, fields and text, and no text of requirements.
+pub const READABLE: [&str; 2] = ["acp-conformance-report/1", FORMAT];
 
 /// The JSON Schema of a report, as it is committed in `schemas/report.schema.json`.
 #[must_use]
@@ -257,8 +261,17 @@ pub struct FindingReport {
     pub case: String,
     /// What it says about the requirement.
     pub verdict: Verdict,
-    /// What was seen.
-    pub message: String,
+    /// Names what was found; together with the requirement it keeps its meaning from version to version. Empty in reports of
+    /// format 1.
+    #[serde(default)]
+    pub kind: String,
+    /// The facts of the finding, by name: a `method`, a JSON `pointer`, what was `expected` and what was `actual`, an id, or a
+    /// duration with its unit in the name. The kind decides which of them there are.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub fields: Map<String, Value>,
+    /// The sentence that is made of kind and fields, for people; other versions may word it otherwise.
+    #[serde(alias = "message")]
+    pub text: String,
     /// The party at fault.
     pub party: Party,
     /// The events of the case's trace that prove it; the deciding one first.

@@ -95,7 +95,7 @@ pub fn write_subjects(mut reports: Vec<RunReport>, out: &mut dyn Write) -> io::R
     reports.sort_by(|a, b| order(a).cmp(&order(b)));
     let requirements = reports.iter_mut().flat_map(|report| &mut report.requirements);
     for finding in requirements.flat_map(|requirement| &mut requirement.findings) {
-        finding.message = without_scratch(&finding.message);
+        finding.text = without_scratch(&finding.text);
     }
     writeln!(out, "# Subjects\n\n{INTRODUCTION}\n")?;
     for Group { name, what, .. } in GROUPS {

@@ -113,7 +113,7 @@ impl<W: Write> TextReport<W> {
                 "  {} is at fault in {}: {}",
                 finding.party,
                 in_one_line(&finding.case),
-                visible(&finding.message)
+                visible(&finding.text)
             )?;
             for line in &finding.lines {
                 writeln!(self.out, "    {DIM}{}{DIM:#}", visible(line))?;
@@ -248,7 +248,7 @@ fn by_reason<'r>(requirements: &[&'r RequirementReport]) -> Vec<(String, Vec<&'r
     for requirement in requirements {
         let finding = requirement.findings.iter().find(|finding| finding.verdict == Verdict::Inconclusive);
         let undecided = || requirement.undecided.first().map(|case| format!("{case} ended undecided"));
-        let reason = finding.map(|finding| finding.message.clone()).or_else(undecided).unwrap_or_default();
+        let reason = finding.map(|finding| finding.text.clone()).or_else(undecided).unwrap_or_default();
         match groups.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, ids)) => ids.push(&requirement.id),
             None => groups.push((reason, vec![&requirement.id])),

@@ -135,7 +135,9 @@ fn fail(report: &mut RunReport, id: &str, findings: &[(&str, &str, Option<usize>
         .map(|(case, message, line)| FindingReport {
             case: (*case).to_owned(),
             verdict: Verdict::Fail,
-            message: (*message).to_owned(),
+            kind: String::new(),
+            fields: serde_json::Map::new(),
+            text: (*message).to_owned(),
             party: Party::Agent,
             events: vec![3],
             lines: vec![format!("#3 agent → client  {NASTY}")],

@@ -128,7 +128,7 @@ fn sarif_results_name_their_rules_and_places() {
 fn sarif_fingerprints_stay_when_the_subject_words_it_otherwise() {
     let mut other = hostile();
     for finding in other.requirements.iter_mut().flat_map(|requirement| &mut requirement.findings) {
-        finding.message = "otherwise".to_owned();
+        finding.text = "otherwise".to_owned();
         finding.lines.clear();
     }
     let prints = |log: Value| -> Vec<Value> {

@@ -17,10 +17,10 @@ pub struct KnownFailures {
 
 impl KnownFailures {
     /// Takes in the failures in the trace of a case; one on a used process has none that are new.
-    pub fn learn<'f>(&self, trace: &Trace, failures: impl Iterator<Item = (&'f str, &'f str)>) {
+    pub fn learn<'f>(&self, trace: &Trace, failures: impl Iterator<Item = (&'f str, String)>) {
         let is_used = |what: &What| matches!(what, What::Process(ProcessEvent::Reused(_)));
         if !trace.events.iter().any(|event| is_used(&event.what)) {
-            let failures = failures.map(|(requirement, message)| (requirement.to_owned(), message.to_owned()));
+            let failures = failures.map(|(requirement, message)| (requirement.to_owned(), message));
             self.known.lock().unwrap_or_else(PoisonError::into_inner).extend(failures);
         }
     }
@@ -38,8 +38,7 @@ impl KnownFailures {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (requirement, tally) in &mut judged.judgement.tallies {
             let is_old = |finding: &Finding| {
-                finding.events.first().copied() <= answer
-                    || known.contains(&(requirement.clone(), finding.message.clone()))
+                finding.events.first().copied() <= answer || known.contains(&(requirement.clone(), finding.text()))
             };
             tally.findings.retain(|finding| finding.verdict != Verdict::Fail || !is_old(finding));
             if tally.verdict() == Verdict::Fail {

@@ -9,6 +9,7 @@ mod checks;
 mod conversation;
 mod earlier;
 mod fences;
+mod finding;
 mod fold;
 mod judging;
 mod known;
@@ -27,10 +28,11 @@ pub use conversation::{
     After, AtCancel, CancelRequest, Conversation, Course, Decision, Deed, Ended, Exchange, Holes, Listing, Login,
     Memory, Opening, Permission, Refusal, Session, SessionCourse, Terminal, ToolCall, Turn, TurnCourse, Write,
 };
+pub use finding::{Fact, field};
 pub use fold::{Judge, judge};
 pub use judging::{JudgedTrace, JudgingSession, TIME_LIMIT};
 pub use known::KnownFailures;
 pub use login::LoginProcess;
 pub use moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
-pub use ruling::{Finding, Introduction, Judgement, NotCovered, Ruling, Tally};
+pub use ruling::{Doubt, Finding, Introduction, Judgement, NotCovered, Ruling, Tally};
 pub use step::{EndCause, expected_text, observed_text, step_text};

@@ -3,22 +3,48 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::Registry;
+use super::finding::Fact;
 use super::lacks::tells;
+use crate::fact;
 use crate::requirement::Party;
 use crate::trace::Lack;
 use crate::verdict::Verdict;
 
 /// What one look at the trace found out about one requirement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// What it says about the requirement.
     pub verdict: Verdict,
-    /// What was seen, in a sentence for people.
-    pub message: String,
+    /// What was found.
+    pub fact: Fact,
+    /// Why a failure only leaves the requirement undecided, if that is so.
+    pub doubt: Option<Doubt>,
     /// The events that prove it, by their position in the trace; the deciding one first.
     pub events: Vec<usize>,
     /// Whether it is undecided because the subject stopped answering: a pass in another case does not outweigh that.
     pub stalled: bool,
+}
+
+/// Why something that looks like a violation does not count as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// The message holds too many values to be read whole.
+    CutHere,
+    /// An earlier message of the conversation does.
+    CutBefore,
+}
+
+impl Finding {
+    /// Renders the sentence for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let doubt = match self.doubt {
+            None => "",
+            Some(Doubt::CutHere) => "; the message holds too many values to be read whole",
+            Some(Doubt::CutBefore) => "; an earlier message holds too many values to be read whole",
+        };
+        self.fact.text() + doubt
+    }
 }
 
 /// How many findings of one requirement are kept for one trace; a subject that breaks a rule in every message of a long
@@ -26,18 +52,18 @@ pub struct Finding {
 const MOST_FINDINGS: usize = 20;
 
 /// All that one trace says about one requirement.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     /// How often it was observed and satisfied.
     pub passes: usize,
     /// Why it does not apply to this subject, if that was seen.
-    pub not_applicable: Option<String>,
+    pub not_applicable: Option<Fact>,
     /// What was seen apart from passes, up to a bound.
     pub findings: Vec<Finding>,
     /// How many further findings there were.
     pub more: usize,
     /// Departures that the specification tolerates.
-    pub notes: Vec<String>,
+    pub notes: Vec<Fact>,
 }
 
 impl Tally {
@@ -78,7 +104,7 @@ impl Tally {
 }
 
 /// All that one trace says, by requirement.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Judgement {
     /// What was said about each requirement that anything was said about.
     pub tallies: BTreeMap<String, Tally>,
@@ -154,9 +180,6 @@ pub(super) enum Unread {
     /// An event of this conversation: what seems to be missing later may have been in it, so that nothing fails.
     Before(usize),
 }
-
-/// Why a message that was not read whole does not decide.
-const NOT_READ_WHOLE: &str = "the message holds too many values to be read whole";
 
 impl Book {
     /// An empty book on a trace with these lacks.
@@ -235,65 +258,71 @@ impl Ruling<'_> {
     /// The requirement was observed and satisfied.
     pub fn pass(&mut self) {
         match self.unread {
-            Some(Unread::Here) => self.inconclusive(NOT_READ_WHOLE, &[]),
+            Some(Unread::Here) => {
+                self.inconclusive(fact!("not-read-whole", "the message holds too many values to be read whole"), &[]);
+            }
             Some(Unread::Before(_)) | None => self.tally.passes += 1,
         }
     }
 
     /// The requirement was violated; `also` names further events that prove it.
-    pub fn fail(&mut self, message: impl Into<String>, also: &[usize]) {
+    pub fn fail(&mut self, fact: impl Into<Fact>, also: &[usize]) {
+        let fact = fact.into();
         match self.unread {
-            Some(Unread::Here) => self.inconclusive(format!("{}; {NOT_READ_WHOLE}", message.into()), also),
+            Some(Unread::Here) => {
+                let finding = self.finding(Verdict::Inconclusive, fact, also);
+                self.tally.add(Finding { doubt: Some(Doubt::CutHere), ..finding });
+            }
             Some(Unread::Before(cut)) => {
-                let message = format!("{}; an earlier message holds too many values to be read whole", message.into());
-                self.inconclusive(message, &[also, &[cut]].concat());
+                let finding = self.finding(Verdict::Inconclusive, fact, &[also, &[cut]].concat());
+                self.tally.add(Finding { doubt: Some(Doubt::CutBefore), ..finding });
             }
             None => {
                 *self.failures += 1;
-                self.add(Verdict::Fail, message.into(), also);
+                self.add(Verdict::Fail, fact, also);
             }
         }
     }
 
     /// The subject stopped answering, which neither violates the requirement by itself nor lets it pass.
-    pub fn stalled(&mut self, message: impl Into<String>, also: &[usize]) {
-        let finding = self.finding(Verdict::Inconclusive, message.into(), also);
+    pub fn stalled(&mut self, fact: impl Into<Fact>, also: &[usize]) {
+        let finding = self.finding(Verdict::Inconclusive, fact.into(), also);
         self.tally.add(Finding { stalled: true, ..finding });
     }
 
     /// What was seen does not decide.
-    pub fn inconclusive(&mut self, message: impl Into<String>, also: &[usize]) {
-        self.add(Verdict::Inconclusive, message.into(), also);
+    pub fn inconclusive(&mut self, fact: impl Into<Fact>, also: &[usize]) {
+        self.add(Verdict::Inconclusive, fact.into(), also);
     }
 
     /// The subject does not advertise what the requirement is about.
-    pub fn not_applicable(&mut self, why: impl Into<String>) {
+    pub fn not_applicable(&mut self, why: impl Into<Fact>) {
         self.tally.not_applicable = Some(why.into());
     }
 
     /// Something worth knowing that the specification tolerates.
-    pub fn note(&mut self, message: impl Into<String>) {
-        let message = message.into();
+    pub fn note(&mut self, fact: impl Into<Fact>) {
+        let fact = fact.into();
         let notes = &mut self.tally.notes;
-        if notes.len() < MOST_FINDINGS && !notes.contains(&message) {
-            notes.push(message);
+        if notes.len() < MOST_FINDINGS && !notes.contains(&fact) {
+            notes.push(fact);
         }
     }
 
-    /// Passes when `good`, fails with the message otherwise.
-    pub fn decide(&mut self, good: bool, message: impl FnOnce() -> String) {
-        if good { self.pass() } else { self.fail(message(), &[]) }
+    /// Passes when `good`, fails with the fact otherwise.
+    pub fn decide<F: Into<Fact>>(&mut self, good: bool, fact: impl FnOnce() -> F) {
+        if good { self.pass() } else { self.fail(fact(), &[]) }
     }
 
-    fn add(&mut self, verdict: Verdict, message: String, also: &[usize]) {
-        let finding = self.finding(verdict, message, also);
+    fn add(&mut self, verdict: Verdict, fact: Fact, also: &[usize]) {
+        let finding = self.finding(verdict, fact, also);
         self.tally.add(finding);
     }
 
-    fn finding(&self, verdict: Verdict, message: String, also: &[usize]) -> Finding {
+    fn finding(&self, verdict: Verdict, fact: Fact, also: &[usize]) -> Finding {
         let mut events = vec![self.event];
         events.extend(also.iter().copied().filter(|&n| n != self.event));
-        Finding { verdict, message, events, stalled: false }
+        Finding { verdict, fact, doubt: None, events, stalled: false }
     }
 }
 

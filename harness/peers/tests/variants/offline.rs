@@ -76,7 +76,7 @@ pub fn new_failures(judgement: &Judgement, before: &BTreeSet<String>) -> Vec<Fal
     });
     let first = failed.filter_map(|(id, tally)| {
         let finding = tally.findings.iter().find(|finding| finding.verdict == Verdict::Fail)?;
-        let (requirement, message) = (id.clone(), finding.message.clone());
+        let (requirement, message) = (id.clone(), finding.text());
         Some(FalseFailure { requirement, message, events: finding.events.clone() })
     });
     first.collect()

@@ -144,7 +144,7 @@ function row(event, asked, lines, findings) {
   const here = findings.filter(({ finding }) => finding.events[0] === event.n);
   const proves = findings.some(({ finding }) => finding.verdict === 'fail' && finding.events.includes(event.n));
   const failed = here.some(({ finding }) => finding.verdict === 'fail');
-  const boxes = some(here, 4, ({ id, finding }) => el('p', { class: `finding ${finding.verdict}` }, verdictMark(finding.verdict), ' ', el('b', {}, id), ' ', prose(finding.message)));
+  const boxes = some(here, 4, ({ id, finding }) => el('p', { class: `finding ${finding.verdict}` }, verdictMark(finding.verdict), ' ', el('b', {}, id), ' ', prose(finding.text)));
   return el('li', { class: `row${failed ? ' broke' : proves ? ' proves' : ''}`, 'data-n': event.n, tabindex: '-1' },
     el('span', { class: 'time' }, el('span', { class: 'n' }, `#${event.n}`), ` ${milliseconds(event.us)}`),
     el('div', { class: 'lane' }, content, boxes));

@@ -164,7 +164,7 @@ fn broken_one(requirement: &RequirementReport, report: &RunReport) -> Markup {
     html! {
         a href={ "#requirement=" (id) } { (id) } " " small { (level.name().to_uppercase()) } " " (visible(text))
         @if let Some(broken) = first {
-            p class="seen" { (visible(&broken.finding.case)) ": " (visible(&broken.finding.message)) }
+            p class="seen" { (visible(&broken.finding.case)) ": " (visible(&broken.finding.text)) }
             @if let Some(entry) = broken.expected(report) {
                 p class="seen" { "expected to fail: " (visible(&entry.reason)) }
             }

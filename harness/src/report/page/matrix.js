@@ -29,7 +29,7 @@ function openCell(subject, cell) {
     charted.add(finding.case);
     return el('div', {},
       el('article', { class: `finding ${finding.verdict}` },
-        el('p', {}, verdictMark(finding.verdict), ` in ${finding.case}`), el('p', {}, prose(finding.message)), evidence(finding)),
+        el('p', {}, verdictMark(finding.verdict), ` in ${finding.case}`), el('p', {}, prose(finding.text)), evidence(finding)),
       isFirst && caseChart(subject, cell, finding.case));
   };
   const worst = (finding) => (finding.verdict === 'fail' ? 0 : 1);

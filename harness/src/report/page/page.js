@@ -57,7 +57,7 @@ function reproduction(party, id) {
 function findingBox(id, finding) {
   return el('article', { class: `finding ${finding.verdict}` },
     el('p', {}, verdictMark(finding.verdict), ' in ', caseLink(finding.case, finding.events[0])),
-    el('p', {}, prose(finding.message)), expectation(id, finding), evidence(finding),
+    el('p', {}, prose(finding.text)), expectation(id, finding), evidence(finding),
     finding.verdict === 'fail' && reproduction(finding.party, finding.case));
 }
 
@@ -78,7 +78,7 @@ function caseDetails(report, one) {
   const data = hasChart.has(one.id) ? chartData(one.id) : undefined;
   const told = data ? chart(data, findings)
     : el('p', { class: 'note' }, data === null ? 'Several traces are of this case, so none of them is shown.' : 'There is no trace of this case.');
-  const jump = ({ id, finding }) => el('li', {}, verdictMark(finding.verdict), ' ', requirementLink(id), ': ', prose(finding.message),
+  const jump = ({ id, finding }) => el('li', {}, verdictMark(finding.verdict), ' ', requirementLink(id), ': ', prose(finding.text),
     finding.events.length > 0 && [' ', el('a', { href: `#view=cases&case=${encodeURIComponent(one.id)}&event=${finding.events[0]}` }, `at #${finding.events[0]}`)],
     expectation(id, finding));
   return el('div', {},
@@ -105,7 +105,7 @@ const VIEWS = {
     facts: (one) => ({ party: one.party, level: one.level, area: area(one.id), verdict: one.verdict }),
     text: (one) => data.catalogue[one.id]?.text,
     side: (one) => LEVELS[one.level],
-    more: (one) => one.findings.map((finding) => finding.message).join(' '),
+    more: (one) => one.findings.map((finding) => finding.text).join(' '),
     details: requirementDetails,
   },
   cases: {

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
+use crate::judge::Fact;
 use crate::judge::conversation::{Conversation, Exchange, Session, Turn, TurnCourse};
 use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
@@ -162,7 +163,7 @@ pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Opti
 }
 
 /// Fails in a case, where the harness knows all that was said and done. In a recording something unseen may be the reason.
-pub(super) fn fail_in_case(moment: &Moment<'_>, message: impl Into<String>, also: &[usize], ruling: &mut Ruling<'_>) {
+pub(super) fn fail_in_case(moment: &Moment<'_>, message: impl Into<Fact>, also: &[usize], ruling: &mut Ruling<'_>) {
     match moment.talk.whole {
         true => ruling.fail(message, also),
         false => ruling.inconclusive(message, also),
