@@ -42,6 +42,7 @@ pub mod profile;
 pub mod record;
 
 // The processes, and the script that is played with them.
+pub mod manual;
 pub mod model;
 pub mod peer;
 pub mod run;

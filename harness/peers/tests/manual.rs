@@ -10,9 +10,10 @@ use std::time::Duration;
 use acp_conformance::case::{Case, Includes, Vocabulary, load_bytes};
 use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
+use acp_conformance::manual::{AgentFolder, Key, Keys, Person, order_for_a_person};
 use acp_conformance::peer::relay;
 use acp_conformance::profile::Means;
-use acp_conformance::run::{Desk, Key, Keys, Person, Subject, order_for_a_person, run_by_hand, run_case};
+use acp_conformance::run::{Subject, run_by_hand, run_case};
 use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -132,7 +133,7 @@ struct Room {
 impl Room {
     fn with(reaction: Box<Reaction>) -> Self {
         let home = tempfile::Builder::new().prefix("acp-").tempdir_in(relay::short_temp_dir()).expect("a folder");
-        let desk = Desk::take(&home.path().join("desk")).expect("a free desk");
+        let desk = AgentFolder::take(&home.path().join("desk")).expect("a free desk");
         let hands =
             Hands { keys: None, told: Vec::new(), editor: None, agent: desk.agent(), home: home.path().to_owned() };
         let hands = Arc::new(Mutex::new(hands));
@@ -145,7 +146,7 @@ impl Room {
         lock(&hands).keys = Some(keys);
         let mut subject = Subject::client(Vec::new(), desk.project());
         subject.person = Some(person);
-        subject.desk = Some(Arc::new(desk));
+        subject.agent_folder = Some(Arc::new(desk));
         Self { _home: home, hands, subject }
     }
 
@@ -277,7 +278,7 @@ fn alone() -> Result<(), Failed> {
         return Err(said.into());
     }
     // The next run takes the desk as it is.
-    Desk::take(agent.parent().unwrap_or(Path::new("/")))?;
+    AgentFolder::take(agent.parent().unwrap_or(Path::new("/")))?;
     drop(home);
     Ok(())
 }

@@ -14,9 +14,10 @@ use super::output::say;
 use super::person::{self, KEYS, PATIENCE};
 use super::plan::{Choice, Origin, PROFILES, Plan, choose, limits};
 use crate::edition::Bundle;
+use crate::manual::{AgentFolder, order_for_a_person};
 use crate::profile::{Controls, places};
 use crate::requirement::Party;
-use crate::run::{Desk, Subject, order_for_a_person};
+use crate::run::Subject;
 
 /// The editor whose settings are shown when none is named.
 const USUAL: &str = "zed";
@@ -34,20 +35,20 @@ pub(super) fn editors() -> PossibleValuesParser {
 pub(super) fn plan(args: &ClientArgs, controls: Controls, bundle: &'static Bundle) -> anyhow::Result<Plan> {
     let Choice { profile, mut cases, fault, baseline, known, part } = choose(&args.run, Party::Client, bundle)?;
     order_for_a_person(&mut cases, &bundle.handshake(Party::Client));
-    let desk = Desk::take(&Desk::usual_folder()?)?;
+    let folder = AgentFolder::take(&AgentFolder::usual_folder()?)?;
     let patience = args.run.start.timeout_start.unwrap_or(PATIENCE);
-    introduce(args.editor.as_deref(), &desk, patience)?;
+    introduce(args.editor.as_deref(), &folder, patience)?;
     let origin = profile.as_ref().map(Origin::of);
     let mut subject = profile.map_or_else(
-        || Subject::client(Vec::new(), desk.project()),
-        |profile| Subject::of_profile(profile, desk.project()),
+        || Subject::client(Vec::new(), folder.project()),
+        |profile| Subject::of_profile(profile, folder.project()),
     );
     subject.command = Vec::new();
     subject.controls.overlay(controls);
     subject.limits = subject.limits.with(&limits(&args.run.start));
     subject.fault = fault;
     subject.person = Some(person::at_standard_input(patience));
-    subject.desk = Some(Arc::new(desk));
+    subject.agent_folder = Some(Arc::new(folder));
     let planted = args.run.fault.as_ref().map_or_else(String::new, |name| format!("--fault {name} "));
     Ok(Plan {
         bundle,
@@ -63,8 +64,8 @@ pub(super) fn plan(args: &ClientArgs, controls: Controls, bundle: &'static Bundl
     })
 }
 
-fn introduce(editor: Option<&str>, desk: &Desk, patience: Duration) -> anyhow::Result<()> {
-    say(&settings(editor.unwrap_or(USUAL), &desk.agent())?);
+fn introduce(editor: Option<&str>, folder: &AgentFolder, patience: Duration) -> anyhow::Result<()> {
+    say(&settings(editor.unwrap_or(USUAL), &folder.agent())?);
     if editor.is_none() {
         say(&format!("For another editor: --editor {}\n", names().join("|")));
     }
@@ -74,7 +75,7 @@ fn introduce(editor: Option<&str>, desk: &Desk, patience: Duration) -> anyhow::R
          When you are asked for permission, choose the first option that allows, unless you are told otherwise.\n\
          The agent ends with each case, and the editor may say so.\n\
          You have {minutes} min for each thing (--timeout-start). {KEYS}",
-        desk.project().display()
+        folder.project().display()
     ));
     Ok(())
 }

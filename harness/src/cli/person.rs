@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::output::say;
-use crate::run::{Key, Person};
+use crate::manual::{Key, Person};
 
 /// What the keys do.
 pub(super) const KEYS: &str =

@@ -68,7 +68,7 @@ impl Snapshots {
     /// Says what differs, and whether everything is as it was kept. What differs is played again: a change shows each time.
     pub(super) fn conclude(mut self, plan: &Plan) -> anyhow::Result<bool> {
         self.different.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let unstable = if plan.subject.desk.is_some() { BTreeSet::new() } else { self.unstable(plan) };
+        let unstable = if plan.subject.agent_folder.is_some() { BTreeSet::new() } else { self.unstable(plan) };
         for id in &unstable {
             self.folder.withdraw(id)?;
         }

@@ -121,7 +121,7 @@ pub(super) fn drive<'r>(
     met: &dyn Fn(&Trace) -> anyhow::Result<()>,
 ) -> anyhow::Result<Driven<'r>> {
     // A person sees by themselves whether their client comes into contact.
-    let by_hand = plan.subject.desk.is_some();
+    let by_hand = plan.subject.agent_folder.is_some();
     let contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
     let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.clone());
     if contact.as_ref().is_some_and(|contact| not_started(&contact.trace)) {
@@ -166,7 +166,7 @@ pub(super) struct Going<'r> {
 impl<'r> Going<'r> {
     fn begin(plan: &Plan, mut wanted: Wanted<'r>, is_cut_short: bool) -> anyhow::Result<Self> {
         let mut collector = Collector::new(plan.bundle.edition(), plan.subject.party, plan.subject.command.clone());
-        if plan.subject.desk.is_some() {
+        if plan.subject.agent_folder.is_some() {
             collector = collector.driven_by_hand();
         }
         let cases = if is_cut_short { 1 } else { plan.cases.len() };

@@ -69,6 +69,11 @@ impl Web {
         format!("http://{}", self.address)
     }
 
+    /// A request that has already come.
+    pub fn try_next(&mut self) -> Option<WebRequest> {
+        self.requests.try_recv().ok()
+    }
+
     /// The next request. Nothing is lost when the wait for it is given up.
     pub async fn next(&mut self) -> Option<WebRequest> {
         self.requests.recv().await

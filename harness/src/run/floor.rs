@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::environment::{Subject, bindings, prepare_dirs};
 use super::interrupt::interruption;
-use super::play::{bindings, furnished};
-use super::subject::Subject;
+use super::timing::BARE_EXIT;
 use crate::case::model::Case;
 use crate::peer::process::{Process, drain, reap_marked};
 use crate::peer::relay::write_idle_agent;
@@ -14,9 +14,6 @@ use crate::requirement::Party;
 
 /// How often each job starts the subject; few, since a subject may take seconds, and enough for a median.
 const ROUNDS: usize = 4;
-
-/// A subject that has not ended so long after its input will not do so soon.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Starts the subject bare, as many at a time as there are jobs, and says how long each start took until the process had
 /// ended. An agent finds its input at its end; a client gets an agent that exits at once. The case says only how the
@@ -26,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// Why there is nothing to measure: the subject cannot be started like this, or does not end by itself.
 pub fn bare_starts(case: &Case, subject: &Subject, jobs: usize) -> Result<Vec<Duration>, String> {
-    if subject.desk.is_some() || subject.controls.terminal {
+    if subject.agent_folder.is_some() || subject.controls.terminal {
         return Err("the client cannot be started without a person or a terminal".to_owned());
     }
     std::thread::scope(|scope| {
@@ -49,13 +46,13 @@ fn bare_start(case: &Case, subject: &Subject) -> Result<Duration, String> {
 const NO_MODEL: &str = "http://127.0.0.1:9";
 
 async fn start(case: &Case, subject: &Subject) -> Result<Duration, String> {
-    let (sandbox, places) = furnished(case, subject, Some(NO_MODEL)).map_err(|error| error.to_string())?;
+    let (sandbox, places) = prepare_dirs(case, subject, Some(NO_MODEL)).map_err(|error| error.to_string())?;
     if subject.party == Party::Client {
         write_idle_agent(&subject.agent_path(&sandbox)).map_err(|error| error.to_string())?;
     }
     let launch = subject.launch(case, &sandbox, &places, &bindings(case, subject, &sandbox))?;
     let started = Instant::now();
-    let deadline = started + PATIENCE.min(subject.limits.start);
+    let deadline = started + BARE_EXIT.min(subject.limits.start);
     let Process { stdin, mut stdout, mut stderr, mut leader, group } = launch.spawn().map_err(|e| e.to_string())?;
     drop(stdin);
     let output = async {

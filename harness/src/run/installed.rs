@@ -1,17 +1,13 @@
 //! Which version of a subject is installed, as the command says that its profile names for that.
 
-use std::time::Duration;
-
 use tokio::runtime::Builder;
 use tokio::time::Instant;
 
-use super::sandbox::Sandbox;
+use super::environment::Sandbox;
+use super::timing::INSTALLED_VERSION;
 use crate::peer::process::{Launch, Process, drain, reap_marked};
 
-/// Package managers that only have to look it up take seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The version in what the command prints: the first word with a digit at its beginning, or behind a `v` there. None if it
+/// The version that the command prints: the first word that begins with a digit, or with a `v` and a digit. `None` if it
 /// cannot be started, prints no such thing, or does not end its output in time.
 #[must_use]
 pub fn installed_version(command: &[String]) -> Option<String> {
@@ -31,7 +27,7 @@ async fn output(command: &[String]) -> Option<Vec<u8>> {
         cwd: sandbox.home().to_owned(),
         environment: sandbox.environment(),
     };
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + INSTALLED_VERSION;
     let Process { stdin, mut stdout, mut stderr, leader: _leader, group } = launch.spawn().ok()?;
     drop(stdin);
     let mut printed = Vec::new();

@@ -1,4 +1,4 @@
-//! Ctrl-C: the cases that run are ended like any other, so that no process and no folder stays behind, and no case is begun.
+//! Ctrl-C: the cases that run are ended like any other, so that no process and no folder is left over, and no case begins.
 
 use std::sync::{LazyLock, mpsc};
 
@@ -22,12 +22,12 @@ static STOP: LazyLock<watch::Receiver<bool>> = LazyLock::new(|| {
             let _ = asked.send(true);
         }
     });
-    // An error means that nobody will ever listen; then there is nothing to wait for.
+    // An error means that signals cannot be caught; then there is nothing to wait for.
     let _ = listening.recv();
     stop
 });
 
-/// Listens from here on, so that nothing that is started afterwards is left behind.
+/// Listens from here on, so that everything that is started afterwards is cleaned up.
 pub(super) fn listen() {
     LazyLock::force(&STOP);
 }
@@ -41,7 +41,7 @@ pub fn interrupted() -> bool {
 /// Returns when somebody asks this program to stop, or has asked before.
 pub(super) async fn interruption() {
     if STOP.clone().wait_for(|asked| *asked).await.is_err() {
-        // Nobody listens, so nobody will ever say so.
+        // Without a listener it never happens.
         std::future::pending::<()>().await;
     }
 }

@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use super::environment::Subject;
 use super::interrupt::interrupted;
-use super::keeper::{Keeper, Verdicts};
-use super::play::run_case;
-use super::reuse::Opening;
-use super::subject::Subject;
+use super::plan::Opening;
+use super::shared::{Job, Verdicts};
+use super::single::run_case;
 use crate::case::model::Case;
+use crate::manual::Person;
 use crate::trace::Trace;
 
 /// Something that happened while the cases run.
@@ -24,7 +25,7 @@ pub enum Progress<'c> {
         index: usize,
         /// What was observed.
         trace: Box<Trace>,
-        /// Whether it was played before on a process of earlier cases, and did not go well there.
+        /// Whether it ran before in a used process and was discarded there.
         again: bool,
         /// How long it took.
         took: Duration,
@@ -50,22 +51,22 @@ pub fn run_all(
         for _ in 0..jobs.clamp(1, cases.len().max(1)) {
             let (next, stopped, opening, sender) = (&next, &stopped, opening.as_ref(), sender.clone());
             scope.spawn(move || {
-                let mut keeper = reuse.map(|verdicts| Keeper::new(subject, verdicts, opening));
-                let left = || subject.person.as_ref().is_some_and(super::Person::has_left);
+                let mut job = reuse.map(|verdicts| Job::new(subject, verdicts, opening));
+                let left = || subject.person.as_ref().is_some_and(Person::has_left);
                 while !interrupted() && !left() && !stopped.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(case) = cases.get(index) else { break };
                     let _ = sender.send(Progress::Started(case));
                     let started = Instant::now();
-                    let (trace, again) = match &mut keeper {
-                        Some(keeper) => keeper.play(case),
+                    let (trace, again) = match &mut job {
+                        Some(job) => job.run(case),
                         None => (run_case(case, subject), false),
                     };
                     let trace = Box::new(trace);
                     let _ = sender.send(Progress::Ended { case, index, trace, again, took: started.elapsed() });
                 }
-                if let Some(keeper) = keeper {
-                    keeper.close();
+                if let Some(job) = job {
+                    job.close();
                 }
             });
         }
@@ -76,4 +77,21 @@ pub fn run_all(
             }
         }
     });
+}
+
+/// Runs the cases one by one; tells the person of the subject which, and lets them end the run.
+///
+/// `report` is given each trace; once it says no, no further case is begun.
+pub fn run_by_hand(cases: &[Case], subject: &Subject, mut report: impl FnMut(&Trace, Duration) -> bool) {
+    for (index, case) in cases.iter().enumerate() {
+        if let Some(person) = &subject.person {
+            person.tell(&format!("\n{} of {}  {}", index + 1, cases.len(), case.title));
+        }
+        let started = Instant::now();
+        let trace = run_case(case, subject);
+        let left = subject.person.as_ref().is_some_and(Person::has_left);
+        if !report(&trace, started.elapsed()) || left || interrupted() {
+            return;
+        }
+    }
 }

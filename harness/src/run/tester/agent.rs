@@ -13,7 +13,7 @@ pub struct Agent {
     capabilities: Value,
     info: Value,
     auth_methods: Vec<Value>,
-    /// What a session shows of itself beside its id.
+    /// What a session shows of itself in addition to its id.
     session: Map<String, Value>,
     /// How many sessions were opened.
     opened: usize,

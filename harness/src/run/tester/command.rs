@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
+use super::lock::lock;
 use super::output::Tail;
-use super::services::lock;
 use crate::peer::process::{Leader, MergedProcess, ProcessGroup, drain, read_all, read_available};
 use crate::trace::Exit;
 
@@ -24,7 +24,7 @@ const STRAGGLERS: Duration = Duration::from_millis(100);
 /// How long a killed command may take to end; only one stuck in the kernel takes longer than an instant.
 pub(super) const KILLED: Duration = Duration::from_secs(2);
 
-/// How a command ended, as far as the system told.
+/// How a command ended, as far as the system reports it.
 #[derive(Debug, Clone)]
 pub(super) struct End(Option<Exit>);
 
@@ -101,7 +101,7 @@ struct Pump {
 }
 
 impl Pump {
-    /// Reports the end of the command when all it wrote is in the tail, then goes on reading for its children.
+    /// Reports the end of the command when all its output is in the tail, then reads on for its children.
     ///
     /// What bounds this task is the end of the pipe, or the drop of the [`Command`], which aborts it.
     async fn run(mut self, mut leader: Leader, report: watch::Sender<Option<End>>) {

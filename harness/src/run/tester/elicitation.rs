@@ -1,4 +1,4 @@
-//! Elicitation requests: checked for shape and mode, then declined, since nobody is there to be asked.
+//! Elicitation requests: checked for shape and mode, then declined, since no user is there to ask.
 
 use serde_json::{Value, json};
 

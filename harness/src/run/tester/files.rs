@@ -1,6 +1,6 @@
 //! Text files: read and write requests, confined to permitted directories.
 //!
-//! The confinement keeps an agent from mistakes outside its workspace; it is no defence against a process that
+//! The confinement keeps an agent from mistakes outside its workspace; it does not protect against a process that
 //! exchanges links while a request is served.
 
 use std::collections::VecDeque;
@@ -149,7 +149,7 @@ fn write_text(path: &Path, content: &str) -> Result<(), Refusal> {
     fs::write(path, content).map_err(failed)
 }
 
-/// Refuses what is no file, in particular pipes, on which opening would wait.
+/// Refuses everything but regular files, in particular pipes, on which opening would block.
 fn check_regular(path: &Path, metadata: &fs::Metadata) -> Result<(), Refusal> {
     if metadata.is_dir() {
         Err(Refusal::failed(format!("`{}` is a directory", path.display())))

@@ -1,13 +1,14 @@
 //! The one entry point for requests of an agent: looks up the capability and hands on to the area.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
 use super::answer::{Answer, Refusal};
 use super::elicitation;
 use super::files::Files;
+use super::lock::lock;
 use super::permission::{Permissions, Policy};
 use super::terminal::Terminals;
 use crate::peer::process::Environment;
@@ -133,9 +134,4 @@ impl Inner {
         };
         if on { Ok(()) } else { Err(Refusal::unadvertised(method, capability)) }
     }
-}
-
-/// Locks for the length of one expression; no state is left half-changed by a panic, so poison means nothing here.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Methods nobody advertised, and methods nobody knows.
+//! Methods that were not advertised, and unknown methods.
 
 use super::*;
 

@@ -1,0 +1,33 @@
+//! Runs cases against a subject and records what happens. Nothing here judges; the result is a trace.
+//!
+//! [`suite`] runs many cases: each in a process of its own ([`single`]), or several in one ([`shared`], by [`plan`]).
+//! [`transcript`] runs the steps of one case ([`case`], [`step`]), which talks to its [`conversation`] through a [`channel`].
+
+mod case;
+mod channel;
+mod conversation;
+mod environment;
+mod floor;
+mod installed;
+mod interrupt;
+mod limits;
+mod plan;
+mod recorder;
+mod shared;
+mod single;
+mod step;
+mod suite;
+pub mod tester;
+mod timing;
+mod transcript;
+
+pub use environment::{KnownFences, Subject};
+pub use floor::bare_starts;
+pub use installed::installed_version;
+pub use interrupt::interrupted;
+pub use limits::Limits;
+pub use shared::Verdicts;
+pub use single::run_case;
+pub use suite::{Progress, run_all, run_by_hand};
+
+pub use crate::case::MARKER;

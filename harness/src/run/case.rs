@@ -1,0 +1,224 @@
+//! One running case: its names, the messages so far, and the current step.
+
+pub(super) mod inbox;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use self::inbox::Inbox;
+use super::channel::{Channel, LoginStart};
+use super::environment::{CaseEnv, Subject};
+use super::limits::Limits;
+use crate::case::Bindings;
+use crate::case::model::{Action, Case};
+use crate::peer::process::ProcessGroup;
+use crate::requirement::Party;
+use crate::trace::{Exit, Expected, Observed, Outcome, StepEvent, StepKind, SubjectEnd};
+
+/// A case while it runs.
+pub(super) struct RunningCase<'c, C> {
+    pub(super) case: &'c Case,
+    pub(super) subject: &'c Subject,
+    pub(super) env: &'c CaseEnv,
+    pub(super) channel: &'c mut C,
+    pub(super) limits: Limits,
+    pub(super) bindings: Bindings,
+    /// The messages of the subject, and the requests of the case.
+    pub(super) inbox: Inbox,
+    /// The index of the current step.
+    pub(super) current: usize,
+    /// The connection that the transcript speaks on: that of the last line of the subject which it expected.
+    pub(super) connection: usize,
+    /// The running login in a terminal, which gets the orders.
+    pub(super) login: Option<LoginStart>,
+    /// The number of logins that the transcript has awaited.
+    pub(super) logins: usize,
+    /// The events of the messages to MCP servers that a step took.
+    pub(super) mcp_taken: BTreeSet<usize>,
+    /// Which needs of the case were found to be met.
+    pub(super) met: Vec<bool>,
+    /// The case has closed the subject's input.
+    pub(super) input_closed: bool,
+    /// When the transcript last sent something.
+    pub(super) sent_at: Option<Instant>,
+    /// The first optional step that was not met. Later steps may depend on it, so they no longer decide anything.
+    pub(super) unmet: Option<usize>,
+    /// A person was asked to do something in this case.
+    pub(super) instructed: bool,
+    /// The subject answered an unknown request in this case.
+    pub(super) answers_unknown: bool,
+    /// A fence was only a wait, so that what did not come may still come.
+    pub(super) had_weak_fence: bool,
+    /// The programs that act on a client. They end with the case.
+    pub(super) hooks: Vec<ProcessGroup>,
+}
+
+/// What remains of a case for the end of its conversation.
+pub(super) struct Closing {
+    pub(super) limits: Limits,
+    pub(super) input_closed: bool,
+    _hooks: Vec<ProcessGroup>,
+}
+
+/// The result of a step, before it becomes an event.
+pub(super) struct StepResult {
+    pub(super) kind: StepKind,
+    pub(super) outcome: Outcome,
+    pub(super) events: Vec<usize>,
+    pub(super) expected: Option<Expected>,
+    pub(super) observed: Option<Observed>,
+}
+
+impl StepResult {
+    pub(super) const fn new(kind: StepKind, outcome: Outcome) -> Self {
+        Self { kind, outcome, events: Vec::new(), expected: None, observed: None }
+    }
+
+    /// The event of a step that is not in the case.
+    pub(super) fn event(self) -> StepEvent {
+        let Self { kind, outcome, events, expected, observed } = self;
+        StepEvent {
+            kind,
+            line: 0,
+            include: None,
+            text: String::new(),
+            outcome,
+            decides: Vec::new(),
+            events,
+            expected,
+            observed,
+        }
+    }
+}
+
+/// Something that the harness could not do, for a reason of its own.
+pub(super) fn own_fault(why: String) -> StepEvent {
+    StepResult { observed: Some(Observed::Problem(why)), ..StepResult::new(StepKind::End, Outcome::HarnessError) }
+        .event()
+}
+
+/// Something that the user of this client cannot do, or that no profile describes.
+pub(super) fn cannot_act(why: String) -> StepEvent {
+    StepResult { observed: Some(Observed::Problem(why)), ..StepResult::new(StepKind::Act, Outcome::Missed) }.event()
+}
+
+impl<'c, C: Channel> RunningCase<'c, C> {
+    /// A case at its first step.
+    pub(super) fn new(
+        case: &'c Case,
+        subject: &'c Subject,
+        env: &'c CaseEnv,
+        channel: &'c mut C,
+        bindings: Bindings,
+    ) -> Self {
+        let mut limits = subject.limits.with(&case.limits);
+        if let Some(planted) = &subject.fault {
+            limits = limits.with(&planted.fault.limits);
+        }
+        Self {
+            case,
+            subject,
+            env,
+            channel,
+            limits,
+            bindings,
+            inbox: Inbox::default(),
+            current: 0,
+            connection: 0,
+            login: None,
+            logins: 0,
+            mcp_taken: BTreeSet::new(),
+            met: vec![false; case.needs.len()],
+            input_closed: false,
+            sent_at: None,
+            unmet: None,
+            instructed: false,
+            answers_unknown: false,
+            had_weak_fence: false,
+            hooks: Vec::new(),
+        }
+    }
+
+    /// Ends the case, and keeps what the end of the conversation needs.
+    pub(super) fn close(self) -> Closing {
+        Closing { limits: self.limits, input_closed: self.input_closed, _hooks: self.hooks }
+    }
+
+    /// Waits for the next thing to happen, and takes in its messages; false if the deadline came first or nothing can come.
+    pub(super) async fn next(&mut self, deadline: Instant) -> bool {
+        let messages = self.channel.next(deadline).await;
+        let happened = messages.is_some();
+        self.inbox.receive(messages.unwrap_or_default());
+        happened
+    }
+
+    /// Takes in what comes until `done` or the deadline; true when it is done.
+    pub(super) async fn until(&mut self, deadline: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
+        while !done(self) {
+            if !self.next(deadline).await {
+                return done(self);
+            }
+        }
+        true
+    }
+
+    /// The limit for something that a person does.
+    pub(super) fn for_person(&self, limit: Duration) -> Duration {
+        self.subject.person.as_ref().map_or(limit, |person| person.patience().max(limit))
+    }
+
+    /// The limit for something that follows an act, which a person may still be doing.
+    pub(super) fn after_act(&self, limit: Duration) -> Duration {
+        let step = self.current.checked_sub(1).and_then(|before| self.case.steps.get(before));
+        let acted = step.is_some_and(|step| matches!(step.action, Action::Act(_)));
+        if acted && self.instructed { self.for_person(limit) } else { limit }
+    }
+
+    /// The time for a check of something beside the conversation. After an unmet step the check decides nothing and is not worth
+    /// a wait.
+    pub(super) fn for_check(&self, limit: Duration) -> Duration {
+        if self.unmet.is_some() { Duration::ZERO } else { self.after_act(limit) }
+    }
+
+    /// Asks the person to do something, if there is one.
+    pub(super) fn instruct(&mut self, text: &str) {
+        let Some(person) = &self.subject.person else { return };
+        if self.subject.agent_folder.is_none() && !self.instructed {
+            person.tell(&format!("\n{}", self.case.title));
+        }
+        self.instructed = true;
+        person.instruct(text);
+    }
+
+    /// Waits for the exit of the subject, and collects the facts about the end of its stream.
+    pub(super) async fn how_it_ended(&mut self) -> SubjectEnd {
+        self.until(Instant::now() + self.limits.exit, |case| case.channel.state().exit.is_some()).await;
+        let state = self.channel.state();
+        SubjectEnd {
+            exit: state.exit.clone(),
+            meaning: state.exit.as_ref().and_then(|exit| self.meaning(exit)),
+            flooded: state.flooded,
+            input_closed: self.input_closed,
+            connected: !state.connections.is_empty(),
+            unanswered: state.unanswered(self.connection).map(str::to_owned).collect(),
+        }
+    }
+
+    /// The meaning of an exit code according to the profile.
+    fn meaning(&self, exit: &Exit) -> Option<String> {
+        let Exit::Code(code) = exit else { return None };
+        self.subject.controls.exit_codes.get(code).cloned()
+    }
+
+    /// Whether the case is about a client that a person started by hand.
+    pub(super) const fn is_by_hand(&self) -> bool {
+        self.subject.agent_folder.is_some()
+    }
+
+    /// The party that is tested.
+    pub(super) const fn party(&self) -> Party {
+        self.case.subject
+    }
+}

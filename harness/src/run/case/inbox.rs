@@ -1,0 +1,206 @@
+//! The messages of the subject that a case has received, and the requests that it has sent.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::case::Bindings;
+use crate::case::model::{Incoming, IncomingBody};
+use crate::run::channel::Message;
+use crate::trace::{ExpectedAnswer, ExpectedMessage, Observed};
+use crate::wire::{Envelope, RpcId};
+
+/// A message that was received.
+pub(in crate::run) struct Received {
+    /// Its event.
+    pub n: usize,
+    /// The connection on which it came.
+    pub connection: usize,
+    /// The message.
+    pub value: Value,
+    /// The index of the step that took it.
+    pub taken: Option<usize>,
+}
+
+/// A request of the tester.
+pub(in crate::run) struct SentRequest {
+    /// Its event.
+    pub n: usize,
+    /// The connection on which it was sent.
+    pub connection: usize,
+    /// Its id on the wire.
+    pub id: RpcId,
+    /// Its method.
+    pub method: String,
+    /// Its params.
+    pub params: Value,
+    /// How many messages of the subject had come before it.
+    pub from: usize,
+    /// When it was sent.
+    pub at: Instant,
+}
+
+/// The messages of a case so far.
+#[derive(Default)]
+pub(in crate::run) struct Inbox {
+    /// In the order of receiving.
+    pub messages: Vec<Received>,
+    /// How many messages the transcript has passed.
+    pub cursor: usize,
+    /// The requests of the case, by label.
+    pub requests: BTreeMap<String, SentRequest>,
+    /// The connections of the subject's requests, by label.
+    pub callers: BTreeMap<String, usize>,
+    /// The ids of the fences that open a session.
+    pub session_fences: Vec<RpcId>,
+}
+
+/// The name under which the id of a subject's request is bound.
+pub(in crate::run) fn request_name(label: &str) -> String {
+    format!("request {label}")
+}
+
+/// Whether the message answers the request with this id.
+pub(in crate::run) fn answers(value: &Value, id: &RpcId) -> bool {
+    matches!(Envelope::of(value), Envelope::Response { id: Some(found), .. } if RpcId::new(found) == *id)
+}
+
+/// Whether the message is the call that the line expects; its names are bound then.
+pub(in crate::run) fn is_call(value: &Value, line: &Incoming, bindings: &mut Bindings) -> bool {
+    let IncomingBody::Call { label, method, params } = &line.body else { return false };
+    let Envelope::Call(call) = Envelope::of(value) else { return false };
+    let form = label.is_some() == call.id.is_some();
+    let found = call.params.unwrap_or(&Value::Null);
+    form && call.method == method
+        && params.as_ref().is_none_or(|wanted| wanted.matches(found, bindings, line.exact).is_ok())
+}
+
+/// Whether an answer is what the line expects; the difference if not.
+pub(in crate::run) fn compare_answer(line: &Incoming, answer: &Value, bindings: &mut Bindings) -> Result<(), Observed> {
+    let (pattern, found) = match (&line.body, answer.get("result"), answer.get("error")) {
+        (IncomingBody::Answer { .. }, ..) => return Ok(()),
+        (IncomingBody::Result { result, .. }, Some(found), None) => (result, found),
+        (IncomingBody::Error { error, .. }, _, Some(found)) => (error, found),
+        (_, _, Some(found)) => return Err(Observed::Error(found.clone())),
+        (_, found, None) => return Err(Observed::Result(found.cloned().unwrap_or_default())),
+    };
+    pattern.matches(found, bindings, line.exact).map_err(|mismatch| Observed::Mismatch {
+        pointer: mismatch.pointer,
+        expected: mismatch.expected,
+        actual: mismatch.found,
+    })
+}
+
+impl Inbox {
+    /// Appends messages.
+    pub fn receive(&mut self, messages: Vec<Message>) {
+        let received = |Message { n, connection, value }| Received { n, connection, value, taken: None };
+        self.messages.extend(messages.into_iter().map(received));
+    }
+
+    /// The number of messages so far.
+    pub const fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// The request whose answer the line expects.
+    pub fn request_of(&self, line: &Incoming) -> Option<&SentRequest> {
+        line.body.answers().and_then(|label| self.requests.get(label))
+    }
+
+    /// Takes the first call that the line expects, after the cursor and from `from` on; for the step with this index.
+    pub fn take_call(
+        &mut self,
+        line: &Incoming,
+        from: usize,
+        step: usize,
+        bindings: &mut Bindings,
+    ) -> Option<&Received> {
+        let index = (self.cursor.max(from)..self.messages.len()).find(|&index| {
+            let message = &self.messages[index];
+            message.taken.is_none() && !self.is_of_fence(&message.value) && is_call(&message.value, line, bindings)
+        })?;
+        self.messages[index].taken = Some(step);
+        self.cursor = index + 1;
+        let message = &self.messages[index];
+        if let IncomingBody::Call { label: Some(label), .. } = &line.body {
+            if let Some(id) = message.value.get("id") {
+                bindings.set(request_name(label), id.clone());
+                bindings.set(format!("{label}-id"), id.clone());
+            }
+            self.callers.insert(label.clone(), message.connection);
+        }
+        Some(message)
+    }
+
+    /// The answer to the request with this label, from `from` on, and the request; the cursor moves after the answer.
+    pub fn find_answer(&mut self, label: &str, from: usize) -> Option<(&Received, &SentRequest)> {
+        let request = self.requests.get(label)?;
+        let from = request.from.max(from);
+        let is_answer =
+            |message: &Received| message.connection == request.connection && answers(&message.value, &request.id);
+        let index = from + self.messages.get(from..)?.iter().position(is_answer)?;
+        self.cursor = self.cursor.max(index + 1);
+        Some((&self.messages[index], request))
+    }
+
+    /// Whether the answer that the line expects came, from `from` on and after the tester's last request.
+    pub fn has_answer(&self, line: &Incoming, from: usize) -> bool {
+        let Some(request) = self.request_of(line) else { return false };
+        let last = self.requests.values().map(|request| request.from).max().unwrap_or_default();
+        self.messages[last.max(from)..].iter().any(|message| answers(&message.value, &request.id))
+    }
+
+    /// The events of all messages that match a line which must not come, written as the step with this index. The line needs no
+    /// label to match a request. A request that an earlier step awaited was meant to come.
+    pub fn forbidden(&self, line: &Incoming, step: usize, bindings: &Bindings) -> Vec<usize> {
+        let request = self.request_of(line);
+        let matches = |value: &Value| {
+            let mut bindings = bindings.clone();
+            match (&line.body, Envelope::of(value)) {
+                (IncomingBody::Call { method, params, .. }, Envelope::Call(call)) => {
+                    let found = call.params.unwrap_or(&Value::Null);
+                    call.method == method
+                        && params.as_ref().is_none_or(|wanted| wanted.matches(found, &mut bindings, line.exact).is_ok())
+                }
+                (_, Envelope::Response { .. }) => {
+                    let meant = request.is_some_and(|request| answers(value, &request.id));
+                    meant && compare_answer(line, value, &mut bindings).is_ok()
+                }
+                _ => false,
+            }
+        };
+        let awaited =
+            |message: &Received| message.value.get("id").is_some() && message.taken.is_some_and(|taken| taken < step);
+        let counts =
+            |message: &&Received| !awaited(message) && matches(&message.value) && !self.is_of_fence(&message.value);
+        self.messages.iter().filter(counts).map(|message| message.n).collect()
+    }
+
+    /// Whether the message is about a session that a fence opened, so that no line of a transcript is about it.
+    fn is_of_fence(&self, value: &Value) -> bool {
+        let session = |value: &Value, at: &str| Some(value.pointer(at)?.as_str()?.to_owned());
+        let Some(named) = session(value, "/params/sessionId").filter(|_| !self.session_fences.is_empty()) else {
+            return false;
+        };
+        let is_answer = |message: &&Received| self.session_fences.iter().any(|id| answers(&message.value, id));
+        let mut opened = self.messages.iter().filter(is_answer);
+        opened.any(|message| session(&message.value, "/result/sessionId").as_ref() == Some(&named))
+    }
+
+    /// The message that a line is about.
+    pub fn describe(&self, line: &Incoming) -> ExpectedMessage {
+        let answer = |pattern: Option<&Value>| ExpectedAnswer {
+            method: self.request_of(line).map(|request| request.method.clone()),
+            pattern: pattern.filter(|written| **written != "<any>").cloned(),
+        };
+        match &line.body {
+            IncomingBody::Call { method, label: Some(_), .. } => ExpectedMessage::Request(method.clone()),
+            IncomingBody::Call { method, label: None, .. } => ExpectedMessage::Notification(method.clone()),
+            IncomingBody::Result { result, .. } => ExpectedMessage::Result(answer(Some(result.written()))),
+            IncomingBody::Answer { .. } => ExpectedMessage::Answer(answer(None)),
+            IncomingBody::Error { error, .. } => ExpectedMessage::Error(answer(Some(error.written()))),
+        }
+    }
+}

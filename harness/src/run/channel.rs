@@ -1,0 +1,218 @@
+//! How a case uses its conversation: it sends, waits for the next messages, and records. Everything else is read from the state.
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::recorder::Recorder;
+use super::tester::{McpServers, Writing};
+use crate::requirement::Party;
+use crate::trace::{Exit, What};
+use crate::wire::{LineEnd, RpcId};
+
+/// A conversation as a case uses it. [`super::conversation::Conversation`] is the live one; a test can use a list of messages.
+pub(super) trait Channel {
+    /// Carries out an order, and returns the events of the lines that it wrote; `None` if it cannot be carried out.
+    fn send(&mut self, order: Order) -> Option<Vec<usize>>;
+
+    /// Waits for the next thing to happen, and returns the messages of the subject that came with it; `None` if the deadline
+    /// came first or nothing more can come.
+    async fn next(&mut self, deadline: Instant) -> Option<Vec<Message>>;
+
+    /// Appends something to the trace, and returns its position.
+    fn record(&mut self, what: What) -> usize;
+
+    /// The state of the conversation.
+    fn state(&self) -> &State;
+
+    /// The tester's way of writing messages; request ids are unique in a conversation.
+    fn writing(&mut self) -> &mut Writing;
+}
+
+/// Something that a case has its conversation do.
+pub(super) enum Order {
+    /// Write lines in one go.
+    Lines {
+        /// To this connection.
+        connection: usize,
+        /// The lines.
+        lines: Vec<Line>,
+        /// The end of each line.
+        end: LineEnd,
+        /// The length of the pieces in bytes, if the lines are written in pieces.
+        split: Option<usize>,
+    },
+    /// Write a fence by a request of the protocol, and mark it in the trace; or one by an unknown request.
+    Fence {
+        /// To this connection.
+        connection: usize,
+        /// The method to mark; absent for the unknown request.
+        marked: Option<&'static str>,
+        /// The request.
+        line: Line,
+    },
+    /// End the protocol stream to the subject.
+    CloseInput(usize),
+    /// Type something into a client.
+    Type(Vec<u8>),
+    /// End the standard input of a client.
+    EndTyping,
+    /// Send the subject a signal of this name.
+    Signal(String),
+    /// Have the process that a client takes for its agent do something.
+    AgentProcess(usize, AgentOrder),
+    /// Print something in a login in a terminal.
+    LoginPrint(usize, Vec<u8>),
+    /// End a login in a terminal with an exit code, or by SIGKILL.
+    LoginEnd(usize, Option<i32>),
+    /// Answer a request of the subject that was left to the transcript as if no step were about such requests.
+    AnswerUnscripted(usize, Value),
+    /// Record the visits to the page that have already come.
+    RecordVisits,
+}
+
+/// Something that the process does which a client takes for its agent.
+pub(super) enum AgentOrder {
+    /// It writes to its standard error.
+    Stderr(Vec<u8>),
+    /// It stays when its input ends or a signal comes.
+    Linger,
+    /// It exits with this code.
+    Exit(i32),
+    /// SIGKILL ends it.
+    Kill,
+}
+
+/// A line to the subject.
+pub(super) struct Line {
+    /// The bytes, without the line feed.
+    pub bytes: Vec<u8>,
+    /// Whether it breaks the protocol on purpose.
+    pub deliberate: bool,
+    /// The message, where the services have to know of it: answers, prompts, cancels and opened sessions.
+    pub message: Option<Value>,
+}
+
+/// A message of the subject.
+#[derive(Debug, Clone)]
+pub(super) struct Message {
+    /// Its event.
+    pub n: usize,
+    /// The connection on which it came.
+    pub connection: usize,
+    /// The message.
+    pub value: Value,
+}
+
+/// A request of the subject that has no answer yet.
+#[derive(Debug)]
+pub(super) struct OpenRequest {
+    /// The connection on which it came.
+    pub connection: usize,
+    /// Its id.
+    pub id: Value,
+    /// Its method.
+    pub method: String,
+    /// Its params.
+    pub params: Value,
+    /// Whether it is a prompt of a turn that the client cancelled.
+    pub cancelled: bool,
+}
+
+impl OpenRequest {
+    /// Whether it is the request with this id on this connection.
+    pub fn is(&self, connection: usize, id: &RpcId) -> bool {
+        self.connection == connection && RpcId::new(&self.id) == *id
+    }
+}
+
+/// A start of the agent's program for a login in a terminal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LoginStart {
+    /// Its event.
+    pub n: usize,
+    /// The number under which its process is known, as a connection is.
+    pub connection: usize,
+    /// Whether it runs on a terminal.
+    pub on_terminal: bool,
+}
+
+/// One connection with the subject.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ConnectionState {
+    /// The subject will send nothing more.
+    pub ended: bool,
+    /// It is a login in a terminal, not a connection of the protocol.
+    pub is_login: bool,
+}
+
+/// The state of a conversation, as far as a case depends on it.
+pub(super) struct State {
+    /// The party that is tested.
+    pub subject: Party,
+    /// The trace so far.
+    pub recorder: Recorder,
+    /// The connections, in the order of opening.
+    pub connections: Vec<ConnectionState>,
+    /// The logins in a terminal, in the order of their starts.
+    pub logins: Vec<LoginStart>,
+    /// Nothing more will come at all: a client that runs may still start its agent again.
+    pub over: bool,
+    /// How the process of the subject exited.
+    pub exit: Option<Exit>,
+    /// The subject sent more than is recorded, and was stopped.
+    pub flooded: bool,
+    /// The requests of the subject that are left to the transcript.
+    pub open: Vec<OpenRequest>,
+    /// An agent holds a terminal of the tester that it has not released.
+    pub holds_terminals: bool,
+    /// The MCP servers that the tester plays.
+    pub mcp: McpServers,
+    /// The events of the requests to the page of the case, without those that the trace has no room for.
+    pub visits: Vec<usize>,
+    /// Something that the tester did wrong by itself.
+    pub own_fault: Option<String>,
+    /// The process has served earlier cases.
+    pub is_reused: bool,
+}
+
+impl State {
+    /// The state before anything has happened.
+    pub fn new(subject: Party, recorder: Recorder) -> Self {
+        Self {
+            subject,
+            recorder,
+            connections: Vec::new(),
+            logins: Vec::new(),
+            over: false,
+            exit: None,
+            flooded: false,
+            open: Vec::new(),
+            holds_terminals: false,
+            mcp: McpServers::default(),
+            visits: Vec::new(),
+            own_fault: None,
+            is_reused: false,
+        }
+    }
+
+    /// Whether nothing more will come on the connection.
+    pub fn ended(&self, connection: usize) -> bool {
+        self.connections.get(connection).map_or(self.over, |connection| connection.ended)
+    }
+
+    /// The method of a request of the subject that has no answer yet.
+    pub fn open_method(&self, connection: usize, id: &Value) -> Option<&str> {
+        let id = RpcId::new(id);
+        self.open.iter().find(|open| open.is(connection, &id)).map(|open| open.method.as_str())
+    }
+
+    /// Whether a client waits for the end of a turn on this connection.
+    pub fn in_turn(&self, connection: usize) -> bool {
+        self.unanswered(connection).any(|method| method == "session/prompt")
+    }
+
+    /// The methods of the requests on this connection that have no answer yet.
+    pub fn unanswered(&self, connection: usize) -> impl Iterator<Item = &str> {
+        self.open.iter().filter(move |open| open.connection == connection).map(|open| open.method.as_str())
+    }
+}

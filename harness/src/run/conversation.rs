@@ -1,0 +1,435 @@
+//! A live conversation: sends, receives and records on every connection with the subject.
+//!
+//! [`orders`] carries out the orders of a case, [`serve`] answers the requests of the subject, [`login`] distinguishes logins in a
+//! terminal from connections, [`reuse`] goes on to a further case, and [`end`] ends the subject.
+
+mod end;
+mod login;
+mod orders;
+mod reuse;
+mod serve;
+
+use std::collections::VecDeque;
+use std::future::ready;
+use std::mem::take;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use self::serve::{Answered, Role};
+use super::channel::{Channel, ConnectionState, Line, Message, OpenRequest, Order, State};
+use super::environment::CaseModel;
+use super::recorder::Recorder;
+use super::tester::{Agent, McpServers, Services, Writing};
+use crate::case::model::TesterSetup;
+use crate::fault::{Injector, Planted};
+use crate::peer::link::{Link, LinkEvent};
+use crate::peer::web::{Web, WebRequest};
+use crate::protocol::Edition;
+use crate::requirement::Party;
+use crate::trace::{AgentStart, Aside, ModelEvent, ProcessEvent, Reuse, Visit, What};
+use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
+
+/// After how many steps the MCP servers, the endpoint and the model have their turn, whatever else the subject does.
+const ASIDE_EACH: usize = 4;
+
+/// The longest piece of the subject's other output, in bytes.
+const LONGEST_PRINT: usize = 64 << 10;
+
+/// What a page shows that a client is asked to visit.
+const PAGE: &str = "<!doctype html><title>acp-conformance</title><p>You can close this page.";
+
+/// One connection with the subject.
+#[derive(Default)]
+struct Connection {
+    framer: Framer,
+    /// The process that a client takes for its agent stays when it should go.
+    lingers: bool,
+    /// That process has ended.
+    gone: bool,
+    /// The fault that the subject was given, which changes what it says.
+    injector: Option<Injector>,
+}
+
+/// What the tester hosts for a case.
+pub(super) struct Hosted {
+    pub(super) mcp: McpServers,
+    pub(super) web: Option<Web>,
+    pub(super) model: Option<CaseModel>,
+}
+
+/// A subject with everything that has happened so far.
+pub(super) struct Conversation {
+    link: Link,
+    /// What a case sees of it.
+    pub(super) state: State,
+    /// The state of each connection that a case does not see, by its number.
+    connections: Vec<Connection>,
+    /// The messages that no case has read yet.
+    unread: Vec<Message>,
+    /// How the client started its agent first.
+    base: Option<AgentStart>,
+    stdout: Framer,
+    stderr: Framer,
+    edition: &'static Edition,
+    role: Role,
+    setup: TesterSetup,
+    /// The requests of the tester that open a session: id and params.
+    openings: Vec<(RpcId, Value)>,
+    /// The number of requests of the subject that have no answer yet, whoever is to answer.
+    unanswered: usize,
+    /// The requests of an agent that are served once nothing else has come: what it sent before an answer is recorded before it.
+    waiting: VecDeque<OpenRequest>,
+    /// The transcript is over, so that the tester answers everything.
+    unscripted: bool,
+    answers: (mpsc::UnboundedSender<Answered>, mpsc::UnboundedReceiver<Answered>),
+    writing: Writing,
+    /// The end of the wait for output after the exit of the subject.
+    last_output: Option<Instant>,
+    fault: Option<Planted>,
+    /// The HTTP endpoint of the case.
+    web: Option<Web>,
+    /// The scripted model of an agent.
+    model: Option<CaseModel>,
+    /// The cases that the process has served before.
+    earlier: Option<Reuse>,
+    /// The number of waits.
+    steps: usize,
+}
+
+impl Conversation {
+    /// Takes over the link to an agent, with the services that it may ask for.
+    pub(super) fn with_agent(
+        link: Link,
+        recorder: Recorder,
+        services: Services,
+        setup: TesterSetup,
+        edition: &'static Edition,
+    ) -> Self {
+        let state = State::new(Party::Agent, recorder);
+        let mut conversation = Self::new(link, state, Role::Client(services), setup, edition).announced();
+        conversation.opens(Connection::default(), false);
+        conversation
+    }
+
+    /// Takes over the link to a client.
+    pub(super) fn with_client(link: Link, recorder: Recorder, setup: TesterSetup, edition: &'static Edition) -> Self {
+        let role = Role::Agent(Box::new(Agent::new(edition, &setup)));
+        Self::new(link, State::new(Party::Client, recorder), role, setup, edition).announced()
+    }
+
+    /// Notes that the subject was started.
+    fn announced(mut self) -> Self {
+        if let Some(pid) = self.link.pid {
+            self.state.recorder.record(What::Process(ProcessEvent::Spawned { pid }));
+        }
+        self
+    }
+
+    fn new(link: Link, state: State, role: Role, setup: TesterSetup, edition: &'static Edition) -> Self {
+        let writing = Writing::new(edition, state.subject.other(), setup.wire);
+        Self {
+            link,
+            state,
+            connections: Vec::new(),
+            unread: Vec::new(),
+            base: None,
+            stdout: Framer::with_longest(LONGEST_PRINT),
+            stderr: Framer::with_longest(LONGEST_PRINT),
+            edition,
+            role,
+            setup,
+            openings: Vec::new(),
+            unanswered: 0,
+            waiting: VecDeque::new(),
+            unscripted: false,
+            answers: mpsc::unbounded_channel(),
+            writing,
+            last_output: None,
+            fault: None,
+            web: None,
+            model: None,
+            earlier: None,
+            steps: 0,
+        }
+    }
+
+    /// Gives the subject a fault.
+    pub(super) fn plant(&mut self, fault: &Planted) {
+        self.fault = Some(fault.clone());
+        self.connections.iter_mut().for_each(|connection| connection.injector = Some(fault.injector()));
+    }
+
+    /// Whether nothing more will come at all.
+    fn over(&self) -> bool {
+        let silent = self.state.connections.iter().all(|connection| connection.ended || connection.is_login);
+        silent && (self.state.subject == Party::Agent || self.state.flooded || self.has_left())
+    }
+
+    /// Brings the parts of the state up to date that depend on the link, the services or the time.
+    fn refresh(&mut self) {
+        self.state.over = self.over();
+        self.state.holds_terminals = matches!(&self.role, Role::Client(services) if services.has_terminals());
+    }
+
+    fn opens(&mut self, connection: Connection, is_login: bool) {
+        self.connections.push(connection);
+        self.state.connections.push(ConnectionState { ended: false, is_login });
+    }
+
+    /// Writes lines in one go, cut into pieces of `split` bytes if that is asked for, and records them.
+    pub(super) fn write(&mut self, to: usize, lines: &[Line], end: LineEnd, split: Option<usize>) -> Vec<usize> {
+        let mut all = Vec::new();
+        let mut events = Vec::new();
+        for Line { bytes, deliberate, .. } in lines {
+            let injector = self.connections.get_mut(to).and_then(|connection| connection.injector.as_mut());
+            let reaches = injector.map_or_else(|| Some(bytes.clone()), |injector| injector.sent(bytes));
+            if let Some(bytes) = reaches {
+                all.extend_from_slice(&bytes);
+                all.extend_from_slice(end.bytes());
+            }
+            let (from, bytes, deliberate) = (self.state.subject.other(), bytes.clone(), *deliberate);
+            events.push(self.state.recorder.record_on(to, What::Line { from, bytes, end, deliberate }));
+        }
+        let size = split.unwrap_or(all.len()).max(1);
+        self.link.write(to, all.chunks(size).map(<[u8]>::to_vec).collect());
+        events
+    }
+
+    /// Waits for the next thing to happen and takes it in; false when the deadline came first or nothing can come.
+    pub(super) async fn step(&mut self, deadline: Instant) -> bool {
+        // A process that left the subject's group may hold its output open for ever; the subject itself says no more.
+        let last = self.last_output.filter(|_| !self.over());
+        let deadline = last.map_or(deadline, |last| last.min(deadline));
+        self.steps = self.steps.wrapping_add(1);
+        // The link comes first below, and an agent that prints without a pause always has something there. The visits of a
+        // client come after its lines, since its answer may be what allows a visit.
+        if self.state.subject == Party::Agent && self.steps.is_multiple_of(ASIDE_EACH) && self.take_in_aside().await {
+            return true;
+        }
+        tokio::select! {
+            biased;
+            Some(Answered { connection, id, method, answer }) = self.answers.1.recv() => {
+                self.answer(connection, &id, &method, answer);
+                true
+            }
+            // Stands before what no limit ends.
+            event = self.link.next(deadline) => match event {
+                Some(event) => { self.take_in(event); true }
+                None if last.is_some_and(|last| Instant::now() >= last) => {
+                    self.state.connections.iter_mut().for_each(|connection| connection.ended = true);
+                    true
+                }
+                None => false,
+            },
+            () = ready(()), if !self.waiting.is_empty() => { self.serve_next(); true }
+            (server, event) = self.state.mcp.next() => {
+                self.state.mcp.take_in(server, event, &mut self.state.recorder);
+                true
+            }
+            Some(request) = next_visit(&mut self.web) => { self.visited(request); true }
+            Some(asked) = next_of_model(&mut self.model) => { self.model_asked(asked); true }
+        }
+    }
+
+    /// Takes in one thing that has already happened to an MCP server, the endpoint or the model; false if nothing has.
+    async fn take_in_aside(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            (server, event) = self.state.mcp.next() => self.state.mcp.take_in(server, event, &mut self.state.recorder),
+            Some(request) = next_visit(&mut self.web) => self.visited(request),
+            Some(asked) = next_of_model(&mut self.model) => self.model_asked(asked),
+            () = ready(()) => return false,
+        }
+        true
+    }
+
+    /// Gives the case what the tester hosts for it.
+    pub(super) fn host(&mut self, hosted: Hosted) {
+        (self.state.mcp, self.web, self.model) = (hosted.mcp, hosted.web, hosted.model);
+    }
+
+    /// Records the requests to the model that no step waited for.
+    pub(super) fn take_in_model(&mut self) {
+        while let Some(asked) = self.model.as_mut().and_then(CaseModel::left) {
+            self.model_asked(asked);
+        }
+    }
+
+    fn model_asked(&mut self, asked: ModelEvent) {
+        self.state.recorder.record_aside(Aside::Model, asked.did.len(), What::Model(asked));
+    }
+
+    fn visited(&mut self, request: WebRequest) {
+        let origin = self.web.as_ref().map(Web::origin).unwrap_or_default();
+        let (method, url, headers) = (request.method.clone(), origin + &request.path, request.headers.clone());
+        let size = headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() + url.len();
+        let visit = What::Visit(Visit { method, url, headers });
+        self.state.visits.extend(self.state.recorder.record_aside(Aside::Visits, size, visit));
+        match self.state.subject {
+            Party::Agent => self.state.mcp.visited(request, &mut self.state.recorder),
+            Party::Client => request.reply.send(200, &[("content-type", "text/html")], PAGE),
+        }
+    }
+
+    /// Takes in the requests to the endpoint that have already come.
+    fn take_in_visits(&mut self) {
+        while let Some(request) = self.web.as_mut().and_then(Web::try_next) {
+            self.visited(request);
+        }
+    }
+
+    /// Takes in whatever comes until `done` or the deadline; true when it is done.
+    async fn until(&mut self, deadline: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
+        while !done(self) {
+            if !self.step(deadline).await {
+                return done(self);
+            }
+        }
+        true
+    }
+
+    fn take_in(&mut self, event: LinkEvent) {
+        match event {
+            LinkEvent::Connected { connection, caller, orders } => {
+                self.link.accept(orders);
+                self.agent_started(connection, *caller);
+            }
+            LinkEvent::Output { connection, bytes } => self.output(connection, &bytes),
+            LinkEvent::OutputEnded { connection } => self.output_ended(connection),
+            LinkEvent::Stdout(bytes) => {
+                let mut frames = Vec::new();
+                self.stdout.feed(&bytes, |frame| frames.push(frame));
+                frames.into_iter().for_each(|frame| self.printed(What::Stdout(frame.bytes)));
+            }
+            LinkEvent::Stderr(bytes) => {
+                let mut frames = Vec::new();
+                self.stderr.feed(&bytes, |frame| frames.push(frame));
+                frames.into_iter().for_each(|frame| self.printed(What::Stderr(frame.bytes)));
+            }
+            LinkEvent::InputBroken { connection } => {
+                self.state.recorder.record_on(connection, What::Process(ProcessEvent::StdinBroken));
+            }
+            LinkEvent::AgentSignalled { connection, name } => self.agent_signalled(connection, name),
+            LinkEvent::AgentEnded { connection } => {
+                // Killed by its client, or ended by us; in either case its stream has ended before.
+                self.state.connections[connection].ended = true;
+                self.connections[connection].gone = true;
+            }
+            LinkEvent::Exited(exit) => self.exited(exit),
+        }
+    }
+
+    fn output(&mut self, connection: usize, bytes: &[u8]) {
+        let mut frames = Vec::new();
+        self.connections[connection].framer.feed(bytes, |frame| frames.push(frame));
+        frames.into_iter().for_each(|frame| self.arrived(connection, frame));
+        self.stop_flood();
+    }
+
+    fn output_ended(&mut self, connection: usize) {
+        if self.state.connections[connection].is_login {
+            return self.login_input_ended(connection);
+        }
+        if let Some(frame) = self.connections[connection].framer.finish() {
+            self.arrived(connection, frame);
+        }
+        let injector = self.connections[connection].injector.as_mut();
+        let held_back = injector.map_or_else(Vec::new, Injector::finish);
+        held_back.into_iter().for_each(|frame| self.line(connection, frame));
+        self.state.connections[connection].ended = true;
+        self.state.recorder.record_on(connection, What::Process(ProcessEvent::StdoutEnded));
+        self.leave(connection, 0);
+    }
+
+    fn printed(&mut self, what: What) {
+        if !self.state.flooded {
+            let size = if let What::Stderr(bytes) | What::Stdout(bytes) = &what { bytes.len() } else { 0 };
+            self.state.recorder.record_aside(Aside::Output, size, what);
+        }
+    }
+
+    /// A line of the process, which is the line of the subject unless that was given a fault.
+    fn arrived(&mut self, connection: usize, frame: Frame) {
+        match &mut self.connections[connection].injector {
+            Some(injector) => injector.received(frame).into_iter().for_each(|frame| self.line(connection, frame)),
+            None => self.line(connection, frame),
+        }
+    }
+
+    fn line(&mut self, connection: usize, frame: Frame) {
+        if self.state.flooded {
+            return;
+        }
+        if self.state.connections[connection].is_login {
+            return self.typed(connection, frame);
+        }
+        let content = read_line(&frame.bytes);
+        let line = What::Line { from: self.state.subject, bytes: frame.bytes, end: frame.end, deliberate: false };
+        let n = self.state.recorder.record_on(connection, line);
+        match content {
+            Content::One { value, .. } => self.message(connection, n, value),
+            Content::Several { values, .. } => values.into_iter().for_each(|value| self.message(connection, n, value)),
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, connection: usize, n: usize, value: Value) {
+        if self.earlier.as_ref().is_some_and(|earlier| earlier.is_about(&value)) {
+            return self.late(connection, &value);
+        }
+        if let Envelope::Call(call) = Envelope::of(&value) {
+            let params = call.params.unwrap_or(&Value::Null);
+            match call.id {
+                Some(id) => self.requested(connection, id, call.method, params),
+                None => self.told(call.method, params),
+            }
+        }
+        self.learn_session(&value);
+        self.state.recorder.keep(&value);
+        self.unread.push(Message { n, connection, value });
+    }
+}
+
+impl Channel for Conversation {
+    fn send(&mut self, order: Order) -> Option<Vec<usize>> {
+        let events = self.carry_out(order);
+        self.refresh();
+        events
+    }
+
+    async fn next(&mut self, deadline: Instant) -> Option<Vec<Message>> {
+        let happened = !self.unread.is_empty() || self.step(deadline).await;
+        self.refresh();
+        happened.then(|| take(&mut self.unread))
+    }
+
+    fn record(&mut self, what: What) -> usize {
+        self.state.recorder.record(what)
+    }
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn writing(&mut self) -> &mut Writing {
+        &mut self.writing
+    }
+}
+
+/// The next request to a model. Without one there is none for ever.
+async fn next_of_model(model: &mut Option<CaseModel>) -> Option<ModelEvent> {
+    match model {
+        Some(model) => model.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The next request to an endpoint. Without one there is none for ever.
+async fn next_visit(web: &mut Option<Web>) -> Option<WebRequest> {
+    match web {
+        Some(web) => web.next().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,123 @@
+//! How the subject ends, and how it is ended: in bounded time, with everything that it started.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Conversation;
+use crate::peer::link::Link;
+use crate::requirement::Party;
+use crate::run::timing::{AGENT_EXIT, OUTPUT_AFTER_EXIT};
+use crate::trace::{Exit, ProcessEvent, What};
+
+/// What a shell adds to the number of the signal that ended a program.
+const BY_SIGNAL: i32 = 128;
+
+impl Conversation {
+    /// Ends the protocol stream to the subject.
+    pub(super) fn close_input(&mut self, connection: usize) {
+        self.link.close_input(connection);
+        self.state.recorder.record_on(connection, What::Process(ProcessEvent::StdinClosed));
+    }
+
+    /// Has the process that a client takes for its agent exit.
+    pub(super) fn exit_agent(&mut self, connection: usize, code: i32) {
+        self.state.recorder.record_on(connection, What::Process(ProcessEvent::AgentExited(code)));
+        self.link.exit_agent(connection, code);
+    }
+
+    /// Has the agent exit when its input ends or a signal asks it to stop, unless the case lets it linger.
+    pub(super) fn leave(&mut self, connection: usize, code: i32) {
+        if self.state.subject == Party::Client && !self.connections[connection].lingers {
+            self.link.exit_agent(connection, code);
+        }
+    }
+
+    pub(super) fn agent_signalled(&mut self, connection: usize, name: String) {
+        let number = match name.as_str() {
+            "SIGHUP" => 1,
+            "SIGINT" => 2,
+            _ => 15,
+        };
+        self.state.recorder.record_on(connection, What::Process(ProcessEvent::AgentSignalled(name)));
+        self.leave(connection, BY_SIGNAL + number);
+    }
+
+    pub(super) fn exited(&mut self, exit: Exit) {
+        let (code, signal) = match &exit {
+            Exit::Code(code) => (Some(*code), None),
+            Exit::Signal(name) => (None, Some(name.clone())),
+        };
+        self.state.recorder.record(What::Process(ProcessEvent::Exited { code, signal }));
+        self.state.exit = Some(exit);
+        self.last_output = Some(match self.state.subject {
+            Party::Agent => {
+                // Leftover processes would hold the pipes open; their output is not part of the conversation.
+                self.link.kill();
+                Link::last_output_deadline()
+            }
+            Party::Client => Instant::now() + OUTPUT_AFTER_EXIT,
+        });
+    }
+
+    /// Ends a subject that has sent more than there is room for.
+    pub(super) fn stop_flood(&mut self) {
+        if self.state.recorder.is_full() {
+            self.flooded();
+        }
+    }
+
+    /// Ends a subject that is too much, and hears no more of it.
+    pub(super) fn flooded(&mut self) {
+        if !self.state.flooded {
+            self.state.flooded = true;
+            self.waiting.clear();
+            self.state.recorder.record(What::Process(ProcessEvent::Flooded));
+            self.link.kill();
+        }
+    }
+
+    /// Whether a client has ended and starts no agent any more. One that it started with its last breath may be on its way.
+    pub(super) fn has_left(&self) -> bool {
+        let on_its_way = || self.last_output.is_some_and(|last| Instant::now() < last) && self.link.runs();
+        self.state.exit.is_some() && !(self.connections.is_empty() && on_its_way())
+    }
+
+    /// Ends the subject in bounded time: closes its input, then asks it, then kills its group.
+    pub(in crate::run) async fn shut_down(&mut self, patience: Duration, already_closed: bool) {
+        self.give_up_logins();
+        if self.link.pid.is_none() {
+            return self.hang_up().await;
+        }
+        match self.state.subject {
+            Party::Agent if !already_closed && !self.over() => self.close_input(0),
+            Party::Agent => {}
+            Party::Client => self.link.end_typing(),
+        }
+        let gone = |conversation: &Self| conversation.state.exit.is_some();
+        if !self.until(Instant::now() + patience, gone).await {
+            self.state.recorder.record(What::Process(ProcessEvent::Signalled("SIGTERM".to_owned())));
+            self.link.terminate();
+            if !self.until(Instant::now() + patience, gone).await {
+                self.state.recorder.record(What::Process(ProcessEvent::Signalled("SIGKILL".to_owned())));
+            }
+        }
+        self.link.kill();
+        self.until(Link::last_output_deadline(), |conversation: &Self| gone(conversation) && conversation.over()).await;
+        let last_words =
+            [self.stdout.finish().map(|f| What::Stdout(f.bytes)), self.stderr.finish().map(|f| What::Stderr(f.bytes))];
+        last_words.into_iter().flatten().for_each(|last| self.printed(last));
+        self.end_services().await;
+    }
+
+    /// Ends the connections with a client that a person has started, and that goes on running.
+    async fn hang_up(&mut self) {
+        let open: Vec<_> = (0..self.connections.len()).filter(|&n| !self.connections[n].gone).collect();
+        for &connection in &open {
+            self.exit_agent(connection, 0);
+        }
+        // One that calls meanwhile, because its client starts it again, is none of these.
+        let gone = |conversation: &Self| open.iter().all(|&connection| conversation.connections[connection].gone);
+        self.until(Instant::now() + AGENT_EXIT, gone).await;
+    }
+}

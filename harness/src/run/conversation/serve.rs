@@ -1,0 +1,231 @@
+//! Answers what the subject asks for: the transcript does, or a fixed answer of the case, or the tester by itself.
+
+use std::path::Path;
+use std::task::{Context, Poll, Waker};
+
+use serde_json::{Value, json};
+
+use super::Conversation;
+use crate::case::model::{FixedAnswer, PermissionPolicy};
+use crate::protocol::Kind;
+use crate::requirement::Party;
+use crate::run::channel::{Line, OpenRequest};
+use crate::run::tester::{Agent, Answer, Services};
+use crate::wire::{LineEnd, RpcId, write_json};
+
+/// The requests of a subject that may wait for an answer at once. The judge looks at all of them with every message.
+const MOST_UNANSWERED: usize = 1000;
+
+/// The side of the tester.
+pub(super) enum Role {
+    Client(Services),
+    Agent(Box<Agent>),
+}
+
+/// What a service has to say to a request of the subject.
+pub(super) struct Answered {
+    pub(super) connection: usize,
+    pub(super) id: Value,
+    pub(super) method: String,
+    pub(super) answer: Answer,
+}
+
+impl Conversation {
+    pub(super) fn requested(&mut self, connection: usize, id: &Value, method: &str, params: &Value) {
+        self.unanswered += 1;
+        if self.unanswered > MOST_UNANSWERED {
+            return self.flooded();
+        }
+        let (id, method, params) = (id.clone(), method.to_owned(), params.clone());
+        let request = OpenRequest { connection, id, method, params, cancelled: false };
+        if self.unscripted || !self.setup.by_hand.contains(&request.method) {
+            self.answer_by_setup(request);
+        } else {
+            self.state.open.push(request);
+        }
+    }
+
+    /// Gives a request the fixed answer of the case, or that of the tester by itself; a prompt is left open.
+    fn answer_by_setup(&mut self, request: OpenRequest) {
+        let (connection, id, method) = (request.connection, &request.id, &request.method);
+        match self.setup.answers.get(method) {
+            Some(FixedAnswer::Result(result)) => return self.send_result(connection, id, method, result.clone()),
+            Some(FixedAnswer::Error(error)) => return self.send_error(connection, id, error.clone()),
+            None => {}
+        }
+        match &mut self.role {
+            Role::Agent(agent) => match agent.answer(method, &request.params) {
+                Answer::Held => {
+                    self.state.open.push(request);
+                    if self.unscripted {
+                        self.end_turns();
+                    }
+                }
+                answer => self.answer(connection, id, method, answer),
+            },
+            Role::Client(services) => {
+                if method == "session/request_permission" && self.setup.permission == PermissionPolicy::Hold {
+                    if let Some(answer) = services.hold(request.id.clone(), request.params) {
+                        self.answer(connection, &request.id, &request.method, answer);
+                    }
+                    return;
+                }
+                self.waiting.push_back(request);
+            }
+        }
+    }
+
+    /// Serves the agent's next request: at once, or when its answer is there. One at a time, so that no answers pile up that
+    /// the trace has no room for.
+    pub(super) fn serve_next(&mut self) {
+        let Role::Client(services) = &self.role else { return };
+        let Some(OpenRequest { connection, id, method, params, .. }) = self.waiting.pop_front() else { return };
+        let services = services.clone();
+        let mut answered = Box::pin(async move {
+            let answer = services.answer(&method, &params).await;
+            Answered { connection, id, method, answer }
+        });
+        match answered.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Answered { connection, id, method, answer }) => self.answer(connection, &id, &method, answer),
+            Poll::Pending => {
+                let done = self.answers.0.clone();
+                tokio::spawn(async move { done.send(answered.await) });
+            }
+        }
+        self.stop_flood();
+    }
+
+    pub(super) fn answer(&mut self, connection: usize, id: &Value, method: &str, answer: Answer) {
+        match answer {
+            Answer::Result(result) => self.send_result(connection, id, method, result),
+            Answer::Error { code, message, data } => {
+                let mut error = json!({ "code": code, "message": message });
+                if let Some(data) = data {
+                    error["data"] = data;
+                }
+                self.send_error(connection, id, error);
+            }
+            Answer::Held => {}
+        }
+    }
+
+    fn send_result(&mut self, connection: usize, id: &Value, method: &str, result: Value) {
+        let edition = self.edition;
+        let definition =
+            edition.methods.find(self.state.subject, Kind::Request, method).and_then(|m| m.result.as_deref());
+        let problems = definition.map_or_else(Vec::new, |definition| edition.stable.problems(definition, &result));
+        if let Some(problem) = problems.iter().find(|problem| !problem.is_null_capability(&result)) {
+            self.state.own_fault =
+                Some(format!("the tester's answer to {method} breaks the schema: {}", problem.message));
+        }
+        let result = self.writing.result(method, result);
+        self.answer_with(connection, &json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+        self.closed(connection, id);
+    }
+
+    pub(super) fn send_error(&mut self, connection: usize, id: &Value, error: Value) {
+        self.answer_with(connection, &json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+        self.closed(connection, id);
+    }
+
+    fn answer_with(&mut self, connection: usize, message: &Value) {
+        let line = Line { bytes: write_json(message).into_bytes(), deliberate: false, message: None };
+        self.write(connection, &[line], LineEnd::Lf, None);
+    }
+
+    /// Answers a request that was kept for the transcript as if no line of it spoke of such requests.
+    pub(super) fn answer_unscripted(&mut self, connection: usize, id: &Value) {
+        let id = RpcId::new(id);
+        if let Some(index) = self.state.open.iter().position(|open| open.is(connection, &id)) {
+            let request = self.state.open.remove(index);
+            self.answer_by_setup(request);
+        }
+    }
+
+    /// Notes that a request of the subject has its answer.
+    pub(super) fn closed(&mut self, connection: usize, id: &Value) {
+        self.unanswered = self.unanswered.saturating_sub(1);
+        let id = RpcId::new(id);
+        self.state.open.retain(|open| !open.is(connection, &id));
+    }
+
+    /// Takes note of a notification of the subject.
+    pub(super) fn told(&mut self, method: &str, params: &Value) {
+        if self.state.subject == Party::Client && method == "session/cancel" {
+            let session = params.get("sessionId");
+            for open in self.state.open.iter_mut().filter(|open| open.params.get("sessionId") == session) {
+                open.cancelled |= open.method == "session/prompt";
+            }
+            if self.unscripted || !self.setup.by_hand.contains("session/prompt") {
+                self.end_cancelled_turns();
+            }
+        }
+    }
+
+    /// After the transcript, every request of a client gets the answer that it waits for, so that the client can end.
+    pub(in crate::run) fn answer_what_is_open(&mut self) {
+        self.unscripted = true;
+        if let Role::Agent(_) = self.role {
+            let open = std::mem::take(&mut self.state.open).into_iter();
+            let (prompts, others): (Vec<OpenRequest>, Vec<OpenRequest>) =
+                open.partition(|open| open.method == "session/prompt");
+            self.state.open = prompts;
+            others.into_iter().for_each(|request| self.answer_by_setup(request));
+            self.end_turns();
+        }
+    }
+
+    fn end_cancelled_turns(&mut self) {
+        self.end_turns_if(|open| open.cancelled);
+    }
+
+    fn end_turns(&mut self) {
+        self.end_turns_if(|_| true);
+    }
+
+    fn end_turns_if(&mut self, wanted: impl Fn(&OpenRequest) -> bool) {
+        let is_over = |open: &OpenRequest| open.method == "session/prompt" && wanted(open);
+        let (over, open) = std::mem::take(&mut self.state.open).into_iter().partition::<Vec<_>, _>(is_over);
+        self.state.open = open;
+        for OpenRequest { connection, id, cancelled, .. } in over {
+            let reason = if cancelled { "cancelled" } else { "end_turn" };
+            self.send_result(connection, &id, "session/prompt", json!({ "stopReason": reason }));
+        }
+    }
+
+    /// Notes that a turn begins, as far as the services want to know.
+    pub(super) fn turn_begins(&self, session: &str) {
+        if let Role::Client(services) = &self.role {
+            services.begin_turn(session);
+        }
+    }
+
+    /// Answers every open permission request with the outcome `cancelled`, as a client must after `session/cancel`.
+    pub(super) fn cancelled(&mut self, session: &str) {
+        if let Role::Client(services) = &self.role {
+            for (id, answer) in services.cancel_turn(session) {
+                self.answer(0, &id, "session/request_permission", answer);
+            }
+        }
+    }
+
+    /// The services start commands in the working directory of the session that asks, and permit files below all of its
+    /// roots.
+    pub(super) fn learn_session(&mut self, value: &Value) {
+        let (Role::Client(services), Some(id), Some(result)) = (&self.role, value.get("id"), value.get("result"))
+        else {
+            return;
+        };
+        let id = RpcId::new(id);
+        let Some((_, params)) = self.openings.iter().find(|(opening, _)| *opening == id) else { return };
+        let session = result.get("sessionId").or_else(|| params.get("sessionId")).and_then(Value::as_str);
+        let cwd = params.get("cwd").and_then(Value::as_str);
+        if let (Some(session), Some(cwd)) = (session, cwd) {
+            services.set_session_cwd(session, cwd);
+        }
+        let further = params.get("additionalDirectories").and_then(Value::as_array).into_iter().flatten();
+        for root in cwd.into_iter().chain(further.filter_map(Value::as_str)) {
+            services.allow_root(Path::new(root));
+        }
+    }
+}

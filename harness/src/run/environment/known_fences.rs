@@ -1,0 +1,22 @@
+//! The requests that a subject answers as a fence, as far as a run has seen.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Which requests the subject answers as a fence, as far as a run has seen. It only saves time: the result of a fence is the same
+/// without it, in whatever order the cases run.
+#[derive(Debug, Clone, Default)]
+pub struct KnownFences(Arc<Mutex<BTreeMap<&'static str, bool>>>);
+
+impl KnownFences {
+    /// Whether the subject answered the request at least once; `None` if it was never tried.
+    pub(in crate::run) fn is_answered(&self, method: &str) -> Option<bool> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(method).copied()
+    }
+
+    /// Notes whether the subject answered the request.
+    pub(in crate::run) fn note(&self, method: &'static str, is_answered: bool) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(method).or_default() |= is_answered;
+    }
+}

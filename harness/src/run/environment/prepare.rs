@@ -1,0 +1,84 @@
+//! Prepares what a case needs before its subject starts.
+
+use std::io;
+
+use serde_json::Value;
+
+use super::sandbox::Sandbox;
+use super::subject::{Places, Subject};
+use crate::case::Bindings;
+use crate::case::model::{Case, PermissionPolicy, TesterSetup};
+use crate::peer::process::Launch;
+use crate::peer::web::Web;
+use crate::run::tester::{McpServers, Policy, Services};
+
+/// The environment of a process of the subject, which lasts as long as the process. The workspace is that of the current case.
+pub struct CaseEnv {
+    /// The folders.
+    pub sandbox: Sandbox,
+    /// The values of the placeholders, such as `{home}`.
+    pub places: Places,
+    /// How the subject is started.
+    pub launch: Launch,
+}
+
+/// Makes the folders of a case, with their files.
+///
+/// # Errors
+///
+/// Those of the file system.
+pub fn prepare_dirs(case: &Case, subject: &Subject, model: Option<&str>) -> io::Result<(Sandbox, Places)> {
+    let sandbox = subject.sandbox()?;
+    Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))?;
+    let places = subject.places(case, &sandbox, model)?;
+    subject.write_home(&sandbox, &places)?;
+    Ok((sandbox, places))
+}
+
+/// The names of a case with their values at its start.
+#[must_use]
+pub fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
+    let paths = (sandbox.workspace().display().to_string(), sandbox.home().display().to_string());
+    let mut bindings = Bindings::for_case(case, &paths.0, &paths.1);
+    let start = subject.cwd.canonicalize().unwrap_or_else(|_| subject.cwd.clone());
+    bindings.set("start", Value::from(start.display().to_string()));
+    bindings
+}
+
+/// Opens the MCP servers and the HTTP endpoint of a case, and binds the names for them.
+///
+/// # Errors
+///
+/// Those of the system.
+pub async fn open_services(
+    case: &Case,
+    sandbox: &Sandbox,
+    bindings: &mut Bindings,
+) -> io::Result<(McpServers, Option<Web>)> {
+    let names = &case.tester.mcp;
+    if case.tester.page {
+        let web = Web::open().await?;
+        bindings.set("page", Value::from(format!("{}/page", web.origin())));
+        return Ok((McpServers::default(), Some(web)));
+    }
+    if names.is_empty() {
+        return Ok((McpServers::default(), None));
+    }
+    let (mcp, web) = (McpServers::open(names, &sandbox.root().join("mcp"))?, Web::open().await?);
+    mcp.bind(&web.origin(), bindings);
+    Ok((mcp, Some(web)))
+}
+
+/// The services that an agent may use in a case.
+#[must_use]
+pub fn services(setup: &TesterSetup, subject: &Subject, sandbox: &Sandbox) -> Services {
+    let policy = match setup.permission {
+        PermissionPolicy::Allow => Policy::Allow,
+        PermissionPolicy::Reject => Policy::Reject,
+        PermissionPolicy::Hold => Policy::Hold,
+        PermissionPolicy::Cancel => Policy::Cancel,
+    };
+    let services = Services::new(sandbox.workspace().to_owned(), &setup.capabilities, policy);
+    services.set_environment(subject.surroundings(sandbox));
+    services
+}

@@ -1,0 +1,189 @@
+//! The folders of one case: a fresh HOME and a fresh workspace, gone when the case is over; or those that a person works in.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::peer::folder::remove_folder;
+use crate::peer::process::{CASE_MARKER, Environment};
+use crate::peer::relay::short_temp_dir;
+use crate::trace::SCRATCH;
+
+/// A temporary folder that a subject may write into. It is removed with its owner, whatever it holds.
+#[derive(Debug)]
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn make(prefix: &str) -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(short_temp_dir())?;
+        // Subjects compare paths with the system's paths, so links in the path of the folder are resolved here.
+        let path = folder.path().canonicalize()?;
+        let _ = folder.keep();
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A folder that cannot be removed stays: there is no other remedy, and it decides nothing.
+        let _ = remove_folder(&self.0);
+    }
+}
+
+/// Variables that would lead a program out of its fresh HOME, or to the tmux server of the user.
+const OUTSIDE: [&str; 6] =
+    ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "TMUX", "TMUX_PANE"];
+
+/// A folder with everything that one case may touch.
+pub struct Sandbox {
+    /// Goes with the case, unless the folders stay.
+    _scratch: Option<Scratch>,
+    root: PathBuf,
+    home: PathBuf,
+    workspace: PathBuf,
+}
+
+/// The folder that all cases of a run share, for what a program unpacks at its first start. It is there once somebody asks
+/// for it, and is removed with the run.
+#[derive(Debug, Clone, Default)]
+pub struct Cache(Arc<OnceLock<Scratch>>);
+
+impl Cache {
+    /// Where it is.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, when it is made.
+    pub fn folder(&self) -> io::Result<&Path> {
+        if let Some(Scratch(folder)) = self.0.get() {
+            return Ok(folder);
+        }
+        let made = Scratch::make("acp-run-")?;
+        // Where another case was faster, this one is removed again.
+        let Scratch(folder) = self.0.get_or_init(|| made);
+        Ok(folder)
+    }
+}
+
+impl Sandbox {
+    /// Makes the folders.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn make() -> io::Result<Self> {
+        let scratch = Scratch::make(SCRATCH)?;
+        let root = scratch.0.clone();
+        let (home, workspace) = (root.join("home"), root.join("work"));
+        let (temporary, runtime) = temporary_folders(&root);
+        for folder in [&home, &workspace, &temporary] {
+            std::fs::create_dir(folder)?;
+        }
+        // Programs refuse a runtime folder that others may read: XDG Base Directory Specification.
+        DirBuilder::new().mode(0o700).create(runtime)?;
+        Ok(Self { _scratch: Some(scratch), root, home, workspace })
+    }
+
+    /// The folders that a person's client knows, which stay when the case is over.
+    #[must_use]
+    pub const fn lasting(root: PathBuf, home: PathBuf, workspace: PathBuf) -> Self {
+        Self { _scratch: None, root, home, workspace }
+    }
+
+    /// Gives a further case of the same process a working directory of its own; those of earlier cases stay.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn begin_workspace(&mut self, number: usize) -> io::Result<()> {
+        self.workspace = self.root.join(format!("work-{number}"));
+        std::fs::create_dir(&self.workspace)
+    }
+
+    /// Writes files below one of the folders, by relative path.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn write<'f>(base: &Path, files: impl IntoIterator<Item = (&'f String, String)>) -> io::Result<()> {
+        for (path, text) in files {
+            let path = base.join(path);
+            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            std::fs::write(path, text)?;
+        }
+        Ok(())
+    }
+
+    /// The HOME of the subject.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The working directory of the sessions.
+    #[must_use]
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The path of what a client is to take for its agent.
+    #[must_use]
+    pub fn agent(&self, name: &str) -> PathBuf {
+        self.root().join("bin").join(name)
+    }
+
+    /// The environment of a process of the case: the marker by which a process is found that left its group, a HOME, and
+    /// folders for temporary files and for the sockets of daemons that a user has one of, such as tmux. Cases that run in
+    /// parallel would end each other's daemons in shared folders.
+    #[must_use]
+    pub fn environment(&self) -> Environment {
+        let (temporary, runtime) = temporary_folders(&self.root);
+        let environment = self.marked().with("HOME", &self.home);
+        let environment = environment.with("TMPDIR", &temporary).with("TMUX_TMPDIR", &temporary);
+        OUTSIDE.iter().fold(environment.with("XDG_RUNTIME_DIR", runtime), |all, name| all.without(*name))
+    }
+
+    /// The inherited environment with the marker of the case.
+    #[must_use]
+    pub fn marked(&self) -> Environment {
+        Environment::default().with(CASE_MARKER, self.marker())
+    }
+
+    /// A name that no other case has; the subject's processes carry it in their environment.
+    #[must_use]
+    pub fn marker(&self) -> String {
+        self.root.display().to_string()
+    }
+}
+
+/// The folders for temporary files and for sockets. Their names are short: a socket's path has room for about a hundred bytes.
+fn temporary_folders(root: &Path) -> (PathBuf, PathBuf) {
+    (root.join("tmp"), root.join("run"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::Cache;
+
+    #[test]
+    fn the_cache_is_one_folder_and_goes_with_its_last_owner() {
+        let (cache, locked) = (Cache::default(), Permissions::from_mode(0o000));
+        let folder = cache.clone().folder().expect("a folder").to_owned();
+        assert_eq!(cache.folder().expect("the same"), folder);
+        let below = folder.join("below");
+        fs::create_dir(&below).and_then(|()| fs::set_permissions(&below, locked)).expect("locked");
+        drop(cache);
+        assert!(!folder.exists());
+    }
+}

@@ -1,0 +1,314 @@
+//! The subject: what is started, and in which surroundings.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::known_fences::KnownFences;
+use super::sandbox::{Cache, Sandbox};
+use crate::case::model::{Act, Case, UserPermission};
+use crate::case::template::Bindings;
+use crate::fault::Planted;
+use crate::manual::{AgentFolder, Person};
+use crate::peer::process::{Environment, Launch};
+use crate::peer::relay::Relays;
+use crate::profile::{Controls, Hints, Means, Profile, Setting, person, places};
+use crate::requirement::Party;
+use crate::run::limits::Limits;
+
+/// A program to be judged, and how to start and drive it.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// What it is.
+    pub party: Party,
+    /// Program and arguments, with places such as `{home}` and, for a client, `{agent}`.
+    pub command: Vec<String>,
+    /// How the program of this command is installed.
+    pub install: Option<String>,
+    /// Environment variables on top of what is inherited, with places as in the command.
+    pub env: BTreeMap<String, String>,
+    /// The directory that the program is started in; it is not the working directory of its sessions.
+    pub cwd: PathBuf,
+    /// Files that are written into the fresh HOME of each case, by relative path, with places as in the command.
+    pub home_files: Vec<(String, String)>,
+    /// Whether the program sees the HOME of the caller instead of a fresh one.
+    pub keep_home: bool,
+    /// The wording of intents, where it differs from the usual one.
+    pub prompts: BTreeMap<String, String>,
+    /// What the scripted model has to know of it.
+    pub hints: Hints,
+    /// The existing folder that gets every request to the scripted model, next to the traces.
+    pub exchanges: Option<PathBuf>,
+    /// What all cases of a run share.
+    pub cache: Cache,
+    /// How the user of a client acts on it.
+    pub controls: Controls,
+    /// The time limits.
+    pub limits: Limits,
+    /// A fault that is put into what the program says, to see whether it is noticed.
+    pub fault: Option<Planted>,
+    /// Who does what only a person can do.
+    pub person: Option<Person>,
+    /// The folder with the agent that the person's client starts, if the person starts the client.
+    pub agent_folder: Option<Arc<AgentFolder>>,
+    /// Which requests it answers as a fence, as far as the run has seen.
+    pub fences: KnownFences,
+}
+
+/// What stands in the place of each name, such as `agent` for `{agent}`, in one case.
+pub type Places = BTreeMap<String, String>;
+
+/// The word of a command that the arguments of the settings take the place of.
+const ARGS: &str = "{args}";
+
+impl Subject {
+    /// An agent that is started with this command line in this directory, with everything else as usual.
+    #[must_use]
+    pub fn agent(command: Vec<String>, cwd: PathBuf) -> Self {
+        Self {
+            party: Party::Agent,
+            command,
+            install: None,
+            env: BTreeMap::new(),
+            cwd,
+            home_files: Vec::new(),
+            keep_home: false,
+            prompts: BTreeMap::new(),
+            hints: Hints::default(),
+            exchanges: None,
+            cache: Cache::default(),
+            controls: Controls::default(),
+            limits: Limits::default(),
+            fault: None,
+            person: None,
+            agent_folder: None,
+            fences: KnownFences::default(),
+        }
+    }
+
+    /// A client that is started with this command line in this directory, with everything else as usual.
+    #[must_use]
+    pub fn client(command: Vec<String>, cwd: PathBuf) -> Self {
+        Self { party: Party::Client, ..Self::agent(command, cwd) }
+    }
+
+    /// The subject that a profile describes, started in this directory.
+    #[must_use]
+    pub fn of_profile(profile: Profile, cwd: PathBuf) -> Self {
+        Self {
+            party: profile.kind,
+            install: profile.install,
+            env: profile.env,
+            home_files: profile.home.into_iter().collect(),
+            prompts: profile.prompts,
+            hints: profile.hints,
+            controls: profile.controls,
+            limits: Limits::default().with(&profile.limits),
+            ..Self::agent(profile.command, cwd)
+        }
+    }
+
+    /// The environment of every process of a case, also of the commands that the tester runs for the subject. With the
+    /// caller's HOME, or folders of a person, everything but the marker of the case is inherited.
+    #[must_use]
+    pub fn surroundings(&self, sandbox: &Sandbox) -> Environment {
+        if self.keep_home || self.agent_folder.is_some() { sandbox.marked() } else { sandbox.environment() }
+    }
+
+    /// Makes the folders of a case.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub(in crate::run) fn sandbox(&self) -> io::Result<Sandbox> {
+        let Some(folder) = &self.agent_folder else { return Sandbox::make() };
+        folder.clear_project()?;
+        Ok(Sandbox::lasting(folder.path().to_owned(), folder.home().to_owned(), folder.project()))
+    }
+
+    /// The relays that a client starts as its agent in this case.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub(in crate::run) fn relays(&self, sandbox: &Sandbox) -> io::Result<Relays> {
+        match &self.agent_folder {
+            Some(folder) => folder.relays(),
+            None => Relays::open(sandbox.root(), &self.agent_path(sandbox)),
+        }
+    }
+
+    /// The path of what a client takes for its agent in this case.
+    #[must_use]
+    pub fn agent_path(&self, sandbox: &Sandbox) -> PathBuf {
+        match &self.agent_folder {
+            Some(folder) => folder.agent(),
+            None => sandbox.agent(self.controls.agent_name.as_deref().unwrap_or("agent")),
+        }
+    }
+
+    /// Whether the first prompt is a part of the command, the environment or the HOME.
+    #[must_use]
+    pub fn prompts_at_start(&self) -> bool {
+        self.has_place(&["{prompt}", "{prompt_json}"])
+    }
+
+    /// Whether it is led to a scripted model.
+    #[must_use]
+    pub fn mentions_model(&self) -> bool {
+        self.has_place(&["{model}"])
+    }
+
+    fn has_place(&self, places: &[&str]) -> bool {
+        let files = self.home_files.iter().map(|(_, text)| text);
+        let mut texts = self.command.iter().chain(self.env.values()).chain(files);
+        texts.any(|text| places.iter().any(|place| text.contains(place)))
+    }
+
+    /// How its user does something; a person who operates it by hand does everything themselves.
+    #[must_use]
+    pub fn means(&self, act: &Act) -> Option<Means> {
+        let own = self.controls.acts.get(&act.name);
+        match (&self.agent_folder, own) {
+            (Some(_), None | Some(Means::Line(_) | Means::Keys(_) | Means::Hook(_) | Means::Signal(_))) => {
+                Some(Means::Person(person::sentence(act).to_owned()))
+            }
+            _ => own.cloned(),
+        }
+    }
+
+    /// Looks whether a client can be driven at all.
+    ///
+    /// # Errors
+    ///
+    /// The client does not know which agent to start, or nothing makes it send a prompt; with the remedy.
+    pub fn check_client(&self) -> Result<(), String> {
+        if !self.has_place(&["{agent}", "{agent_json}", "{agent_dir}"]) {
+            return Err(
+                "nothing tells the client which agent to start: write {agent} where its path goes, such as\n  \
+                acp-conformance client -- my-client --agent {agent} --dir {cwd} {prompt}"
+                    .to_owned(),
+            );
+        }
+        let typed = self.controls.acts.iter().find(|(_, means)| matches!(means, Means::Keys(_)));
+        if let Some((act, _)) = typed.filter(|_| !self.controls.terminal) {
+            return Err(format!("the act `{act}` is typed, and the client runs on no terminal; add --terminal"));
+        }
+        if !self.prompts_at_start() && !self.controls.acts.contains_key("prompt") {
+            return Err("nothing makes the client prompt its agent: write {prompt} where the text goes, or say how it is done, \
+                such as\n  --act prompt='line:{text}'"
+                .to_owned());
+        }
+        Ok(())
+    }
+
+    /// What stands in the places of this case; the scripted model is at that origin, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, when the folder of the run is made.
+    pub fn places(&self, case: &Case, sandbox: &Sandbox, model: Option<&str>) -> io::Result<Places> {
+        let mut places = Places::from([("home".to_owned(), sandbox.home().display().to_string())]);
+        places.extend(model.map(|origin| (places::MODEL.to_owned(), origin.to_owned())));
+        if self.has_place(&["{cache}"]) {
+            places.insert(places::CACHE.to_owned(), self.cache.folder()?.display().to_string());
+        }
+        if self.party == Party::Client {
+            let agent = self.agent_path(sandbox);
+            let dir = agent.parent().unwrap_or(&agent).display().to_string();
+            let agent = agent.display().to_string();
+            let entry = json!({ "command": agent, "args": [], "env": {} });
+            places.extend([
+                ("agent_json".to_owned(), entry.to_string()),
+                ("agent".to_owned(), agent),
+                ("agent_dir".to_owned(), dir),
+                ("cwd".to_owned(), sandbox.workspace().display().to_string()),
+                ("prompt_json".to_owned(), Value::from(case.user.prompt.as_str()).to_string()),
+                ("prompt".to_owned(), case.user.prompt.clone()),
+            ]);
+        }
+        Ok(places)
+    }
+
+    /// Writes the files of HOME.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn write_home(&self, sandbox: &Sandbox, places: &Places) -> io::Result<()> {
+        if self.agent_folder.is_some() {
+            // It is the HOME of a person.
+            return Ok(());
+        }
+        let files = self.home_files.iter().map(|(path, text)| (path, places::fill(text, places)));
+        Sandbox::write(sandbox.home(), files)
+    }
+
+    /// The launch for one case.
+    ///
+    /// # Errors
+    ///
+    /// The case needs a setting of the client that no profile describes.
+    pub fn launch(
+        &self,
+        case: &Case,
+        sandbox: &Sandbox,
+        places: &Places,
+        bindings: &Bindings,
+    ) -> Result<Launch, String> {
+        let mut environment = self.surroundings(sandbox);
+        for (name, value) in &self.env {
+            environment = environment.with(name, places::fill(value, places));
+        }
+        let filled = |words: &[String]| words.iter().map(|word| places::fill(word, places)).collect::<Vec<_>>();
+        let at = self.command.iter().position(|word| word == ARGS);
+        let (before, after) = self.command.split_at(at.unwrap_or(self.command.len()));
+        let words = [filled(before), self.args(case, bindings)?, filled(after.get(1..).unwrap_or_default())].concat();
+        let mut words = words.into_iter();
+        Ok(Launch {
+            program: words.next().unwrap_or_default().into(),
+            args: words.map(Into::into).collect(),
+            cwd: self.cwd.clone(),
+            environment,
+        })
+    }
+
+    /// The arguments by which a client is set up as the case wants its user to have set it up.
+    fn args(&self, case: &Case, bindings: &Bindings) -> Result<Vec<String>, String> {
+        let mut args = Vec::new();
+        if self.party == Party::Agent || self.agent_folder.is_some() {
+            return Ok(args);
+        }
+        let permission = match case.user.permission {
+            UserPermission::Allow => Setting::PermissionAllow,
+            UserPermission::Reject => Setting::PermissionReject,
+            UserPermission::Hold => Setting::PermissionHold,
+        };
+        // A client allows by default, so a profile need not describe it.
+        if permission != Setting::PermissionAllow || self.controls.settings.contains_key(&permission) {
+            args.extend(self.setting(permission, &Places::new())?);
+        }
+        if !case.user.mcp_servers.is_empty() {
+            let servers: Vec<Value> = case.user.mcp_servers.iter().map(|entry| bindings.interpolate(entry)).collect();
+            let places = Places::from([("mcp_servers".to_owned(), Value::from(servers).to_string())]);
+            args.extend(self.setting(Setting::McpServers, &places)?);
+        }
+        if !case.user.directories.is_empty() {
+            let directories: Vec<String> = case.user.directories.iter().map(|dir| dir.render(bindings)).collect();
+            let places = Places::from([("directories".to_owned(), Value::from(directories).to_string())]);
+            args.extend(self.setting(Setting::Directories, &places)?);
+        }
+        Ok(args)
+    }
+
+    fn setting(&self, setting: Setting, places: &Places) -> Result<Vec<String>, String> {
+        let Some(words) = self.controls.settings.get(&setting) else {
+            let name = setting.name();
+            return Err(format!("nothing says how to start this client with the setting `{name}` (see --setting)"));
+        };
+        Ok(words.iter().map(|word| places::fill(word, places)).collect())
+    }
+}

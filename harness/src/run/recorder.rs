@@ -1,0 +1,153 @@
+//! Writes the trace while a case runs: everything is appended, nothing is changed.
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::requirement::Party;
+use crate::trace::{Aside, Event, ProcessEvent, What};
+use crate::wire::read_line;
+
+/// The most that one trace holds, so that a flood ends in bounded time and memory; a line of 64 MiB still fits.
+pub const MOST_BYTES: usize = 160 << 20;
+
+/// The most bytes of each kind of event outside the protocol. What exceeds it is left out and has no other consequence.
+const fn most_aside(kind: Aside) -> usize {
+    match kind {
+        // Room for 8192 short lines; agents print 10,000 and more.
+        Aside::Output => 32 << 20,
+        Aside::Mcp | Aside::Visits | Aside::Model => 16 << 20,
+    }
+}
+
+/// The cost of an event in bytes, besides its own: short lines take memory and judging as well.
+const EVENT_COST: usize = 4 << 10;
+
+/// The cost of each value of a message in bytes: the message stays as long as the case runs.
+const VALUE_COST: usize = 128;
+
+/// The growing list of events of one case.
+pub struct Recorder {
+    started: Instant,
+    events: Vec<Event>,
+    bytes: usize,
+    /// The bytes recorded outside the protocol, by [`Aside`].
+    aside: [usize; 4],
+    /// The current connection; see [`Event::connection`].
+    pub connection: usize,
+}
+
+impl Recorder {
+    /// Starts the clock of the trace.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { started: Instant::now(), events: Vec::new(), bytes: 0, aside: [0; 4], connection: 0 }
+    }
+
+    /// Starts the clock of a trace whose beginning was observed before, in no time.
+    #[must_use]
+    pub fn resume(beginning: &[Event]) -> Self {
+        let events = beginning.iter().map(|event| Event { us: 0, ..event.clone() }).collect();
+        Self { events, ..Self::start() }
+    }
+
+    /// What was observed so far.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Appends what has just been observed on a connection, and says at which position.
+    pub fn record_on(&mut self, connection: usize, what: What) -> usize {
+        self.connection = connection;
+        self.record(what)
+    }
+
+    /// Appends something outside the conversation, and returns its position; what follows without a
+    /// connection of its own is about the one before.
+    pub fn record_at_login(&mut self, connection: usize, what: What) -> usize {
+        let before = self.connection;
+        let n = self.record_on(connection, what);
+        self.connection = before;
+        n
+    }
+
+    /// Appends what has just been observed, and says at which position.
+    pub fn record(&mut self, what: What) -> usize {
+        let n = self.events.len();
+        if let What::Line { bytes, .. } = &what {
+            self.bytes += bytes.len() + EVENT_COST;
+        }
+        let us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.events.push(Event { n, us, connection: self.connection, what });
+        n
+    }
+
+    /// Counts a message that is kept in addition to its line.
+    pub fn keep(&mut self, message: &Value) {
+        self.bytes += values(message) * VALUE_COST;
+    }
+
+    /// Appends something of `size` bytes that the subject did outside the protocol. Without room for it, that is recorded
+    /// once, and the result is `None`. Each kind has room of its own, so that one cannot use up that of another.
+    pub fn record_aside(&mut self, kind: Aside, size: usize, what: What) -> Option<usize> {
+        let most = most_aside(kind);
+        let used = &mut self.aside[kind as usize];
+        if *used > most {
+            return None;
+        }
+        *used += size + EVENT_COST;
+        if *used > most {
+            self.record(What::Process(ProcessEvent::Unrecorded(kind)));
+            return None;
+        }
+        Some(self.record(what))
+    }
+
+    /// Whether the trace holds as much as it may.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.bytes > MOST_BYTES
+    }
+
+    /// The messages of a party so far, without those that cannot be read.
+    pub fn told(&self, from: Party) -> impl DoubleEndedIterator<Item = Value> {
+        let lines = self.events.iter().filter_map(move |event| match &event.what {
+            What::Line { from: found, bytes, .. } if *found == from => Some(bytes),
+            _ => None,
+        });
+        lines.filter_map(|bytes| read_line(bytes).one())
+    }
+
+    /// Ends the recording.
+    #[must_use]
+    pub fn finish(self) -> Vec<Event> {
+        self.events
+    }
+}
+
+/// How many values a message holds, with itself.
+fn values(message: &Value) -> usize {
+    1 + match message {
+        Value::Array(list) => list.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(values).sum(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_kind_leaves_room_for_the_others() {
+        let mut recorder = Recorder::start();
+        let printed = |recorder: &mut Recorder| recorder.record_aside(Aside::Output, 4, What::Stderr(b"line".to_vec()));
+        let recorded = (0..20_000).filter(|_| printed(&mut recorder).is_some()).count();
+        assert!((8_000..10_000).contains(&recorded), "{recorded}");
+        let last = recorder.events().last().map(|event| &event.what);
+        assert_eq!(last, Some(&What::Process(ProcessEvent::Unrecorded(Aside::Output))));
+        assert_eq!(recorder.record_aside(Aside::Mcp, 4, What::Stderr(Vec::new())), Some(recorded + 1));
+        assert!(!recorder.is_full());
+    }
+}

@@ -1,0 +1,206 @@
+//! One case in a process of its own: prepares its environment, starts the subject, runs the transcript, and cleans up.
+
+use std::io;
+
+use super::case::{Closing, RunningCase, cannot_act, own_fault};
+use super::channel::Channel;
+use super::conversation::{Conversation, Hosted};
+use super::environment::{CaseEnv, CaseModel, Subject, bindings, open_services, prepare_dirs, services};
+use super::interrupt::{interruption, listen};
+use super::recorder::Recorder;
+use super::transcript;
+use crate::case::Bindings;
+use crate::case::model::{Case, TesterSetup};
+use crate::manual::Key;
+use crate::peer::link::Link;
+use crate::peer::process::{SpawnError, reap_marked};
+use crate::protocol::Edition;
+use crate::requirement::Party;
+use crate::trace::{Event, FORMAT, Header, ProcessEvent, StepEvent, Trace, What};
+
+/// Runs one case against a fresh process of the subject, and returns its trace.
+///
+/// It ends in bounded time whatever the subject does, and leaves no process and no file behind. A person who operates the
+/// subject may have it begin again.
+///
+/// # Panics
+///
+/// Only if the operating system refuses an event loop.
+#[must_use]
+pub fn run_case(case: &Case, subject: &Subject) -> Trace {
+    listen();
+    let events = loop {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
+        let events = runtime.block_on(run_once(case, subject));
+        // Tasks that still hold a pipe of a process that left its group must not keep the program waiting.
+        runtime.shutdown_background();
+        if let Some(events) = events {
+            break events;
+        }
+    };
+    Trace { header: header(case, subject), events }
+}
+
+/// The header of a trace of the case.
+pub(super) fn header(case: &Case, subject: &Subject) -> Header {
+    Header {
+        format: FORMAT.to_owned(),
+        suite: env!("CARGO_PKG_VERSION").to_owned(),
+        edition: case.edition.name.clone(),
+        case: Some(case.id.clone()),
+        file: case.own_file().map(str::to_owned),
+        subject: Some(case.subject),
+        command: subject.command.clone(),
+        requirements: case.requirements.clone(),
+        lacks: Vec::new(),
+        fault: subject.fault.as_ref().map(|planted| planted.fault.id.clone()),
+    }
+}
+
+/// What ends a transcript.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Over,
+    Interrupted,
+    /// The person wants something else.
+    Key(Key),
+}
+
+/// A process of the subject that is ready for a case.
+pub(super) struct ReadyCase {
+    pub(super) env: CaseEnv,
+    pub(super) bindings: Bindings,
+    pub(super) conversation: Conversation,
+}
+
+/// Runs the case once; `None` if the person wants it again from the start.
+async fn run_once(case: &Case, subject: &Subject) -> Option<Vec<Event>> {
+    let ReadyCase { env, bindings, mut conversation } = match start(case, subject).await {
+        Ok(ready) => ready,
+        Err(recorder) => return Some(recorder.finish()),
+    };
+    let mut running = RunningCase::new(case, subject, &env, &mut conversation, bindings);
+    let ending = run_transcript(&mut running).await;
+    let closing = running.close();
+    let events = finish(conversation, &env, closing).await;
+    (ending != Ending::Key(Key::Repeat)).then_some(events)
+}
+
+/// Starts the subject for a case; returns the recorder, with the reason in it, when that is not possible.
+pub(super) async fn start(case: &Case, subject: &Subject) -> Result<ReadyCase, Recorder> {
+    let mut recorder = Recorder::start();
+    let (env, bindings, hosted) = match prepare(case, subject).await {
+        Ok(prepared) => prepared,
+        Err(why) => {
+            recorder.record(What::Step(why));
+            return Err(recorder);
+        }
+    };
+    let setup = case.tester.filled(&bindings);
+    let mut conversation = open(case.edition, &setup, subject, &env, recorder)?;
+    conversation.host(hosted);
+    if let Some(planted) = &subject.fault {
+        conversation.plant(planted);
+    }
+    Ok(ReadyCase { env, bindings, conversation })
+}
+
+/// Prepares everything but the subject; returns the reason when that is not possible.
+async fn prepare(case: &Case, subject: &Subject) -> Result<(CaseEnv, Bindings, Hosted), StepEvent> {
+    let failed = |what: &str, error: io::Error| own_fault(format!("{what}: {error}"));
+    let model =
+        CaseModel::open(case, subject).await.map_err(|error| failed("cannot open the scripted model", error))?;
+    let (sandbox, places) = prepare_dirs(case, subject, model.as_ref().map(CaseModel::origin))
+        .map_err(|error| failed("cannot make the folders of the case", error))?;
+    let mut bindings = bindings(case, subject, &sandbox);
+    let (mcp, web) = open_services(case, &sandbox, &mut bindings)
+        .await
+        .map_err(|error| failed("cannot open the servers of the case", error))?;
+    let launch = subject.launch(case, &sandbox, &places, &bindings).map_err(cannot_act)?;
+    Ok((CaseEnv { sandbox, places, launch }, bindings, Hosted { mcp, web, model }))
+}
+
+/// Runs the transcript, until it is over, the run is interrupted, or the person wants something else.
+pub(super) async fn run_transcript<C: Channel>(running: &mut RunningCase<'_, C>) -> Ending {
+    let subject = running.subject;
+    if let Some(person) = &subject.person {
+        person.begin().await;
+    }
+    let ending = tokio::select! {
+        biased;
+        () = interruption() => Ending::Interrupted,
+        key = decision(subject) => Ending::Key(key),
+        () = transcript::run(running) => Ending::Over,
+    };
+    let why = match ending {
+        Ending::Over | Ending::Key(Key::Repeat | Key::Again) => None,
+        Ending::Interrupted => Some(own_fault("the run was interrupted".to_owned())),
+        Ending::Key(Key::Skip) => Some(cannot_act("skipped by the person".to_owned())),
+        Ending::Key(Key::Quit) => Some(cannot_act("the person ended the run".to_owned())),
+    };
+    if let Some(why) = why {
+        running.channel.record(What::Step(why));
+    }
+    ending
+}
+
+/// Ends the subject with all that it started, and returns its trace.
+pub(super) async fn finish(mut conversation: Conversation, env: &CaseEnv, closing: Closing) -> Vec<Event> {
+    conversation.answer_what_is_open();
+    conversation.shut_down(closing.limits.exit, closing.input_closed).await;
+    conversation.take_in_model();
+    reap_marked(&env.sandbox.marker());
+    conversation.state.recorder.finish()
+}
+
+/// Waits until the person wants something else than to go on, if there is one.
+async fn decision(subject: &Subject) -> Key {
+    match &subject.person {
+        Some(person) => person.decision().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Starts the subject; returns the recorder, with the reason in it, when that is not possible.
+fn open(
+    edition: &'static Edition,
+    setup: &TesterSetup,
+    subject: &Subject,
+    env: &CaseEnv,
+    mut recorder: Recorder,
+) -> Result<Conversation, Recorder> {
+    let link = match subject.party {
+        Party::Agent => Link::to_agent(&env.launch),
+        Party::Client => match subject.relays(&env.sandbox) {
+            Ok(relays) if subject.agent_folder.is_some() => Ok(Link::to_relays(relays)),
+            Ok(relays) if subject.controls.terminal => Link::to_client_on_terminal(&env.launch, relays),
+            Ok(relays) => Link::to_client(&env.launch, relays),
+            Err(error) => {
+                recorder.record(What::Step(own_fault(format!("cannot make the place of the agent: {error}"))));
+                return Err(recorder);
+            }
+        },
+    };
+    let link = match link {
+        Ok(link) => link,
+        Err(error) => {
+            recorder.record(What::Process(ProcessEvent::NotSpawned(reason(&error, subject))));
+            return Err(recorder);
+        }
+    };
+    Ok(match subject.party {
+        Party::Agent => {
+            let services = services(setup, subject, &env.sandbox);
+            Conversation::with_agent(link, recorder, services, setup.clone(), edition)
+        }
+        Party::Client => Conversation::with_client(link, recorder, setup.clone(), edition),
+    })
+}
+
+/// Why the subject could not be started, and how to install it if it is not there.
+fn reason(error: &SpawnError, subject: &Subject) -> String {
+    match &subject.install {
+        Some(install) if error.is_missing() => format!("{error}; to install it: {install}"),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,46 @@
+//! The steps of a case, a file for each kind.
+
+pub(super) mod act;
+mod exit;
+mod expect;
+mod fence;
+mod file;
+mod login;
+mod mcp;
+pub(super) mod needs;
+mod page;
+mod process;
+mod reply;
+pub(super) mod send;
+
+use super::case::{RunningCase, StepResult};
+use super::channel::Channel;
+use crate::case::model::{Action, Presence, Step};
+use crate::trace::{Outcome, StepKind};
+
+/// Runs one step.
+pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>, index: usize, step: &Step) -> StepResult {
+    match &step.action {
+        Action::Send(_) if index == 0 && running.channel.state().is_reused => running.take_over(step),
+        Action::Send(lines) => running.send(lines),
+        Action::Raw(raw) => running.raw(raw),
+        Action::Expect { line, presence: Presence::Must } => running.must(line, step.within).await,
+        Action::Expect { line, presence: Presence::Hope } => running.hope(index, line, step.within).await,
+        Action::Expect { line, presence: Presence::Any } => running.any(line),
+        Action::AnyOrder(lines) => running.any_order(lines, step.within).await,
+        Action::Never(_) => StepResult::new(StepKind::Never, Outcome::Done),
+        Action::Fence => running.fence_step(step).await,
+        Action::Reply(reply) => reply::compare(running, reply),
+        Action::File(file) => file::compare(running, file, step.within).await,
+        Action::Process(process) => process::check(running, process, step.within).await,
+        Action::Mcp(message) => mcp::expect(running, message, step.within).await,
+        Action::Page(visited) => page::check(running, *visited),
+        Action::Act(act) => act::perform(running, act),
+        Action::AgentProcess(order) => act::order(running, order),
+        Action::Login => login::expect(running, step.within).await,
+        Action::CloseStdin => running.close_input(),
+        Action::End => exit::end(running, running.after_act(step.within.unwrap_or(running.limits.exit))).await,
+        Action::Exit { .. } if running.is_by_hand() => exit::not_visible(),
+        Action::Exit { code } => exit::exit(running, *code, step.within.unwrap_or(running.limits.exit)).await,
+    }
+}

@@ -1,0 +1,188 @@
+//! What the user of a client does, and what the process does that the client takes for its agent.
+
+use std::ffi::OsString;
+
+use serde_json::{Map, Value, json};
+
+mod person;
+
+use super::login;
+use crate::case::ACTS;
+use crate::case::model::{Act, AgentProcess};
+use crate::peer::process::{Launch, MergedProcess};
+use crate::profile::{Means, person as words, places};
+use crate::requirement::Party;
+use crate::run::case::{RunningCase, StepResult};
+use crate::run::channel::{AgentOrder, Channel, Order};
+use crate::run::environment::Places;
+use crate::trace::{Observed, Outcome, StepKind};
+
+/// Begins the part of the user: gives the first prompt to a client that did not get it when it was started.
+///
+/// # Errors
+///
+/// No profile describes how this client is prompted.
+pub(in crate::run) fn begin<C: Channel>(running: &mut RunningCase<'_, C>) -> Result<(), String> {
+    if running.case.subject == Party::Agent {
+        return Ok(());
+    }
+    if running.is_by_hand() {
+        person::begin(running);
+        return Ok(());
+    }
+    // A client that gets no input must not wait for it.
+    let written_to = |means: &Means| matches!(means, Means::Line(_) | Means::Keys(_));
+    if !running.subject.controls.acts.values().any(written_to) {
+        running.channel.send(Order::EndTyping);
+    }
+    if running.subject.prompts_at_start() {
+        return Ok(());
+    }
+    let text = Value::from(running.case.user.prompt.as_str());
+    let act = Act { name: "prompt".to_owned(), arguments: Map::from_iter([("text".to_owned(), text)]) };
+    attempt(running, &act)
+}
+
+/// Has the user of the client do something.
+pub(super) fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> StepResult {
+    match attempt(running, act) {
+        Ok(()) => StepResult::new(StepKind::Act, Outcome::Done),
+        Err(why) => {
+            StepResult { observed: Some(Observed::Problem(why)), ..StepResult::new(StepKind::Act, Outcome::Missed) }
+        }
+    }
+}
+
+fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<(), String> {
+    let name = &act.name;
+    let Some(means) = running.subject.means(act) else {
+        return Err(format!("nothing says how the user of this client does `{name}` (see --act)"));
+    };
+    let places = places_of(running, act);
+    match means {
+        Means::Line(text) => {
+            all_told(act, &text)?;
+            let mut line = places::fill(&text, &places).into_bytes();
+            line.push(b'\n');
+            running.channel.send(Order::Type(line));
+            Ok(())
+        }
+        Means::Signal(signal) => {
+            let sent = running.channel.send(Order::Signal(signal.clone()));
+            sent.map(drop).ok_or_else(|| format!("there is no signal {signal}"))
+        }
+        Means::Keys(text) => {
+            running.channel.send(Order::Type(places::fill(&text, &places).into_bytes()));
+            Ok(())
+        }
+        Means::Hook(words) => {
+            let words = words.iter().map(|word| places::fill(word, &places)).collect();
+            hook(running, words)
+        }
+        Means::Person(_) if running.subject.person.is_none() => Err("nobody is there to do it".to_owned()),
+        Means::Person(text) => {
+            all_told(act, &text)?;
+            running.instruct(places::fill(&text, &places).trim_end());
+            Ok(())
+        }
+    }
+}
+
+/// Starts another program that acts on the client. It may take as long as what it sets off; with the case it is ended.
+fn hook<C: Channel>(running: &mut RunningCase<'_, C>, words: Vec<String>) -> Result<(), String> {
+    let mut words = words.into_iter().map(OsString::from);
+    let program = words.next().unwrap_or_default();
+    let launch = Launch { program, args: words.collect(), ..running.env.launch.clone() };
+    let started = launch.spawn_merged().map_err(|error| error.to_string())?;
+    let MergedProcess { mut output, mut leader, group } = started;
+    tokio::spawn(async move {
+        // The output is of no use, but the program must not block on a full pipe.
+        let _ = tokio::io::copy(&mut output, &mut tokio::io::sink()).await;
+        let _ = leader.wait().await;
+    });
+    running.hooks.push(group);
+    Ok(())
+}
+
+/// Looks whether a text has a place for every argument of the act, so that nothing of it is lost.
+fn all_told(act: &Act, text: &str) -> Result<(), String> {
+    let has_place =
+        |argument: &str| ["", "_json", "_name"].iter().any(|form| text.contains(&format!("{{{argument}{form}}}")));
+    match act.arguments.keys().find(|argument| !has_place(argument)) {
+        Some(argument) => {
+            let name = &act.name;
+            Err(format!("the words by which the user of this client does `{name}` have no place for `{argument}`"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The places of an act: each argument by its name, as JSON with `_json` and as people see it with `_name`, in addition to
+/// those of the case.
+fn places_of<C: Channel>(running: &RunningCase<'_, C>, act: &Act) -> Places {
+    let mut places = running.env.places.clone();
+    // What may be left out has a place all the same.
+    let known = ACTS.into_iter().find(|(known, _)| *known == act.name).map_or(&[][..], |(_, arguments)| arguments);
+    for name in known.iter().filter_map(|name| name.strip_prefix('?')) {
+        let none = if name == "attach" { json!([]) } else { Value::Null };
+        places.insert(name.to_owned(), String::new());
+        places.insert(format!("{name}_json"), none.to_string());
+        places.insert(format!("{name}_name"), String::new());
+    }
+    for (name, value) in &act.arguments {
+        let value = running.bindings.interpolate(value);
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        places.insert(format!("{name}_json"), value.to_string());
+        places.insert(format!("{name}_name"), shown(running, &value).unwrap_or_else(|| text.clone()));
+        places.insert(name.clone(), text);
+    }
+    places
+}
+
+/// What people see of an argument: the name that the tester gave to what has this id, or words for what is attached.
+fn shown<C: Channel>(running: &RunningCase<'_, C>, value: &Value) -> Option<String> {
+    if let Some(attached) = value.as_array() {
+        let words: Vec<_> = attached.iter().filter_map(|name| words::attachment(name.as_str()?)).collect();
+        return Some(words.join(" and "));
+    }
+    running.channel.state().recorder.told(Party::Agent).rev().find_map(|message| name_in(&message, value.as_str()?))
+}
+
+/// The name of what has this id, somewhere in a value.
+fn name_in(value: &Value, id: &str) -> Option<String> {
+    const IDS: [&str; 6] = ["id", "optionId", "modeId", "value", "sessionId", "methodId"];
+    match value {
+        Value::Array(items) => items.iter().find_map(|item| name_in(item, id)),
+        Value::Object(members) => {
+            let has_id = IDS.iter().any(|key| members.get(*key).and_then(Value::as_str) == Some(id));
+            let name = ["name", "title"].iter().find_map(|key| members.get(*key)?.as_str());
+            let own = name.filter(|_| has_id).map(str::to_owned);
+            own.or_else(|| members.values().find_map(|member| name_in(member, id)))
+        }
+        _ => None,
+    }
+}
+
+/// Gives an order to the process that the client takes for its agent.
+pub(super) fn order<C: Channel>(running: &mut RunningCase<'_, C>, order: &AgentProcess) -> StepResult {
+    if let Some(login) = running.login {
+        return login::order(running, login, order);
+    }
+    let connection = running.connection;
+    let order = match order {
+        AgentProcess::Stderr(text) => AgentOrder::Stderr(text.render(&running.bindings).into_bytes()),
+        AgentProcess::Exit(code) => AgentOrder::Exit(*code),
+        AgentProcess::Linger => AgentOrder::Linger,
+        AgentProcess::Kill => AgentOrder::Kill,
+        AgentProcess::CloseStdout => {
+            running.channel.send(Order::CloseInput(connection));
+            return StepResult::new(StepKind::Act, Outcome::Done);
+        }
+        AgentProcess::Stdout(_) => {
+            let observed = Some(Observed::Problem("no login runs that could print something".to_owned()));
+            return StepResult { observed, ..StepResult::new(StepKind::Act, Outcome::Missed) };
+        }
+    };
+    running.channel.send(Order::AgentProcess(connection, order));
+    StepResult::new(StepKind::Act, Outcome::Done)
+}

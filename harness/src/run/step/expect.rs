@@ -1,0 +1,260 @@
+//! The steps that expect lines of the subject. Every wait has a deadline.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::case::model::{Action, Incoming, IncomingBody, Presence};
+use crate::requirement::Party;
+use crate::run::case::inbox::{Received, compare_answer, is_call};
+use crate::run::case::{RunningCase, StepResult};
+use crate::run::channel::{Channel, Order};
+use crate::run::timing::FENCE_AFTER_TIMEOUT;
+use crate::trace::{Expected, Observed, Outcome, StepEvent, StepKind, What};
+use crate::wire::{Call, Envelope};
+
+/// What a client may ask its user before it answers.
+const ASKS_ITS_USER: [&str; 2] = ["session/request_permission", "elicitation/create"];
+
+/// Whether an expected line has come.
+enum Found {
+    /// It has.
+    Matched(StepResult),
+    /// Something contradicts it.
+    Contradicted(StepResult),
+    /// Not so far.
+    NotYet,
+}
+
+impl<C: Channel> RunningCase<'_, C> {
+    /// Waits for a line that must come.
+    pub(super) async fn must(&mut self, line: &Incoming, within: Option<Duration>) -> StepResult {
+        let limit = self.limit(line, within);
+        let deadline = self.begin_of_wait(line) + limit;
+        let mut doubt = Some(Instant::now() + self.wait_for_unknown());
+        let mut looked = 0;
+        loop {
+            match self.look_for(line, looked) {
+                Found::Matched(result) | Found::Contradicted(result) => return result,
+                Found::NotYet => looked = self.inbox.len(),
+            }
+            let until = doubt.map_or(deadline, |doubt| doubt.min(deadline));
+            if self.nothing_more(line) {
+                return self.never_came(line, limit).await;
+            }
+            if self.next(until).await {
+                continue;
+            }
+            if doubt.take().is_none() || until == deadline {
+                return self.never_came(line, limit).await;
+            }
+            if self.ignores_unknown(line).await {
+                return self.left_unanswered(line);
+            }
+        }
+    }
+
+    /// Waits for a line that need not come; gives up when the conversation has passed it.
+    pub(super) async fn hope(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> StepResult {
+        let deadline = self.begin_of_wait(line) + self.limit(line, within);
+        let mut looked = 0;
+        loop {
+            match self.look_for(line, looked) {
+                Found::Matched(result) => return StepResult { kind: StepKind::Hope, ..result },
+                Found::Contradicted(result) => {
+                    let login = result.outcome == Outcome::LoginNeeded;
+                    let outcome = if login { Outcome::LoginNeeded } else { Outcome::Missed };
+                    return StepResult { kind: StepKind::Hope, outcome, ..result };
+                }
+                Found::NotYet => {}
+            }
+            if self.party() == Party::Agent {
+                for (connection, id) in self.unawaited(index, line, looked) {
+                    self.channel.send(Order::AnswerUnscripted(connection, id));
+                }
+            }
+            // An answer may be overtaken by later ones; a call that the conversation has passed will not come any more.
+            let passed = line.body.answers().is_none() && self.has_passed(index, looked);
+            looked = self.inbox.len();
+            if passed || self.nothing_more(line) || !self.next(deadline).await {
+                let observed = Some(if passed { Observed::Passed } else { Observed::Nothing });
+                let expected = Some(Expected::Message(self.inbox.describe(line)));
+                return StepResult { expected, observed, ..StepResult::new(StepKind::Hope, Outcome::Missed) };
+            }
+        }
+    }
+
+    /// Takes all lines of this kind that have come.
+    pub(super) fn any(&mut self, line: &Incoming) -> StepResult {
+        // An answer comes once.
+        while let (Found::Matched(_), None) = (self.look_for(line, 0), line.body.answers()) {}
+        StepResult::new(StepKind::Hope, Outcome::Done)
+    }
+
+    /// Waits for lines that must come, in whatever order.
+    pub(super) async fn any_order(&mut self, lines: &[Incoming], within: Option<Duration>) -> StepResult {
+        let start = self.inbox.cursor;
+        let mut end = start;
+        let mut events = Vec::new();
+        for line in lines {
+            self.inbox.cursor = start;
+            let result = self.must(line, within).await;
+            if result.outcome != Outcome::Done {
+                return result;
+            }
+            events.extend(result.events);
+            end = end.max(self.inbox.cursor);
+        }
+        self.inbox.cursor = end;
+        StepResult { events, ..StepResult::new(StepKind::Must, Outcome::Done) }
+    }
+
+    /// Looks for the line among the messages so far: calls after the cursor, answers anywhere after their request. Messages before
+    /// `from` were compared before.
+    fn look_for(&mut self, line: &Incoming, from: usize) -> Found {
+        match line.body.answers() {
+            None => self.look_for_call(line, from),
+            Some(label) => self.look_for_answer(line, label, from),
+        }
+    }
+
+    fn look_for_call(&mut self, line: &Incoming, from: usize) -> Found {
+        let Some(message) = self.inbox.take_call(line, from, self.current, &mut self.bindings) else {
+            return Found::NotYet;
+        };
+        self.connection = message.connection;
+        if let Some(person) = &self.subject.person {
+            person.sees_progress();
+        }
+        Found::Matched(StepResult { events: vec![message.n], ..StepResult::new(StepKind::Must, Outcome::Done) })
+    }
+
+    fn look_for_answer(&mut self, line: &Incoming, label: &str, from: usize) -> Found {
+        let Some((message, request)) = self.inbox.find_answer(label, from) else { return Found::NotYet };
+        let events = vec![message.n, request.n];
+        let Err(observed) = compare_answer(line, &message.value, &mut self.bindings) else {
+            return Found::Matched(StepResult { events, ..StepResult::new(StepKind::Must, Outcome::Done) });
+        };
+        // Only an agent asks for a login; the code means nothing in the answer of a client.
+        let login = self.case.subject == Party::Agent
+            && message.value.pointer("/error/code") == Some(&Value::from(-32000))
+            && matches!(line.body, IncomingBody::Result { .. });
+        let outcome = if login { Outcome::LoginNeeded } else { Outcome::Contradicted };
+        let (expected, observed) = (Some(Expected::Message(self.inbox.describe(line))), Some(observed));
+        Found::Contradicted(StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, outcome) })
+    }
+
+    /// Requests like the optional one which neither this line nor a later one awaits; left to the transcript they would never be
+    /// answered. Messages before `from` were compared before.
+    fn unawaited(&self, index: usize, optional: &Incoming, from: usize) -> Vec<(usize, Value)> {
+        let IncomingBody::Call { label: Some(_), method: wanted, .. } = &optional.body else { return Vec::new() };
+        let lines = self.case.steps[index..].iter().flat_map(|step| match &step.action {
+            Action::Expect { line, .. } => std::slice::from_ref(line),
+            Action::AnyOrder(lines) => lines,
+            _ => &[],
+        });
+        let lines: Vec<&Incoming> = lines.collect();
+        let unawaited = |message: &Received| {
+            let Envelope::Call(Call { id: Some(id), method, .. }) = Envelope::of(&message.value) else { return None };
+            let open = method == wanted && self.channel.state().open_method(message.connection, id).is_some();
+            let meant = || lines.iter().any(|line| is_call(&message.value, line, &mut self.bindings.clone()));
+            (message.taken.is_none() && open && !meant()).then(|| (message.connection, id.clone()))
+        };
+        self.inbox.messages[self.inbox.cursor.max(from)..].iter().filter_map(unawaited).collect()
+    }
+
+    /// Whether the conversation has passed an optional line: an answer that comes after it in the transcript has arrived. Messages
+    /// before `from` were compared before. An answer from before the tester's last request belongs to an earlier turn.
+    fn has_passed(&self, index: usize, from: usize) -> bool {
+        self.case.steps[index + 1..].iter().any(|step| {
+            let lines = match &step.action {
+                Action::Expect { line, presence: Presence::Must | Presence::Hope } => std::slice::from_ref(line),
+                Action::AnyOrder(lines) => lines,
+                _ => return false,
+            };
+            lines.iter().any(|line| self.inbox.has_answer(line, from))
+        })
+    }
+
+    /// An unknown request without an answer, where the subject answers no such request: it shows nothing about the line, and a
+    /// case of its own is about the silence.
+    fn left_unanswered(&self, line: &Incoming) -> StepResult {
+        let events = self.inbox.request_of(line).map(|request| request.n).into_iter().collect();
+        let expected = Some(Expected::Message(self.inbox.describe(line)));
+        let observed = Some(Observed::UnknownRequestUnanswered);
+        StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::Missed) }
+    }
+
+    fn limit(&self, line: &Incoming, within: Option<Duration>) -> Duration {
+        let connected = !self.channel.state().connections.is_empty();
+        let limit = within.unwrap_or_else(|| match self.inbox.request_of(line) {
+            // Whatever it is asked first, it has to start before it can answer.
+            Some(request) if self.inbox.messages.is_empty() => {
+                self.limits.for_method(&request.method).max(self.limits.start)
+            }
+            Some(request) => self.limits.for_method(&request.method),
+            None if !connected => self.limits.start,
+            None if self.party() == Party::Client => self.limits.answer,
+            None => self.limits.turn,
+        });
+        if self.depends_on_person(line) { self.for_person(limit) } else { limit }
+    }
+
+    /// What the transcript sent last may be why the answer comes only now, as with a close or a cancel.
+    fn begin_of_wait(&self, line: &Incoming) -> Instant {
+        let request = self.inbox.request_of(line);
+        request.map_or_else(Instant::now, |request| self.sent_at.map_or(request.at, |sent| sent.max(request.at)))
+    }
+
+    /// Whether a person has to do something before the line can come.
+    fn depends_on_person(&self, line: &Incoming) -> bool {
+        if line.body.answers().is_none() {
+            return self.instructed;
+        }
+        let request = self.inbox.request_of(line);
+        self.is_by_hand() && request.is_some_and(|request| ASKS_ITS_USER.contains(&request.method.as_str()))
+    }
+
+    /// Whether the line cannot come any more.
+    fn nothing_more(&self, line: &Incoming) -> bool {
+        let state = self.channel.state();
+        self.inbox.request_of(line).map_or(state.over, |request| state.ended(request.connection))
+    }
+
+    /// The result for a line that did not come: the stream ended, or the limit was met.
+    async fn never_came(&mut self, line: &Incoming, limit: Duration) -> StepResult {
+        let expected = Some(Expected::Message(self.inbox.describe(line)));
+        // A client is not responsible for a person who does not answer.
+        let request = self.inbox.request_of(line).filter(|_| !self.depends_on_person(line));
+        let events = request.map(|request| request.n).into_iter().collect();
+        if self.nothing_more(line) {
+            let observed = Some(Observed::Ended(self.how_it_ended().await));
+            return StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::Ended) };
+        }
+        let observed = Some(Observed::TimedOut {
+            after_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+            connected: !self.channel.state().connections.is_empty(),
+            by_person: self.is_by_hand(),
+        });
+        let result = StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::TimedOut) };
+        // Before the handshake the subject cannot answer a fence.
+        let initialized = match self.party() {
+            Party::Agent => self.inbox.messages.iter().any(|message| message.value.get("result").is_some()),
+            Party::Client => !self.inbox.messages.is_empty(),
+        };
+        if initialized {
+            let fence = self.fence(FENCE_AFTER_TIMEOUT).await;
+            self.record_own_fence(fence, "a fence after the time limit");
+        }
+        result
+    }
+
+    /// Records a fence that is not in the case, if it was answered.
+    pub(super) fn record_own_fence(&mut self, fence: StepResult, text: &str) {
+        if fence.outcome == Outcome::Done {
+            let event = StepEvent { text: text.to_owned(), expected: None, ..fence.event() };
+            self.channel.record(What::Step(event));
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Fences: a request that is sent only for its answer to come, as proof that the subject has read everything before it.
+//!
+//! A fence proves as much as the order in which the subject works. The specification does not promise that requests are
+//! answered in order, so a fence shows that the subject *read* what came before, and not that it is done with it.
+
+mod choice;
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use self::choice::{NEW, Request, Scene};
+use crate::case::model::{Action, Incoming, Step};
+use crate::run::case::inbox::{Received, answers};
+use crate::run::case::{RunningCase, StepResult};
+use crate::run::channel::{Channel, Line, Order};
+use crate::run::timing::{CRASH_AFTER_BAD_LINE, FENCE_AFTER_TIMEOUT, NEXT_FENCE};
+use crate::trace::{Expected, FENCE, INVENTED, Observed, Outcome, StepKind};
+use crate::wire::RpcId;
+
+/// A request that was sent as a fence.
+struct Sent {
+    method: &'static str,
+    id: RpcId,
+    n: usize,
+}
+
+impl<C: Channel> RunningCase<'_, C> {
+    /// A fence of the case. One that decides something and has no answer is followed by a second: a line before the fence may have
+    /// broken the program, which notices it only when it reads again.
+    pub(super) async fn fence_step(&mut self, step: &Step) -> StepResult {
+        let limit = step.within.unwrap_or(self.limits.answer);
+        let first = self.fence(limit).await;
+        if first.outcome == Outcome::Done && !step.decides.is_empty() && self.broke_the_protocol() {
+            return self.after_bad_line(first, limit).await;
+        }
+        if first.outcome != Outcome::TimedOut || step.decides.is_empty() {
+            return first;
+        }
+        let second = self.fence(FENCE_AFTER_TIMEOUT.min(limit)).await;
+        if second.outcome == Outcome::Ended { StepResult { events: first.events, ..second } } else { first }
+    }
+
+    /// Gives the subject time to crash, or to lose its read loop, and asks again.
+    async fn after_bad_line(&mut self, first: StepResult, limit: Duration) -> StepResult {
+        let connection = self.connection;
+        let ended = |running: &Self| running.channel.state().ended(connection);
+        self.until(Instant::now() + CRASH_AFTER_BAD_LINE, ended).await;
+        let second = self.fence(limit).await;
+        if matches!(second.outcome, Outcome::Ended | Outcome::TimedOut) { second } else { first }
+    }
+
+    /// Whether an earlier step of the case sent a line that breaks the protocol.
+    fn broke_the_protocol(&self) -> bool {
+        self.case.steps[..self.current].iter().any(|step| match &step.action {
+            Action::Raw(raw) => !raw.legal,
+            Action::Send(lines) => lines.iter().any(|line| line.illegal),
+            _ => false,
+        })
+    }
+
+    /// Sends an unknown request. When it has no answer, harmless requests of the protocol follow it, as far as the subject
+    /// advertises them and the case is not about them. The first answer to any of them counts.
+    pub(in crate::run) async fn fence(&mut self, limit: Duration) -> StepResult {
+        let deadline = Instant::now() + limit;
+        let connection = self.connection;
+        let from = self.inbox.len();
+        let mut sent = Vec::new();
+        let mut next = Some(Request { method: FENCE, params: json!({}) });
+        let mut came = None;
+        while let Some(request) = next.take() {
+            let known = self.subject.fences.is_answered(request.method);
+            sent.push(self.send_fence(&request));
+            next = self.next_fence(&sent);
+            let patience = match (known, next.is_some()) {
+                (Some(false), true) => Duration::ZERO,
+                (None, true) => NEXT_FENCE.min(limit / 4),
+                (Some(true), true) => limit / 2,
+                (Some(false), false) => NEXT_FENCE,
+                (_, false) => limit,
+            };
+            let until = Instant::now() + patience;
+            came = self.first_answer(&sent, from, until.min(deadline)).await;
+            if came.is_some() || self.channel.state().ended(connection) {
+                break;
+            }
+        }
+        self.report_fence(&sent, came).await
+    }
+
+    /// The request of the protocol that comes after those which were sent.
+    fn next_fence(&self, sent: &[Sent]) -> Option<Request> {
+        let cwd = self.env.sandbox.workspace();
+        let scene = Scene::of(
+            self.case,
+            self.channel.state().recorder.events(),
+            self.connection,
+            self.subject.person.is_some(),
+        );
+        scene.requests(cwd).into_iter().find(|request| sent.iter().all(|sent| sent.method != request.method))
+    }
+
+    fn send_fence(&mut self, request: &Request) -> Sent {
+        let id = self.channel.writing().fresh_id();
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": request.method, "params": request.params });
+        let line = Line { bytes: message.to_string().into_bytes(), deliberate: false, message: None };
+        if request.method == NEW {
+            self.inbox.session_fences.push(RpcId::new(&id));
+        }
+        let marked = (request.method != FENCE).then_some(request.method);
+        let events = self.channel.send(Order::Fence { connection: self.connection, marked, line }).unwrap_or_default();
+        Sent { method: request.method, id: RpcId::new(&id), n: events.first().copied().unwrap_or_default() }
+    }
+
+    /// Waits for the answer to one of the requests; the one that came, by its position.
+    async fn first_answer(&mut self, sent: &[Sent], from: usize, until: Instant) -> Option<usize> {
+        let connection = self.connection;
+        let (mut looked, mut found) = (from, None);
+        let answered = |running: &Self| {
+            let fresh = &running.inbox.messages[std::mem::replace(&mut looked, running.inbox.len())..];
+            let fresh = fresh.iter().filter(|message| message.connection == connection);
+            let of = |message: &Received| sent.iter().position(|sent| answers(&message.value, &sent.id));
+            found = found.or_else(|| fresh.filter_map(of).next());
+            running.channel.state().ended(connection) || found.is_some()
+        };
+        self.until(until, answered).await;
+        found
+    }
+
+    async fn report_fence(&mut self, sent: &[Sent], came: Option<usize>) -> StepResult {
+        let expected = Some(Expected::FenceAnswer);
+        let all = sent.iter().map(|sent| sent.n).collect();
+        if self.channel.state().ended(self.connection) {
+            let observed = Some(Observed::Ended(self.how_it_ended().await));
+            return StepResult { events: all, expected, observed, ..StepResult::new(StepKind::Fence, Outcome::Ended) };
+        }
+        if let Some(answered) = came.and_then(|came| sent.get(came)) {
+            for sent in sent.iter().take_while(|sent| sent.n <= answered.n) {
+                self.subject.fences.note(sent.method, sent.n == answered.n);
+            }
+            self.answers_unknown |= answered.method == FENCE;
+            let events = vec![answered.n];
+            return StepResult { events, expected, ..StepResult::new(StepKind::Fence, Outcome::Done) };
+        }
+        sent.iter().for_each(|sent| self.subject.fences.note(sent.method, false));
+        let observed = Some(Observed::FenceUnanswered(sent.iter().map(|sent| sent.method.to_owned()).collect()));
+        // Where there is only the unknown request, and the subject never answered one, its silence says nothing.
+        let proves_nothing = sent.len() == 1 && !self.answers_unknown;
+        self.had_weak_fence |= proves_nothing;
+        let outcome = if proves_nothing { Outcome::Quiet } else { Outcome::TimedOut };
+        StepResult { events: all, expected, observed, ..StepResult::new(StepKind::Fence, outcome) }
+    }
+
+    /// Whether the subject answers requests of the protocol here and leaves a fence by an unknown request without an answer.
+    /// Then a wait for the answer to another unknown request is useless. Cases on unknown requests wait all the same.
+    pub(super) async fn ignores_unknown(&mut self, line: &Incoming) -> bool {
+        let is_own = self.case.requirements.iter().any(|id| id.starts_with("ext.custom-request-answered."));
+        let asked = self.inbox.request_of(line);
+        let is_unknown = asked.is_some_and(|asked| asked.method.starts_with(INVENTED));
+        if !is_unknown || is_own || self.answers_unknown {
+            return false;
+        }
+        let fence = self.fence(self.limits.answer).await;
+        let is_other = fence.outcome == Outcome::Done && !self.answers_unknown;
+        self.record_own_fence(fence, "a fence, since an unknown request had no answer");
+        is_other
+    }
+
+    /// The wait for the answer to an unknown request before a call of [`Self::ignores_unknown`].
+    pub(super) fn wait_for_unknown(&self) -> Duration {
+        let wait = if self.subject.fences.is_answered(FENCE) == Some(false) { NEXT_FENCE / 3 } else { NEXT_FENCE };
+        wait.min(self.limits.answer / 4)
+    }
+}

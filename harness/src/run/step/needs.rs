@@ -1,0 +1,65 @@
+//! What a case needs the subject to advertise, looked at as soon as it can be known.
+
+use serde_json::Value;
+
+use crate::case::model::{Need, NeedRoot};
+use crate::run::case::RunningCase;
+use crate::run::case::inbox::answers;
+use crate::run::channel::Channel;
+use crate::trace::{Observed, Outcome, StepEvent, StepKind, What};
+
+impl<C: Channel> RunningCase<'_, C> {
+    /// Looks whether the subject advertises what the case needs, as soon as that can be known.
+    pub(in crate::run) fn needs_unmet(&mut self) -> bool {
+        for (index, need) in self.case.needs.iter().enumerate() {
+            if self.met[index] {
+                continue;
+            }
+            let Some((event, root)) = self.need_root(need.root) else { continue };
+            if !is_met(need, &root) {
+                let event = StepEvent {
+                    kind: StepKind::Needs,
+                    line: 0,
+                    include: None,
+                    text: format!("needs: {}{}", if need.unmet { "not " } else { "" }, need.text),
+                    outcome: Outcome::NotApplicable,
+                    decides: Vec::new(),
+                    events: vec![event],
+                    expected: None,
+                    observed: Some(Observed::Capability { need: need.text.clone(), advertised: need.unmet }),
+                };
+                self.channel.record(What::Step(event));
+                return true;
+            }
+            self.met[index] = true;
+        }
+        false
+    }
+
+    fn need_root(&self, root: NeedRoot) -> Option<(usize, Value)> {
+        if root == NeedRoot::Client {
+            let initialize = self.inbox.messages.iter().rev().find(|seen| seen.value["method"] == "initialize")?;
+            let capabilities = initialize.value.pointer("/params/clientCapabilities").cloned().unwrap_or_default();
+            return Some((initialize.n, capabilities));
+        }
+        let method = if root == NeedRoot::Session { "session/new" } else { "initialize" };
+        let asked = self.inbox.requests.values().find(|asked| asked.method == method)?;
+        let seen = self.inbox.messages[asked.from..].iter().find(|seen| answers(&seen.value, &asked.id))?;
+        let result = seen.value.get("result")?;
+        let value = if root == NeedRoot::Agent {
+            result.get("agentCapabilities").cloned().unwrap_or_default()
+        } else {
+            result.clone()
+        };
+        Some((seen.n, value))
+    }
+}
+
+/// Whether the need is met by the object in which it looks.
+pub(in crate::run) fn is_met(need: &Need, root: &Value) -> bool {
+    let value = need.path.iter().try_fold(root, |value, key| value.get(key));
+    let there = value.is_some_and(|value| {
+        !matches!(value, Value::Null | Value::Bool(false)) && value.as_array().is_none_or(|list| !list.is_empty())
+    });
+    there != need.unmet
+}

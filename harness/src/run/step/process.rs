@@ -1,0 +1,46 @@
+//! The step that checks whether a process runs which the subject started.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::case::model::ProcessLook;
+use crate::peer::folder::read_file;
+use crate::peer::process::is_running;
+use crate::run::case::{RunningCase, StepResult};
+use crate::run::channel::Channel;
+use crate::trace::{Expected, Observed, Outcome, StepKind};
+
+/// Checks whether a process runs, until it does or does not as expected, or the time is over.
+pub(super) async fn check<C: Channel>(
+    running: &mut RunningCase<'_, C>,
+    look: &ProcessLook,
+    within: Option<Duration>,
+) -> StepResult {
+    let deadline = Instant::now() + running.for_check(within.unwrap_or(running.limits.answer));
+    loop {
+        let result = check_now(running, look);
+        if result.outcome == Outcome::Done || !super::file::wait_a_moment(running, deadline).await {
+            return result;
+        }
+    }
+}
+
+fn check_now<C: Channel>(running: &RunningCase<'_, C>, look: &ProcessLook) -> StepResult {
+    let path = look.pid_file.render(&running.bindings);
+    let text = read_file(Path::new(&path)).unwrap_or_default();
+    let Ok(pid) = String::from_utf8_lossy(&text).trim().parse::<u32>() else {
+        let observed = Some(Observed::NoProcessId { path });
+        return StepResult { observed, ..StepResult::new(StepKind::Process, Outcome::Missed) };
+    };
+    let runs = is_running(pid);
+    if runs == look.running {
+        return StepResult::new(StepKind::Process, Outcome::Done);
+    }
+    StepResult {
+        expected: Some(Expected::Process { pid, running: look.running }),
+        observed: Some(Observed::Process { running: runs }),
+        ..StepResult::new(StepKind::Process, Outcome::Contradicted)
+    }
+}

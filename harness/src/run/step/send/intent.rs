@@ -1,0 +1,107 @@
+//! From an intent to the words that make a subject act.
+//!
+//! A case says what the agent is to do, never the words for a model. The words come from the profile, or from here;
+//! the last line repeats the intent as JSON for whoever obeys it without a model.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::case::MARKER;
+
+/// The wording of an intent where the profile has none; `{name}` stands for an argument.
+fn default_wording(intent: &str) -> &'static str {
+    match intent {
+        "say" => "Reply with exactly the following text and do nothing else: {text}",
+        "think" => "Think step by step about what two plus two is, then answer.",
+        "plan" => "Make a plan of three steps for adding a greeting to this project, and report your progress on it.",
+        "read-file" => "Read the file {path} and quote its full content in your reply.",
+        "read-files" => "Read the files {paths}, all at the same time, and quote the content of each in your reply.",
+        "write-file" => "Write a file at {path} with exactly this content: {content}",
+        "edit-file" => "In the file {path}, replace the text {old} by {new}.",
+        "run-command" => "Run the command `{command} {args}` and quote its output in your reply.",
+        "ask-permission" => "Ask me for permission before you do anything, then tell me what I decided.",
+        "keep-busy" => "Count slowly from one to a thousand, one number a line, without stopping.",
+        "ask-and-wait" => "Ask me for permission to continue and wait for my answer.",
+        "search" => "Search the files of this project for the text {text} and list where it occurs.",
+        "call-mcp-tool" => {
+            "Call the tool {tool} of the MCP server {server} with the arguments {arguments}, and quote its answer."
+        }
+        "set-mode" => "Switch yourself to the mode {modeId}.",
+        "elicit" => {
+            "Ask me for my name by the dialog that you have for questions to me, in a field called `name`. Then reply \
+             `accepted ` and the name that I gave, or `nothing accepted`."
+        }
+        "notice" => "Show me a notice with exactly this title: {title}",
+        "compact" => "/compact",
+        _ => "Please do what the next line asks for.",
+    }
+}
+
+/// Replaces every `{"intent": …}` in the params of a prompt by text for the subject.
+#[must_use]
+pub fn expand(params: &Value, wording: &BTreeMap<String, String>) -> Value {
+    let mut params = params.clone();
+    let blocks = params.get_mut("prompt");
+    match blocks {
+        Some(Value::Array(blocks)) => {
+            for block in blocks {
+                if let Some(text) = in_words(block, wording) {
+                    *block = text;
+                }
+            }
+        }
+        Some(prompt) => {
+            if let Some(text) = in_words(prompt, wording) {
+                *prompt = json!([text]);
+            }
+        }
+        None => {}
+    }
+    params
+}
+
+fn in_words(block: &Value, wording: &BTreeMap<String, String>) -> Option<Value> {
+    let arguments = block.as_object()?;
+    let intent = arguments.get("intent")?.as_str()?;
+    let template = wording.get(intent).map_or_else(|| default_wording(intent), String::as_str);
+    let text = format!("{}\n{MARKER}{block}", fill(template, arguments));
+    Some(json!({ "type": "text", "text": text }))
+}
+
+fn fill(template: &str, arguments: &Map<String, Value>) -> String {
+    arguments.iter().fold(template.to_owned(), |text, (name, value)| {
+        let words = match value {
+            Value::String(text) => text.clone(),
+            Value::Array(items) => items
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+                .collect::<Vec<_>>()
+                .join(" "),
+            other => other.to_string(),
+        };
+        text.replace(&format!("{{{name}}}"), &words)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intents_become_text_and_other_blocks_stay() {
+        let wording = BTreeMap::from([("read-file".to_owned(), "cat {path}".to_owned())]);
+        let params = json!({ "sessionId": "s", "prompt": { "intent": "read-file", "path": "/a b" } });
+        let expected = "cat /a b\nacp-intent: {\"intent\":\"read-file\",\"path\":\"/a b\"}";
+        assert_eq!(expand(&params, &wording)["prompt"], json!([{ "type": "text", "text": expected }]));
+        let link = json!({ "type": "resource_link", "uri": "file:///a", "name": "a" });
+        let params = json!({ "prompt": [link.clone(), { "intent": "say", "text": "hi" }] });
+        let prompt = expand(&params, &wording)["prompt"].clone();
+        assert_eq!(prompt[0], link);
+        assert!(
+            prompt[1]["text"]
+                .as_str()
+                .is_some_and(|text| text.ends_with("acp-intent: {\"intent\":\"say\",\"text\":\"hi\"}"))
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! The time limits and windows of the runner, each with its reason. Limits that a profile or a case may change are in [`super::Limits`].
+
+use std::time::Duration;
+
+/// The time an agent has to release its terminals after the transcript. The judge reports terminals that are still held after a
+/// turn; the runner waits longer than the judge.
+pub(super) const RELEASE_TERMINALS: Duration = Duration::from_secs(6);
+
+/// The time a subject has to answer the fence after a time limit. The fence distinguishes a dropped request from a subject that
+/// hangs, so one that still works answers at once.
+pub(super) const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The time a subject has to crash after it answered the fence that follows a line which breaks the protocol. Programs were seen
+/// to crash 100 ms later.
+pub(super) const CRASH_AFTER_BAD_LINE: Duration = Duration::from_millis(200);
+
+/// The time after which the tester tries another request as a fence, and the length of a weak fence. Programs that answer do so
+/// within milliseconds when idle.
+pub(super) const NEXT_FENCE: Duration = Duration::from_secs(3);
+
+/// The time an agent has to answer the fence between two cases on one process. The case has passed by then; a slow answer only
+/// costs the process.
+pub(super) const FENCE_BETWEEN_CASES: Duration = Duration::from_secs(5);
+
+/// The pause between two checks of a file or a process. Short, since a local program writes within milliseconds; long enough to
+/// leave the processor to the subject.
+pub(super) const CHECK_AGAIN: Duration = Duration::from_millis(5);
+
+/// The time for the output of a client after its exit. All of it is in the pipe and ends with the stream, unless a process that
+/// the client left behind holds the stream open.
+pub(super) const OUTPUT_AFTER_EXIT: Duration = Duration::from_secs(5);
+
+/// The time the process that a client takes for its agent has to exit on our order. It only has to read the order.
+pub(super) const AGENT_EXIT: Duration = Duration::from_secs(2);
+
+/// The time for the command that prints the installed version. A package manager that only looks it up takes seconds.
+pub(super) const INSTALLED_VERSION: Duration = Duration::from_secs(30);
+
+/// The time a bare start has to exit after the end of its input. A subject that takes longer does not exit by itself.
+pub(super) const BARE_EXIT: Duration = Duration::from_secs(10);

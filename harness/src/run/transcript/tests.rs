@@ -1,0 +1,162 @@
+//! Cases that run against a list of messages instead of a process.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::run;
+use crate::case::model::{Case, WireSetup};
+use crate::case::{Includes, Vocabulary, load_text};
+use crate::edition::V1;
+use crate::requirement::Party;
+use crate::run::Subject;
+use crate::run::case::RunningCase;
+use crate::run::channel::{Channel, ConnectionState, Message, Order, State};
+use crate::run::environment::{CaseEnv, Sandbox, bindings};
+use crate::run::recorder::Recorder;
+use crate::run::tester::Writing;
+use crate::trace::{Exit, Observed, Outcome, StepEvent, SubjectEnd, What};
+use crate::wire::LineEnd;
+
+/// What follows the lines of the list.
+enum Then {
+    /// The agent says nothing more.
+    Silence,
+    /// It exits with this code.
+    Exit(i32),
+}
+
+/// An agent that answers the first lines with these messages, each with the id of its line.
+struct Scripted {
+    state: State,
+    writing: Writing,
+    answers: VecDeque<Value>,
+    then: Then,
+    coming: Vec<Message>,
+}
+
+impl Scripted {
+    fn new(answers: &[Value], then: Then) -> Self {
+        let mut state = State::new(Party::Agent, Recorder::start());
+        state.connections.push(ConnectionState::default());
+        let writing = Writing::new(V1.edition(), Party::Client, WireSetup::default());
+        Self { state, writing, answers: answers.iter().cloned().collect(), then, coming: Vec::new() }
+    }
+}
+
+impl Channel for Scripted {
+    fn send(&mut self, order: Order) -> Option<Vec<usize>> {
+        let lines = match order {
+            Order::Lines { lines, .. } => lines,
+            Order::Fence { line, .. } => vec![line],
+            _ => return None,
+        };
+        let mut events = Vec::new();
+        for line in lines {
+            let sent: Value = serde_json::from_slice(&line.bytes).expect("the case sends JSON");
+            let line =
+                What::Line { from: Party::Client, bytes: line.bytes, end: LineEnd::Lf, deliberate: line.deliberate };
+            events.push(self.record(line));
+            if let Some(mut value) = self.answers.pop_front() {
+                value["id"] = sent["id"].clone();
+                let bytes = value.to_string().into_bytes();
+                let n = self.record(What::Line { from: Party::Agent, bytes, end: LineEnd::Lf, deliberate: false });
+                self.coming.push(Message { n, connection: 0, value });
+            }
+        }
+        Some(events)
+    }
+
+    async fn next(&mut self, _: Instant) -> Option<Vec<Message>> {
+        if self.coming.is_empty()
+            && let Then::Exit(code) = self.then
+        {
+            (self.state.over, self.state.exit) = (true, Some(Exit::Code(code)));
+            self.state.connections[0].ended = true;
+        }
+        (!self.coming.is_empty()).then(|| std::mem::take(&mut self.coming))
+    }
+
+    fn record(&mut self, what: What) -> usize {
+        self.state.recorder.record(what)
+    }
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn writing(&mut self) -> &mut Writing {
+        &mut self.writing
+    }
+}
+
+const CASE: &str = r"title: A case
+subject: agent
+requirements: [init.respond]
+transcript:
+  - client: { id: init, method: initialize, params: { protocolVersion: 1, clientCapabilities: {} } }
+  - agent: { id: init, result: { protocolVersion: 1 }, decides: init.respond }
+  - fence: {}
+";
+
+fn case() -> Case {
+    let (mut cases, problems) =
+        load_text("cases/v1/agent/x.yaml", CASE, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+    cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+/// The steps that were recorded.
+async fn steps(mut agent: Scripted) -> Vec<StepEvent> {
+    let (case, subject) = (case(), Subject::agent(vec!["agent".to_owned()], ".".into()));
+    let sandbox = Sandbox::make().expect("folders");
+    let names = bindings(&case, &subject, &sandbox);
+    let places = subject.places(&case, &sandbox, None).expect("no folder to make");
+    let launch = subject.launch(&case, &sandbox, &places, &names).expect("an agent needs no settings");
+    let env = CaseEnv { sandbox, places, launch };
+    run(&mut RunningCase::new(&case, &subject, &env, &mut agent, names)).await;
+    let events = agent.state.recorder.finish().into_iter();
+    events.filter_map(|event| if let What::Step(step) = event.what { Some(step) } else { None }).collect()
+}
+
+fn initialized(version: u64) -> Value {
+    json!({ "jsonrpc": "2.0", "result": { "protocolVersion": version, "agentCapabilities": {} } })
+}
+
+#[tokio::test]
+async fn answers_as_written_are_done() {
+    let refused = json!({ "jsonrpc": "2.0", "error": { "code": -32601, "message": "unknown" } });
+    let steps = steps(Scripted::new(&[initialized(1), refused], Then::Silence)).await;
+    let [answer, fence] = steps.as_slice() else { panic!("{steps:?}") };
+    assert_eq!((answer.outcome, answer.events.as_slice()), (Outcome::Done, &[1, 0][..]));
+    assert_eq!(answer.decides, ["init.respond"]);
+    assert_eq!((fence.outcome, &fence.observed), (Outcome::Done, &None));
+}
+
+#[tokio::test]
+async fn another_answer_is_recorded_with_the_place_of_the_difference() {
+    let steps = steps(Scripted::new(&[initialized(7)], Then::Silence)).await;
+    let [answer] = steps.as_slice() else { panic!("{steps:?}") };
+    let (pointer, expected, actual) = ("/protocolVersion".to_owned(), "1".to_owned(), "7".to_owned());
+    assert_eq!(answer.outcome, Outcome::Contradicted);
+    assert_eq!(answer.observed, Some(Observed::Mismatch { pointer, expected, actual }));
+}
+
+#[tokio::test]
+async fn silence_is_recorded_with_the_limit() {
+    let steps = steps(Scripted::new(&[], Then::Silence)).await;
+    let [answer] = steps.as_slice() else { panic!("{steps:?}") };
+    assert_eq!(answer.outcome, Outcome::TimedOut);
+    let start = Subject::agent(Vec::new(), ".".into()).limits.start;
+    let after_ms = u64::try_from(start.as_millis()).expect("a short time");
+    assert_eq!(answer.observed, Some(Observed::TimedOut { after_ms, connected: true, by_person: false }));
+}
+
+#[tokio::test]
+async fn an_exit_is_recorded_with_its_code_and_blames_no_party() {
+    let steps = steps(Scripted::new(&[], Then::Exit(3))).await;
+    let [answer] = steps.as_slice() else { panic!("{steps:?}") };
+    assert_eq!(answer.outcome, Outcome::Ended);
+    let end = SubjectEnd { exit: Some(Exit::Code(3)), connected: true, ..SubjectEnd::default() };
+    assert_eq!(answer.observed, Some(Observed::Ended(end)));
+}
