@@ -2,7 +2,7 @@
 
 use crate::requirement::Party;
 use crate::trace::{
-    Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, StepKind, SubjectEnd,
+    Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, SubjectEnd,
 };
 
 /// Why the stream of a subject ended.
@@ -63,7 +63,6 @@ pub fn step_text(step: &StepEvent, subject: Party) -> String {
     let observed = observed_text(step, subject);
     match expected_text(step, subject) {
         None => observed,
-        Some(expected) if step.kind == StepKind::Hope => format!("hoped for {expected}, but {observed}"),
         Some(expected) => format!("expected {expected}; {observed}"),
     }
 }
