@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::case::files::{document, on_all_cores};
 use crate::case::includes::is_include;
-use crate::case::load::{document, on_all_cores};
 use crate::case::matrix;
 use crate::case::model::Case;
 use crate::edition::Bundle;

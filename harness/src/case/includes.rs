@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use crate::case::file::IncludeFile;
-use crate::case::load::{document, joined};
+use crate::case::files::{document, joined};
 use crate::case::matrix::without_references;
 use crate::case::repeat;
 use crate::diagnostic::Diagnostic;

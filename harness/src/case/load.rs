@@ -20,6 +20,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::case::check;
 use crate::case::file::CaseFile;
+use crate::case::files::{document, joined, on_all_cores};
 use crate::case::includes::{self, Includes};
 use crate::case::matrix::{self, Filled};
 use crate::case::model::Case;
@@ -27,7 +28,7 @@ use crate::case::repeat;
 use crate::case::vocabulary::Vocabulary;
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
-use crate::document::{Document, Spot, decode, yaml};
+use crate::document::{Document, Spot};
 use crate::edition::Bundle;
 use crate::requirement::Party;
 use crate::source::{SourceFile, Span};
@@ -157,19 +158,6 @@ fn load_all(
     (cases, problems)
 }
 
-/// Does the work for each item, in their order: to read the cases is most of what a short command does.
-pub(crate) fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let part = items.len().div_ceil(cores).max(1);
-    std::thread::scope(|scope| {
-        let work = &work;
-        let parts = items.chunks(part).map(|part| scope.spawn(move || part.iter().map(work).collect::<Vec<_>>()));
-        let parts: Vec<_> = parts.collect();
-        let done = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        done.flatten().collect()
-    })
-}
-
 fn load(
     id: &str,
     path: &str,
@@ -236,20 +224,6 @@ fn misplaced(id: &str, file: &CaseFile, document: &Document) -> Option<Diagnosti
         let help = format!("move the file to `{}/`, or write `subject: {foreign}`", file.subject);
         Spot::root(document).down("subject").error("case::wrong-folder", message).help(help)
     })
-}
-
-/// The document of a file, with mistakes that leave it readable; or else the mistakes alone.
-pub(crate) fn document(path: &str, bytes: &[u8]) -> Result<(Document, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let source = decode(path, bytes).map_err(|problem| vec![*problem])?;
-    match yaml::read(&source) {
-        (Some(document), problems) => Ok((document, problems)),
-        (None, problems) => Err(problems),
-    }
-}
-
-pub(crate) fn joined(mut first: Vec<Diagnostic>, second: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    first.extend(second);
-    first
 }
 
 /// Lists the YAML files below a directory, relative to it.

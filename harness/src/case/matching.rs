@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::case::pattern::{Kind, Node, shorten};
+use crate::case::pattern::{Kind, Node, Pattern, shorten};
 use crate::case::template::Bindings;
 use crate::protocol::is_absolute;
 
@@ -26,8 +26,22 @@ impl fmt::Display for Mismatch {
     }
 }
 
+impl Pattern {
+    /// Compares a value with the pattern. New names are bound only if all of it matches.
+    ///
+    /// # Errors
+    ///
+    /// The first difference.
+    pub fn matches(&self, value: &Value, bindings: &mut Bindings, exact: bool) -> Result<(), Mismatch> {
+        for (name, value) in Walk::compare(&self.node, value, bindings, exact)? {
+            bindings.set(name, value);
+        }
+        Ok(())
+    }
+}
+
 /// A comparison on its way through a value.
-pub(crate) struct Walk<'a> {
+struct Walk<'a> {
     bound: &'a Bindings,
     fresh: Vec<(String, Value)>,
     exact: bool,
@@ -36,12 +50,7 @@ pub(crate) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Compares a value with a pattern; the names that are new come back with their values.
-    pub fn compare(
-        node: &Node,
-        value: &Value,
-        bound: &'a Bindings,
-        exact: bool,
-    ) -> Result<Vec<(String, Value)>, Mismatch> {
+    fn compare(node: &Node, value: &Value, bound: &'a Bindings, exact: bool) -> Result<Vec<(String, Value)>, Mismatch> {
         let mut walk = Walk { bound, fresh: Vec::new(), exact, pointer: String::new() };
         walk.node(node, value)?;
         Ok(walk.fresh)
@@ -153,7 +162,6 @@ impl Kind {
     }
 }
 
-/// Whether a path is absolute by the rules of any system, since a trace may be judged on another one.
 /// Whether a value is the one written as `choice`: a string, or any other scalar in its JSON spelling.
 fn is_choice(choice: &str, value: &Value) -> bool {
     match value {

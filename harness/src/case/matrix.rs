@@ -6,7 +6,7 @@
 
 mod check;
 mod fill;
-mod reference;
+pub(super) mod reference;
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,6 @@ use crate::document::Document;
 use crate::source::Span;
 
 pub(crate) use self::check::without_references;
-pub(crate) use self::reference::PATTERN as REFERENCE;
 
 /// More combinations than this are a mistake, or too much to wait for.
 const MOST: usize = 64;

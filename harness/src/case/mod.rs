@@ -7,6 +7,7 @@
 mod check;
 mod client;
 pub mod file;
+mod files;
 mod headline;
 mod includes;
 mod line;

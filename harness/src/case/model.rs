@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use self::wire::{Ids, WireSetup};
 use crate::case::pattern::Pattern;
@@ -485,4 +485,20 @@ pub enum FileWant {
     Contains(Template),
     /// It is not there.
     Absent,
+}
+
+impl Bindings {
+    /// The names that are bound before a case begins: the directories, and what the tester declares.
+    #[must_use]
+    pub fn for_case(case: &Case, cwd: &str, home: &str) -> Self {
+        let mut bindings = Self::new();
+        bindings.set("cwd", json!(cwd));
+        bindings.set("home", json!(home));
+        let own = match case.subject {
+            Party::Agent => "client-capabilities",
+            Party::Client => "agent-capabilities",
+        };
+        bindings.set(own, case.tester.capabilities.clone());
+        bindings
+    }
 }

@@ -9,8 +9,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::case::matching::{Mismatch, Walk};
-use crate::case::template::{Bindings, Template, is_name};
+use crate::case::template::{Template, is_name};
 
 /// Every word that stands for a kind of value.
 pub const KINDS: [&str; 10] =
@@ -22,7 +21,7 @@ pub const FORMS: [&str; 3] = ["one-of", "contains", "not"];
 /// A compiled pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern {
-    node: Node,
+    pub(super) node: Node,
     /// As it stands in the case, for reports.
     written: Value,
 }
@@ -106,18 +105,6 @@ impl Pattern {
     #[must_use]
     pub const fn written(&self) -> &Value {
         &self.written
-    }
-
-    /// Compares a value with the pattern. New names are bound only if all of it matches.
-    ///
-    /// # Errors
-    ///
-    /// The first difference.
-    pub fn matches(&self, value: &Value, bindings: &mut Bindings, exact: bool) -> Result<(), Mismatch> {
-        for (name, value) in Walk::compare(&self.node, value, bindings, exact)? {
-            bindings.set(name, value);
-        }
-        Ok(())
     }
 
     /// Every name in the pattern, in order.
@@ -324,6 +311,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::case::Bindings;
 
     #[track_caller]
     fn check(pattern: Value, value: Value, exact: bool) -> Result<Bindings, String> {

@@ -5,10 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-
-use crate::case::model::Case;
-use crate::requirement::Party;
+use serde_json::Value;
 
 /// Text with names in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,20 +119,6 @@ impl Bindings {
         Self::default()
     }
 
-    /// The names that are bound before a case begins: the directories, and what the tester declares.
-    #[must_use]
-    pub fn for_case(case: &Case, cwd: &str, home: &str) -> Self {
-        let mut bindings = Self::new();
-        bindings.set("cwd", json!(cwd));
-        bindings.set("home", json!(home));
-        let own = match case.subject {
-            Party::Agent => "client-capabilities",
-            Party::Client => "agent-capabilities",
-        };
-        bindings.set(own, case.tester.capabilities.clone());
-        bindings
-    }
-
     /// Binds a name, or binds it anew.
     pub fn set(&mut self, name: impl Into<String>, value: Value) {
         self.values.insert(name.into(), value);
@@ -225,6 +208,8 @@ impl Bindings {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn bindings() -> Bindings {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::case::matrix::REFERENCE;
+use crate::case::matrix::reference::PATTERN as REFERENCE;
 
 /// Lets a reference to the matrix stand wherever a value has a type.
 pub(super) fn allow_references(schema: &mut Value) {

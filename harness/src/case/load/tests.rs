@@ -8,6 +8,7 @@ use super::*;
 use crate::case::model::{
     Action, AgentProcess, Body, Ids, IncomingBody, McpLook, NeedRoot, Presence, UserPermission, WireSetup,
 };
+use crate::document::yaml;
 use crate::edition::V1;
 use crate::requirement::Party;
 
