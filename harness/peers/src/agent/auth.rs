@@ -22,7 +22,7 @@ pub(super) fn method() -> AuthMethod {
     AuthMethod::Agent(login)
 }
 
-/// Whether the user is logged in.
+/// The login of the user.
 #[derive(Debug)]
 pub(super) struct Login {
     is_in: AtomicBool,

@@ -12,7 +12,7 @@ use agent_client_protocol::{
 
 use super::{session::Session, sync::lock, visits::Visits};
 
-/// The capabilities of the client, as far as this agent uses them.
+/// The capabilities of the client that this agent uses.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Capabilities {
     pub reads_files: bool,

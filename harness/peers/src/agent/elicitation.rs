@@ -1,7 +1,7 @@
 //! Elicitations: a form for a name, and pages that the user is to visit.
 //!
-//! A page is visited when the client says so by the notification `_acp-reference/visited`, in place of the server that
-//! another agent would have behind its URL. What the turn says afterwards tells what the agent made of the answer.
+//! Another agent would learn from the server of a page that the user visited it. This agent has no server: the client
+//! sends the notification `_acp-reference/visited`. At its end the turn says how the agent understood the answer.
 
 use agent_client_protocol::{
     Error, UntypedMessage,
@@ -55,7 +55,7 @@ async fn ask_by_form(turn: &Turn, wish: &Elicit) -> Result<(), Cancelled> {
     Ok(())
 }
 
-/// Sends the user to pages, all at the same time; they count as visited when the client tells so.
+/// Sends the user to pages, all at the same time; they count as visited when the client says so.
 async fn ask_to_visit(turn: &Turn, n_visits: usize) -> Result<(), Cancelled> {
     let visits = (0..n_visits).map(|_| async {
         let id = turn.client.visits.begin();
@@ -96,7 +96,7 @@ fn read(answer: &Result<Value, Error>, field: &str) -> Result<Value, String> {
     value.cloned().ok_or_else(|| "no name came".to_owned())
 }
 
-/// Tells whether the user accepted, or else what happened.
+/// Fails with the reason unless the user accepted.
 fn accepted(answer: &Result<Value, Error>) -> Result<(), String> {
     let result = match answer {
         Ok(result) => result,

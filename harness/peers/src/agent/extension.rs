@@ -9,7 +9,7 @@ use super::turn::{Cancelled, Turn};
 pub(super) const KEY: &str = "acp-reference";
 /// Request of either side, which is answered with its params.
 pub(super) const ECHO: &str = "_acp-reference/echo";
-/// Notification of the client that its user has visited a page, in place of the server that would notice it.
+/// Notification of the client that its user has visited a page.
 pub(super) const VISITED: &str = "_acp-reference/visited";
 
 const NOTICE: &str = "_acp-reference/notice";

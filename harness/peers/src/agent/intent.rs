@@ -1,4 +1,4 @@
-//! What a prompt asks for: the intent line, a slash command, or an echo.
+//! The intent of a prompt: its intent line, a slash command, or an echo.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -96,7 +96,7 @@ pub(super) struct RunCommand {
     pub ask: bool,
 }
 
-/// What to ask the user for: a name, or the user's visit to a page.
+/// A question to the user: for a name, or for a visit to a page.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(super) struct Elicit {
     /// How to ask; what the client can do if not said.
@@ -104,7 +104,7 @@ pub(super) struct Elicit {
     /// The names to choose from; any name if empty.
     #[serde(default)]
     pub choices: Vec<String>,
-    /// What is needed in place of a name, and nobody else may learn.
+    /// The name of a secret to ask for; a form would show it to the client.
     pub secret: Option<String>,
     /// How many pages are to be visited, all asked for at once.
     #[serde(default = "once")]
@@ -169,7 +169,7 @@ fn slash_command(prompt: &[ContentBlock]) -> Option<Intent> {
     }
 }
 
-/// Returns the prompt as one text without its intent lines; what is no text is named in brackets.
+/// Returns the prompt as one text without its intent lines; other content is named in brackets.
 pub(super) fn prompt_text(prompt: &[ContentBlock]) -> String {
     prompt.iter().map(block_text).collect()
 }

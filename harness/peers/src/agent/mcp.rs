@@ -62,7 +62,7 @@ impl McpClient {
         if result["isError"] == true { Err(text) } else { Ok(text) }
     }
 
-    /// Lets go of the server.
+    /// Ends the connection, and the process if the server is one.
     pub(super) async fn stop(self) {
         if let Way::Stdio(stdio) = self.way {
             stdio.stop().await;
@@ -104,7 +104,7 @@ impl McpClient {
     }
 }
 
-/// The answer to what a server asks; only `ping` is known.
+/// Builds the answer to a request of a server; only `ping` is implemented.
 fn served(message: &Value) -> Option<Value> {
     let id = message.get("id")?;
     Some(match message["method"].as_str() {

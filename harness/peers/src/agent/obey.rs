@@ -1,4 +1,4 @@
-//! Obeys intents, in place of a model that decides what to do.
+//! Obeys intents. Another agent would ask its model what to do.
 
 use std::time::Duration;
 

@@ -50,7 +50,7 @@ pub(super) async fn ask(turn: &Turn, tool: &Tool<'_>) -> Result<Answer, Cancelle
 
 /// Asks the user in any case.
 ///
-/// After a cancel the client owes the outcome `cancelled`; the agent takes it if it comes soon.
+/// After a cancel the client must answer with the outcome `cancelled`; the agent waits for that answer for a short time.
 pub(super) async fn ask_once(turn: &Turn, tool: &Tool<'_>) -> Result<Answer, Cancelled> {
     let options = OPTIONS.map(|(id, name, kind)| PermissionOption::new(id, name, kind));
     let call = ToolCallUpdate::new(tool.id.clone(), ToolCallUpdateFields::new());
@@ -62,7 +62,7 @@ pub(super) async fn ask_once(turn: &Turn, tool: &Tool<'_>) -> Result<Answer, Can
     };
     match answer {
         Answer::Dismissed => {
-            // The cancel that explains the outcome may be right behind it.
+            // The cancel that explains the outcome may follow it.
             turn.pause(std::time::Duration::from_millis(100)).await?;
             Ok(answer)
         }
@@ -79,7 +79,7 @@ pub(super) fn refuse(turn: &Turn, tool: Tool<'_>, answer: Answer) {
 fn read_answer(turn: &Turn, tool: &Tool<'_>, response: &RequestPermissionResponse) -> Answer {
     let RequestPermissionOutcome::Selected(selected) = &response.outcome else { return Answer::Dismissed };
     let chosen = OPTIONS.iter().find(|(id, ..)| *id == &*selected.option_id.0);
-    // An option that was never offered is no approval.
+    // An option that the agent did not offer does not allow anything.
     let Some((.., kind)) = chosen else { return Answer::Rejected };
     match kind {
         PermissionOptionKind::AllowAlways => turn.session.decide(tool.kind, true),

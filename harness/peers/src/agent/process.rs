@@ -1,4 +1,4 @@
-//! Commands that the agent runs itself, for want of a client terminal.
+//! Commands that the agent runs itself, for clients without terminals.
 
 use std::{os::unix::process::ExitStatusExt as _, path::Path, process::Stdio};
 
@@ -10,7 +10,7 @@ use tokio::{
 use super::intent::RunCommand;
 use crate::group::Group;
 
-/// What a command left behind.
+/// The result of a command.
 pub(super) struct Ran {
     pub output: String,
     pub code: Option<u32>,
@@ -18,7 +18,7 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// Tells whether the command ended by a signal or with another exit code than 0.
+    /// Returns whether the command ended by a signal or with another exit code than 0.
     pub(super) fn has_failed(&self) -> bool {
         self.signal.is_some() || self.code.is_some_and(|code| code != 0)
     }
@@ -48,7 +48,7 @@ pub(super) async fn run(intent: &RunCommand, cwd: &Path) -> Result<Ran, String> 
 async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // What was read before an error is still output.
+        // The bytes before an error are output too.
         let _ = pipe.read_to_end(&mut bytes).await;
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -12,7 +12,7 @@ use agent_client_protocol::{
 
 use super::{options::Options, reply::log, requests::Agent};
 
-/// Runs the agent on stdin and stdout until stdin ends or the process is told to stop.
+/// Runs the agent on stdin and stdout until stdin ends or a signal stops the process.
 #[must_use]
 pub fn run(options: &Options) -> ExitCode {
     block_on(serve(options, Stdio::new()))
@@ -36,7 +36,7 @@ pub(crate) fn block_on(connection: impl Future<Output = Result<(), Error>>) -> E
     }
 }
 
-/// Runs the agent on a transport until its input ends or the process is told to stop.
+/// Runs the agent on a transport until its input ends or a signal stops the process.
 pub(crate) async fn serve(options: &Options, transport: impl ConnectTo<AgentRole>) -> Result<(), Error> {
     let agent = Arc::new(Agent::new(options));
     let (requests, notifications, end) = (Arc::clone(&agent), Arc::clone(&agent), Arc::clone(&agent));

@@ -54,7 +54,7 @@ impl Session {
         normalize(&self.cwd.join(path))
     }
 
-    /// Tells whether a path lies in the directories that the session may change.
+    /// Returns whether a path lies in the directories that the session may change.
     pub(super) fn is_inside(&self, path: &Path) -> bool {
         std::iter::once(&self.cwd).chain(&self.roots).any(|root| path.starts_with(normalize(root)))
     }

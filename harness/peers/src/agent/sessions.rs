@@ -173,7 +173,7 @@ impl Sessions {
     }
 }
 
-/// Tells whether a text has the form of the cursors that the listing hands out.
+/// Returns whether a text has the form of the cursors that the listing hands out.
 fn is_cursor(text: &str) -> bool {
     let Some((created, id)) = text.split_once('-') else { return false };
     created.len() == 20 && created.chars().all(|c| c.is_ascii_digit()) && id.starts_with("ref-")

@@ -49,7 +49,7 @@ pub(super) async fn run(turn: &Turn, intent: RunCommand) -> Result<(), Cancelled
     Ok(())
 }
 
-/// Executes the command; the flag tells whether a terminal is embedded in the tool call.
+/// Executes the command; the flag says whether a terminal is embedded in the tool call.
 async fn execute(
     turn: &Turn,
     tool: &Tool<'_>,

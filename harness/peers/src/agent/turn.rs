@@ -41,7 +41,7 @@ impl Turn {
         Ok(Self { client, session, cancelled, open_tools: Mutex::default() })
     }
 
-    /// Tells whether the client cancelled the turn.
+    /// Returns whether the client cancelled the turn.
     pub(super) fn is_cancelled(&self) -> bool {
         *self.cancelled.borrow()
     }

@@ -9,7 +9,7 @@ use crate::faulty::{
     message::{Open, ToolCall, calls, ends_tool_call, error, opens_session, result, session, tool_call, update},
 };
 
-/// Tells whether a response ends a prompt as cancelled.
+/// Returns whether a response ends a prompt as cancelled.
 fn is_cancelled(response: &Value) -> bool {
     response["result"]["stopReason"] == "cancelled"
 }
@@ -20,7 +20,7 @@ pub(super) fn call_it_end_turn(message: &mut Value) {
     }
 }
 
-/// Tells whether a cancel names a session that this agent never opened; its ids begin with `ref-`.
+/// Returns whether a cancel names a session that this agent never opened; its ids begin with `ref-`.
 pub(super) fn is_stray(message: &Value) -> bool {
     calls(message, "session/cancel") && session(message).is_none_or(|id| !id.starts_with("ref-"))
 }
