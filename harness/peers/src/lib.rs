@@ -1,8 +1,8 @@
-//! Reference peers of `acp-conformance`: programs that are known to follow the Agent Client
-//! Protocol, and that break one rule at a time when asked to.
+//! The reference programs of `acp-conformance`: an [`agent`] and a [`client`] that follow the Agent Client Protocol.
 //!
-//! The harness is judged by them: a case must pass against the correct peer and fail against the
-//! peer with the matching fault. The SDK is used here and nowhere else in the project.
+//! Both are examples to learn from. [`faulty`] puts layers around them that break one requirement each, so they also
+//! test the harness: a case must pass with the correct program and fail with the matching fault. Only this package of
+//! the project uses the SDK.
 
 pub mod agent;
 pub mod client;
