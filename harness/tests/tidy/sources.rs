@@ -55,7 +55,8 @@ fn modules_use_only_what_stands_before_them() {
             continue;
         };
         for (line, used) in uses(&read(&file)) {
-            let later = !["testing", "fact"].contains(&used.as_str()) && place_of(&used).is_none_or(|used| used > place);
+            let later =
+                !["testing", "fact"].contains(&used.as_str()) && place_of(&used).is_none_or(|used| used > place);
             if later || APART.contains(&(module, used.as_str())) {
                 wrong.push(format!("{file}:{line}: `{module}` must not use `{used}`"));
             }

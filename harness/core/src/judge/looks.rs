@@ -3,6 +3,7 @@
 use super::check::{Check, On, Registry, Sight};
 use super::conversation::Holes;
 use super::lacks::{is_about_one_message, needs, tells};
+use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::Lack;
 
@@ -46,12 +47,14 @@ pub(super) struct Looks {
 const SIGHTS: usize = Sight::End as usize + 1;
 
 impl Looks {
-    /// The checks of these parties that a trace with these lacks can decide.
-    pub(super) fn new(parties: &[Party], lacks: &[Lack]) -> Self {
+    /// The checks of these parties and this edition that a trace with these lacks can decide.
+    pub(super) fn new(parties: &[Party], lacks: &[Lack], edition: &Edition) -> Self {
         let registry = Registry::all();
         let mut lists = vec![Vec::new(); 2 * SIGHTS];
         let seen = |sight| !lacks.contains(&Lack::Order) || is_about_one_message(sight);
-        let told = |requirement| lacks.iter().all(|lack| tells(requirement, *lack));
+        let told = |requirement| {
+            edition.catalogue.find(requirement).is_some() && lacks.iter().all(|lack| tells(requirement, *lack))
+        };
         for &(look, party) in registry.looks().iter().filter(|(_, party)| parties.contains(party)) {
             let sight = look.on.sight();
             if seen(sight) && told(look.requirement) {

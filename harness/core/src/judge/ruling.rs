@@ -1,12 +1,14 @@
 //! What checks say, and how it adds up.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::check::Registry;
 use super::finding::Fact;
 use super::lacks::tells;
 use crate::fact;
-use crate::requirement::Party;
+use crate::protocol::Edition;
+use crate::requirement::{Catalogue, Party};
 use crate::trace::Lack;
 use crate::verdict::Verdict;
 
@@ -168,6 +170,8 @@ pub struct Book {
     /// How many failures were written down, of whatever requirement.
     failures: usize,
     lacks: Vec<Lack>,
+    /// The requirements of the edition; what checks say of others is not kept.
+    catalogue: Arc<Catalogue>,
     /// What the next rulings cannot rely on.
     pub(super) unread: Option<Unread>,
 }
@@ -182,10 +186,17 @@ pub(super) enum Unread {
 }
 
 impl Book {
-    /// An empty book on a trace with these lacks.
-    pub(super) fn new(lacks: &[Lack]) -> Self {
+    /// An empty book on a trace with these lacks, by the requirements of an edition.
+    pub(super) fn new(lacks: &[Lack], edition: &Edition) -> Self {
         let tallies = vec![Tally::default(); Registry::all().places().count()];
-        Self { tallies, others: BTreeMap::new(), failures: 0, lacks: lacks.to_vec(), unread: None }
+        Self {
+            tallies,
+            others: BTreeMap::new(),
+            failures: 0,
+            lacks: lacks.to_vec(),
+            catalogue: Arc::clone(&edition.catalogue),
+            unread: None,
+        }
     }
 
     /// Opens the ruling on one requirement at one event.
@@ -219,7 +230,8 @@ impl Book {
     pub(super) fn failed(&self) -> impl Iterator<Item = (&str, &Tally)> {
         let owned = Registry::all().places().map(|(requirement, at)| (requirement, &self.tallies[at]));
         let others = self.others.iter().map(|(requirement, tally)| (requirement.as_str(), tally));
-        owned.chain(others).filter(|(_, tally)| tally.verdict() == Verdict::Fail)
+        let of_edition = owned.chain(others).filter(|(requirement, _)| self.catalogue.find(requirement).is_some());
+        of_edition.filter(|(_, tally)| tally.verdict() == Verdict::Fail)
     }
 
     /// How many failures were written down so far.
@@ -234,7 +246,10 @@ impl Book {
             places.map(|(requirement, at)| (requirement.to_owned(), std::mem::take(&mut self.tallies[at]))).collect();
         said.append(&mut self.others);
         let tells = |requirement: &str| self.lacks.iter().all(|lack| tells(requirement, *lack));
-        said.retain(|requirement, tally| *tally != Tally::default() && tells(requirement));
+        let catalogue = &self.catalogue;
+        said.retain(|requirement, tally| {
+            *tally != Tally::default() && tells(requirement) && catalogue.find(requirement).is_some()
+        });
         said
     }
 }

@@ -1,0 +1,203 @@
+//! A second, tiny edition goes through every command: the edition is a value, and nothing in the program is that of version 1 alone.
+//!
+//! The tiny schema wants a `motto` in the answer to `initialize`, which version 1 does not know. So each result shows by which
+//! edition it came about. This program is `acp-conformance` with that edition added, if its first argument is a command.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output};
+
+use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::edition::{Bundle, Editions, Files};
+use acp_conformance::peer::{between, relay};
+use acp_conformance::protocol::{EditionSource, V1};
+use clap::Parser;
+use include_dir::include_dir;
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
+
+static TINY: Bundle = Bundle::new(Files {
+    edition: EditionSource {
+        name: "tiny@2026-01",
+        major: 1,
+        stable: include_str!("edition/schema.json"),
+        unstable: include_str!("edition/schema.json"),
+        adapter: &V1,
+    },
+    catalogue: include_str!("edition/requirements.yaml"),
+    folder: "tiny",
+    cases: &include_dir!("$CARGO_MANIFEST_DIR/tests/edition/cases"),
+    faults: &include_dir!("$CARGO_MANIFEST_DIR/tests/edition/faults"),
+});
+
+const CLIENT: &str = env!("CARGO_BIN_EXE_acp-reference-client");
+
+/// Tells this program that it is the command line.
+const AS_COMMAND: &str = "ACP_TEST_OF_EDITIONS";
+
+/// Answers initialize with or without a motto, and every unknown request with an error.
+const AGENT: &str = r#"while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1%s}}\n' "$id" "$MOTTO" ;;
+    *) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}\n' "$id" ;;
+  esac
+done"#;
+
+const MOTTO: &str = r#","motto":"festina lente""#;
+
+fn main() -> ExitCode {
+    if let Some(code) = relay::run_if_asked().or_else(between::detach_if_asked) {
+        return code;
+    }
+    if std::env::var_os(AS_COMMAND).is_some() {
+        let ended = run(Args::parse(), Editions::built_in().with(&TINY));
+        return ended.map_or_else(
+            |error| {
+                report_error(&error);
+                Exit::Usage.into()
+            },
+            Into::into,
+        );
+    }
+    let trials: [(&str, fn() -> Result<(), Failed>); 6] = [
+        ("list-explain-and-lint-show-its-content", shows_content),
+        ("an-agent-is-tested-by-it", tests_agents),
+        ("a-client-is-tested-by-it", tests_clients),
+        ("a-trace-and-a-report-name-it", reads_traces_and_reports),
+        ("a-certificate-is-one-of-it", certifies),
+        ("an-unknown-edition-is-refused", refuses_unknown_editions),
+    ];
+    let trials = trials.map(|(name, test)| Trial::test(name, test).with_kind("edition"));
+    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+}
+
+/// Runs a command of the program with the tiny edition added to those that it has.
+fn command(dir: &Path, arguments: &[&str]) -> Output {
+    let program = std::env::current_exe().expect("this program");
+    let mut command = Command::new(program);
+    command.current_dir(dir).env(AS_COMMAND, "1").args(arguments);
+    command.output().expect("the program starts")
+}
+
+/// What it prints, if it exits with this code.
+fn prints(dir: &Path, code: i32, arguments: &[&str]) -> Result<String, Failed> {
+    let output = command(dir, arguments);
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    match output.status.code() {
+        Some(is) if is == code => Ok(said),
+        is => Err(format!("{arguments:?} exits with {is:?} instead of {code}:\n{said}").into()),
+    }
+}
+
+fn contains(text: &str, part: &str) -> Result<(), Failed> {
+    if text.contains(part) { Ok(()) } else { Err(format!("`{part}` is missing in:\n{text}").into()) }
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+/// Tests an agent with this motto by the tiny edition, and keeps its traces and its report.
+fn tested(dir: &Path, code: i32, motto: &str) -> Result<(String, PathBuf), Failed> {
+    let env = format!("MOTTO={motto}");
+    let common = ["agent", "--edition", "tiny@2026-01", "--trace-dir", "traces", "--format", "json=report.json"];
+    let rest = ["--format", "text", "--env", &env, "--", "sh", "-c", AGENT];
+    let said = prints(dir, code, &[common.as_slice(), &rest].concat())?;
+    Ok((said, dir.join("traces/tiny-agent-init-handshake.jsonl")))
+}
+
+fn shows_content() -> Result<(), Failed> {
+    let dir = folder();
+    let shows =
+        |code, arguments: &[&str]| prints(dir.path(), code, &[arguments, &["--edition", "tiny@2026-01"]].concat());
+    let cases = shows(0, &["list"])?;
+    contains(&cases, "tiny/agent/init/handshake")?;
+    contains(&cases, "\n2 cases\n")?;
+    contains(&shows(0, &["list", "--requirements"])?, "The agent has a motto.")?;
+    contains(&shows(0, &["list", "--faults"])?, "no-motto")?;
+    contains(&shows(0, &["explain", "init.motto"])?, "tiny/agent/init/handshake")?;
+    contains(&shows(2, &["explain", "cancel.stop-reason"])?, "cancel.stop-reason")?;
+    contains(&shows(0, &["lint"])?, "3 are sound")
+}
+
+fn tests_agents() -> Result<(), Failed> {
+    let dir = folder();
+    let (said, _) = tested(dir.path(), 0, MOTTO)?;
+    contains(&said, "conformant")?;
+    let (said, _) = tested(dir.path(), 1, "")?;
+    contains(&said, "init.motto")?;
+    contains(&said, "schema.valid.agent")?;
+    // The fault takes the motto away from an agent that has one.
+    let env = format!("MOTTO={MOTTO}");
+    let fault = ["agent", "--edition", "tiny@2026-01", "--fault", "no-motto", "--env", &env, "--", "sh", "-c", AGENT];
+    contains(&prints(dir.path(), 1, &fault)?, "init.motto failed, as it should")
+}
+
+fn tests_clients() -> Result<(), Failed> {
+    let dir = folder();
+    let client = [
+        "client",
+        "--edition",
+        "tiny@2026-01",
+        "--",
+        CLIENT,
+        "--cwd",
+        "{cwd}",
+        "--prompt",
+        "{prompt}",
+        "--",
+        "{agent}",
+    ];
+    contains(&prints(dir.path(), 0, &client)?, "conformant")
+}
+
+fn reads_traces_and_reports() -> Result<(), Failed> {
+    let dir = folder();
+    let (_, trace) = tested(dir.path(), 1, "")?;
+    let trace = trace.display().to_string();
+    // The header of the trace names the edition, so no option does.
+    contains(&prints(dir.path(), 1, &["check", &trace])?, "init.motto")?;
+    let other = std::fs::read_to_string(&trace)?.replace("tiny@2026-01", "v1@2026-11");
+    std::fs::write(dir.path().join("v1.jsonl"), other)?;
+    let by_v1 = prints(dir.path(), 3, &["check", "v1.jsonl"])?;
+    contains(&by_v1, "v1@2026-11")?;
+    if by_v1.contains("schema.valid.agent") {
+        return Err(format!("version 1 wants no motto:\n{by_v1}").into());
+    }
+    prints(dir.path(), 0, &["redact", &trace, "--output", "redacted.jsonl"])?;
+    contains(&prints(dir.path(), 1, &["check", "redacted.jsonl"])?, "init.motto")?;
+    contains(&prints(dir.path(), 0, &["record", &trace])?, "requirements: [jsonrpc.version-member.agent]")?;
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(dir.path().join("report.json"))?)?;
+    assert_eq!(report["suite"]["edition"], "tiny@2026-01");
+    let ids: Vec<&str> =
+        report["requirements"].as_array().into_iter().flatten().filter_map(|one| one["id"].as_str()).collect();
+    assert_eq!(ids, ["init.motto", "jsonrpc.version-member.agent", "schema.valid.agent"]);
+    prints(dir.path(), 0, &["diff", "report.json", "report.json"])?;
+    prints(dir.path(), 0, &["matrix", "report.json", "--html", "matrix.html"])?;
+    contains(&std::fs::read_to_string(dir.path().join("matrix.html"))?, "The agent has a motto.")
+}
+
+fn certifies() -> Result<(), Failed> {
+    let dir = folder();
+    let env = format!("MOTTO={MOTTO}");
+    let certify =
+        ["certify", "agent", "--edition", "tiny@2026-01", "--output", "kept", "--env", &env, "--", "sh", "-c", AGENT];
+    prints(dir.path(), 0, &certify)?;
+    contains(&prints(dir.path(), 0, &["verify", "kept"])?, "tiny@2026-01")
+}
+
+fn refuses_unknown_editions() -> Result<(), Failed> {
+    let dir = folder();
+    contains(&prints(dir.path(), 2, &["list", "--edition", "v9@2040-01"])?, "it knows v1@2026-11, tiny@2026-01")?;
+    let (_, trace) = tested(dir.path(), 0, MOTTO)?;
+    let unknown = std::fs::read_to_string(trace)?.replace("tiny@2026-01", "v9@2040-01");
+    std::fs::write(dir.path().join("unknown.jsonl"), unknown)?;
+    for command in [
+        &["check", "unknown.jsonl"][..],
+        &["redact", "unknown.jsonl", "--output", "out.jsonl"],
+        &["record", "unknown.jsonl"],
+    ] {
+        contains(&prints(dir.path(), 2, command)?, "does not know the edition \"v9@2040-01\"")?;
+    }
+    Ok(())
+}
