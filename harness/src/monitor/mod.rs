@@ -5,7 +5,7 @@
 //! follows that file at its own pace. So whatever waits to be judged waits on disk, and nobody waits for the
 //! judge. Whatever goes wrong in here is told once and ends the record, but never the session.
 
-mod ear;
+mod live_judge;
 mod follow;
 mod scribe;
 mod session;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
 
-use super::ear::Ear;
+use super::live_judge::LiveJudge;
 use super::follow::{Follow, Progress};
 use super::scribe::Scribe;
 use super::tap::Tap;
@@ -54,7 +54,7 @@ pub fn stand(
     live: Option<&(dyn Fn(&RequirementReport) + Sync)>,
     say: &dyn Fn(&str),
 ) -> Option<Outcome> {
-    stand_with(between, plan, say, |trace| Ear::new(trace, plan).judge(live))
+    stand_with(between, plan, say, |trace| LiveJudge::new(trace, plan).judge(live))
 }
 
 fn stand_with(

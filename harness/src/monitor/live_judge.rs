@@ -14,19 +14,19 @@ use crate::requirement::Party;
 use crate::trace::{Event, ReadError, TraceReader, What};
 use crate::verdict::Verdict;
 
-/// How many findings of one requirement are told while the session goes on; the report has more.
+/// The most findings of one requirement that are printed during the session; the report has all.
 const MOST_TOLD: usize = 3;
 
-/// Listens to a session, and tells what is wrong with it as soon as it is known.
-pub(super) struct Ear<'e> {
+/// Judges a session while it goes on, and reports each finding at once.
+pub(super) struct LiveJudge<'e> {
     trace: Follow<'e>,
     plan: &'e Plan,
-    /// What was told, by requirement and deciding event.
+    /// The findings that were printed, by requirement and deciding event.
     told: BTreeSet<(String, usize)>,
     failures: usize,
 }
 
-impl<'e> Ear<'e> {
+impl<'e> LiveJudge<'e> {
     pub(super) fn new(trace: Follow<'e>, plan: &'e Plan) -> Self {
         Self { trace, plan, told: BTreeSet::new(), failures: 0 }
     }
