@@ -5,8 +5,8 @@
 //! follows that file at its own pace. So whatever waits to be judged waits on disk, and nobody waits for the
 //! judge. Whatever goes wrong in here is told once and ends the record, but never the session.
 
-mod live_judge;
 mod follow;
+mod live_judge;
 mod scribe;
 mod session;
 mod tap;

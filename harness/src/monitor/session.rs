@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
 
-use super::live_judge::LiveJudge;
 use super::follow::{Follow, Progress};
+use super::live_judge::LiveJudge;
 use super::scribe::Scribe;
 use super::tap::Tap;
 use super::way::{Broken, Way};
