@@ -26,7 +26,6 @@ mod launch;
 mod mcp;
 mod options;
 mod output;
-mod pattern;
 mod permission;
 mod prompt;
 mod question;

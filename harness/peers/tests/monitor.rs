@@ -214,12 +214,9 @@ fn guilty_agent() {
 
 fn guilty_client() {
     let desk = Desk::new();
-    let errors = desk.reference(PLAN, &["--fault", "relative-cwd"], &[], &[]);
+    let errors = desk.reference(PLAN, &["--fault", "answer-notifications"], &[], &[]);
     let [agent, client] = desk.reports();
-    assert_eq!(
-        (failed(&agent), failed(&client)),
-        (vec![], vec!["schema.paths-absolute.client", "session.cwd-absolute"])
-    );
+    assert_eq!((failed(&agent), failed(&client)), (vec![], vec!["jsonrpc.notification-no-response.client"]));
     assert!(errors.contains("client is at fault in"), "{errors}");
 }
 

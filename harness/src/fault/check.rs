@@ -120,6 +120,12 @@ fn lower_edit(
 ) -> Option<Edit> {
     let on = matcher(&spot.down("match"), on, edition, party, false, problems);
     let change = self::change(&spot.down("do"), change, edition, party, problems);
+    if on.as_ref().is_some_and(|on| on.received) && !change.fits_received() {
+        let message = "a message that the subject receives can only lose or change members, or be dropped";
+        problems.push(
+            spot.down("do").error("fault::received-line", message).help("use `set`, `remove`, `rename` or `drop`"),
+        );
+    }
     on.map(|on| Edit { on, change })
 }
 
@@ -192,15 +198,21 @@ fn matcher(
         let problem = spot.down(key).key_error("fault::end-is-no-message", "the end of the stream cannot be changed");
         problems.push(problem.help("`end: true` stands in `delay-until`"));
     }
+    let received = file.received.is_some();
+    if received && until {
+        let problem = spot.down("received").key_error("fault::received-until", "`delay-until` waits for the subject");
+        problems.push(problem.help("name a message that the subject sends"));
+    }
+    let sender = if received { party.other() } else { party };
     let unknown = match &selector {
-        Selector::Method(method) => unknown_method(&spot.down(key), edition, party, method),
+        Selector::Method(method) => unknown_method(&spot.down(key), edition, sender, method),
         Selector::ResultOf(method) | Selector::ErrorOf(method) => {
-            unknown_method(&spot.down(key), edition, party.other(), method)
+            unknown_method(&spot.down(key), edition, sender.other(), method)
         }
         _ => None,
     };
     problems.extend(unknown);
-    Some(Matcher { selector, wanted: file.wanted.clone().into_iter().collect(), nth: file.nth })
+    Some(Matcher { received, selector, wanted: file.wanted.clone().into_iter().collect(), nth: file.nth })
 }
 
 fn unknown_method(spot: &Spot<'_>, edition: &Edition, party: Party, method: &str) -> Option<Diagnostic> {

@@ -71,9 +71,9 @@ pub struct EditFile {
 pub struct MatchFile {
     /// A request or a notification of this method.
     pub method: Option<String>,
-    /// The result of a request of the tester, by its method.
+    /// The result of a request of the other side, by its method.
     pub result_of: Option<String>,
-    /// The error that answers a request of the tester, by its method.
+    /// The error that answers a request of the other side, by its method.
     pub error_of: Option<String>,
     /// A `session/update` of this variant, such as `tool_call`.
     pub update: Option<String>,
@@ -83,6 +83,9 @@ pub struct MatchFile {
     /// Only in `delay-until`: the end of the stream.
     #[schemars(extend("const" = true))]
     pub end: Option<bool>,
+    /// Messages that the subject receives, which it then misreads: they are changed or dropped before it gets them.
+    #[schemars(extend("const" = true))]
+    pub received: Option<bool>,
     /// Only messages with these values, by JSON pointer; `null` also where nothing is.
     #[serde(default, rename = "where")]
     pub wanted: BTreeMap<String, Value>,

@@ -1,9 +1,10 @@
 //! Applies a fault to what the subject says: lines in, lines out.
 //!
-//! The injector sees what the tester sends as well, since only that tells which request an answer belongs to. What
-//! answers a request that the fault made up, or gave another id, must not confuse the process behind it: the first does
-//! not reach it, and the second gets its own id back. No clock and no process is known here; a message that is held back
-//! comes out behind another one, or when the stream ends.
+//! The injector sees the messages of the tester as well: it needs their ids and methods for the answers of the subject,
+//! and a fault may change them before the subject gets them. What answers a request that the fault made up, or gave
+//! another id, must not confuse the process behind it: the first does not reach it, and the second gets its own id back.
+//! No clock and no process is known here; a message that is held back comes out behind another one, or when the stream
+//! ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,7 +66,7 @@ impl Planted {
     #[must_use]
     pub fn injector(&self) -> Injector {
         let states = self.fault.edits.iter().map(|_| EditState::default()).collect();
-        Injector { planted: self.clone(), asked: HashMap::new(), states, foreign: HashMap::new() }
+        Injector { planted: self.clone(), asked: HashMap::new(), own: HashMap::new(), states, foreign: HashMap::new() }
     }
 }
 
@@ -74,6 +75,8 @@ pub struct Injector {
     planted: Planted,
     /// The requests of the tester, with their method and their session.
     asked: HashMap<RpcId, (String, Option<String>)>,
+    /// The requests of the subject, with their method and their session.
+    own: HashMap<RpcId, (String, Option<String>)>,
     /// How far each edit has come.
     states: Vec<EditState>,
     /// The ids of requests that the process did not send so, with the id that it gave.
@@ -92,27 +95,41 @@ impl Injector {
     /// Takes note of a line that the tester sends, and gives what reaches the process.
     pub fn sent(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         let Content::One { mut value, .. } = read_line(line) else { return Some(line.to_vec()) };
-        match Envelope::of(&value) {
-            Envelope::Call(Call { id: Some(id), method, params }) => {
-                let session = params.and_then(|params| params.get("sessionId")?.as_str()).map(str::to_owned);
-                self.asked.insert(RpcId::new(id), (method.to_owned(), session));
-            }
-            Envelope::Response { id: Some(id), .. } => {
-                if let Some(own) = self.foreign.remove(&RpcId::new(id)) {
-                    value["id"] = own?;
-                    return Some(write_json(&value).into_bytes());
-                }
-            }
-            _ => {}
+        let mut is_changed = false;
+        if let Some((id, request)) = request(&value) {
+            self.asked.insert(id, request);
+        } else if let Envelope::Response { id: Some(id), .. } = Envelope::of(&value)
+            && let Some(own) = self.foreign.remove(&RpcId::new(id))
+        {
+            value["id"] = own?;
+            is_changed = true;
         }
-        Some(line.to_vec())
+        let fault = Arc::clone(&self.planted.fault);
+        if let Some(index) = self.meant(&fault.edits, true, &value) {
+            let change = &fault.edits[index].change;
+            let count = &self.planted.counts[index];
+            count.meant.fetch_add(1, Ordering::Relaxed);
+            let is_edited = change_members(change, &mut value);
+            if is_edited || change.drop {
+                count.changed.fetch_add(1, Ordering::Relaxed);
+            }
+            is_changed |= is_edited;
+            if change.drop {
+                return None;
+            }
+        }
+        if let Envelope::Response { id: Some(id), .. } = Envelope::of(&value) {
+            self.own.remove(&RpcId::new(id));
+        }
+        Some(if is_changed { write_json(&value).into_bytes() } else { line.to_vec() })
     }
 
     /// Takes a line of the subject, and gives what comes instead.
     pub fn received(&mut self, frame: Frame) -> Vec<Frame> {
         let fault = Arc::clone(&self.planted.fault);
         let Content::One { value, .. } = read_line(&frame.bytes) else { return vec![frame] };
-        let meant = self.meant(&fault.edits, &value);
+        self.own.extend(request(&value));
+        let meant = self.meant(&fault.edits, false, &value);
         let mut lines = match meant {
             Some(index) => self.edit(index, &fault.edits[index].change, &value, frame),
             None => vec![frame],
@@ -135,9 +152,9 @@ impl Injector {
     }
 
     /// The first edit that means this message; each counts the messages that fit it.
-    fn meant(&mut self, edits: &[Edit], message: &Value) -> Option<usize> {
+    fn meant(&mut self, edits: &[Edit], received: bool, message: &Value) -> Option<usize> {
         let mut meant = None;
-        for (index, Edit { on, .. }) in edits.iter().enumerate() {
+        for (index, Edit { on, .. }) in edits.iter().enumerate().filter(|(_, edit)| edit.on.received == received) {
             if self.fits(on, message) {
                 let matched = &mut self.states[index].matched;
                 *matched += 1;
@@ -188,18 +205,7 @@ impl Injector {
     }
 
     fn change(&self, index: usize, change: &Change, mut message: Value, frame: Frame) -> Vec<Frame> {
-        let mut edited = false;
-        for (from, to) in &change.rename {
-            if let Some(value) = take(&mut message, from) {
-                edited |= put(&mut message, to, value);
-            }
-        }
-        for (at, value) in &change.set {
-            edited |= put(&mut message, at, value.clone());
-        }
-        for at in &change.remove {
-            edited |= take(&mut message, at).is_some();
-        }
+        let edited = change_members(change, &mut message);
         if edited || (!change.edits_members() && change.acts_on_lines()) {
             self.planted.counts[index].changed.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -220,8 +226,9 @@ impl Injector {
     }
 
     fn fits(&self, matcher: &Matcher, message: &Value) -> bool {
+        let requests = if matcher.received { &self.own } else { &self.asked };
         let answered = |id: Option<&Value>, method: &str| {
-            id.and_then(|id| self.asked.get(&RpcId::new(id))).is_some_and(|(asked, _)| asked == method)
+            id.and_then(|id| requests.get(&RpcId::new(id))).is_some_and(|(asked, _)| asked == method)
         };
         let kind = match (&matcher.selector, Envelope::of(message)) {
             (Selector::Any, _) => true,
@@ -250,6 +257,30 @@ impl Injector {
             ("{pretty}", format!("{message:#}")),
         ]
     }
+}
+
+/// Changes the members of a message, and says whether that made a difference.
+fn change_members(change: &Change, message: &mut Value) -> bool {
+    let mut edited = false;
+    for (from, to) in &change.rename {
+        if let Some(value) = take(message, from) {
+            edited |= put(message, to, value);
+        }
+    }
+    for (at, value) in &change.set {
+        edited |= put(message, at, value.clone());
+    }
+    for at in &change.remove {
+        edited |= take(message, at).is_some();
+    }
+    edited
+}
+
+/// The id of a request, with its method and its session.
+fn request(message: &Value) -> Option<(RpcId, (String, Option<String>))> {
+    let Envelope::Call(Call { id: Some(id), method, params }) = Envelope::of(message) else { return None };
+    let session = params.and_then(|params| params.get("sessionId")?.as_str()).map(str::to_owned);
+    Some((RpcId::new(id), (method.to_owned(), session)))
 }
 
 /// A text as it is spelt between the quotes of JSON.
@@ -400,6 +431,26 @@ mod tests {
         assert_eq!(reaches(b"{\"id\":true,\"result\":{}}", &mut injector).as_deref(), Some("{\"id\":1,\"result\":{}}"));
         assert_eq!(reaches(b"{\"id\":9,\"result\":{}}", &mut injector), None);
         assert_eq!(reaches(b"{\"id\":2,\"result\":{}}", &mut injector).as_deref(), Some("{\"id\":2,\"result\":{}}"));
+    }
+
+    #[test]
+    fn a_message_is_changed_on_its_way_to_the_subject() {
+        let edits = "edits:
+  - { match: {received: true, result-of: fs/read_text_file}, do: {set: {/result/content: x}} }
+  - { match: {received: true, method: session/prompt, nth: 2}, do: {drop: true} }";
+        let text = format!("title: t\nkills: prompt.stop-reason\ncase: c\n{edits}");
+        let (fault, problems) = load_bytes("x.yaml", text.as_bytes(), V1.edition(), &["c"]);
+        let planted = Planted::new(fault.unwrap_or_else(|| panic!("{problems:?}")));
+        let mut injector = planted.injector();
+        let read = r#"{"id":1,"method":"fs/read_text_file"}"#;
+        assert_eq!(injector.received(line(read.into())), [line(read.into())]);
+        let mut reaches =
+            |text: &str| injector.sent(text.as_bytes()).map(|bytes| String::from_utf8(bytes).expect("text"));
+        assert_eq!(reaches(r#"{"id":1,"result":{}}"#).as_deref(), Some(r#"{"id":1,"result":{"content":"x"}}"#));
+        assert_eq!(reaches(r#"{"id":1,"result":{}}"#).as_deref(), Some(r#"{"id":1,"result":{}}"#), "it was answered");
+        assert_eq!(reaches(ASKED).as_deref(), Some(ASKED));
+        assert_eq!(reaches(ASKED), None);
+        assert_eq!((planted.changed(), planted.idle()), (2, vec![]));
     }
 
     #[test]

@@ -53,9 +53,11 @@ pub struct Edit {
     pub change: Change,
 }
 
-/// Picks messages of the subject.
+/// Picks messages that the subject sends or receives.
 #[derive(Debug, Clone)]
 pub struct Matcher {
+    /// Whether they are messages that the subject receives, instead of those that it sends.
+    pub received: bool,
     /// By what they are.
     pub selector: Selector,
     /// By what is in them: JSON pointers and the values there; `null` also where nothing is.
@@ -71,9 +73,9 @@ pub enum Selector {
     Any,
     /// A request or a notification of this method.
     Method(String),
-    /// The result of a request of the tester.
+    /// The result of a request.
     ResultOf(String),
-    /// The error that answers a request of the tester.
+    /// The error that answers a request.
     ErrorOf(String),
     /// A `session/update` of this variant.
     Update(String),
@@ -111,6 +113,13 @@ impl Change {
     #[must_use]
     pub fn edits_members(&self) -> bool {
         !(self.rename.is_empty() && self.set.is_empty() && self.remove.is_empty())
+    }
+
+    /// Whether this can happen to a message that the subject receives: a change of members, or the loss of the message.
+    #[must_use]
+    pub const fn fits_received(&self) -> bool {
+        let texts = self.replace.is_some() || self.before.is_some() || self.after.is_some();
+        !(texts || self.latin_1 || self.duplicate || self.delay_until.is_some())
     }
 
     /// Whether anything happens beside a change of members.

@@ -7,8 +7,6 @@ use agent_client_protocol::v1::schema::{
     MultiSelectPropertySchema, NumberPropertySchema, StringFormat, StringPropertySchema,
 };
 
-use super::pattern;
-
 /// Fills in what is required and what has a default; `None` if a required field is beyond this user.
 pub(super) fn fill_in(schema: &ElicitationSchema) -> Option<BTreeMap<String, ElicitationContentValue>> {
     let required = schema.required.as_deref().unwrap_or_default();
@@ -53,7 +51,8 @@ fn text_for(property: &StringPropertySchema) -> Option<String> {
         return Some(default);
     }
     let text = match (&property.pattern, &property.format) {
-        (Some(pattern), _) => pattern::example(pattern)?,
+        // Only a default shows a text that fits a pattern.
+        (Some(_), _) => return None,
         (None, Some(StringFormat::Email)) => "user@example.com".to_owned(),
         (None, Some(StringFormat::Uri)) => "https://example.com/".to_owned(),
         (None, Some(StringFormat::Date)) => "2000-01-31".to_owned(),

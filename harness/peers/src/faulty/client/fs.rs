@@ -12,42 +12,6 @@ use crate::faulty::{
 /// How long a write is late.
 const LATE: Duration = Duration::from_millis(500);
 
-/// Returns a member of a read as a number.
-fn number(message: &Value, member: &str) -> Option<u64> {
-    message["params"][member].as_u64().filter(|_| calls(message, "fs/read_text_file"))
-}
-
-/// Asks for the lines from one later on, as if the first line were 0.
-pub(super) fn count_from_zero(message: &mut Value) {
-    if let Some(line) = number(message, "line") {
-        message["params"]["line"] = (line + 1).into();
-    }
-}
-
-pub(super) fn ignore_limit(message: &mut Value) {
-    if number(message, "limit").is_some() {
-        message["params"]["limit"] = Value::Null;
-    }
-}
-
-pub(super) fn read_one_more(message: &mut Value) {
-    if let Some(limit) = number(message, "limit") {
-        message["params"]["limit"] = (limit + 1).into();
-    }
-}
-
-pub(super) fn take_limit_for_last_line(message: &mut Value) {
-    if let (Some(line), Some(limit)) = (number(message, "line"), number(message, "limit")) {
-        message["params"]["limit"] = (limit + 1).saturating_sub(line).into();
-    }
-}
-
-pub(super) fn read_one_line(message: &mut Value) {
-    if number(message, "line").is_some() && number(message, "limit").is_none() {
-        message["params"]["limit"] = 1.into();
-    }
-}
-
 /// Appends a line feed to what the client read.
 #[derive(Default)]
 pub(super) struct AppendToRead {

@@ -16,42 +16,6 @@ fn capabilities(message: &Value) -> Option<&Value> {
     result.get("agentCapabilities")
 }
 
-/// Reads these capabilities into a result of `initialize`, whatever it says about them.
-pub(super) fn believe(message: &mut Value, advertised: Value) {
-    if let Some(result) = message.get_mut("result").filter(|result| result.get("protocolVersion").is_some()) {
-        merge(&mut result["agentCapabilities"], advertised);
-    }
-}
-
-/// Reads a capability of sessions into a result of `initialize`.
-pub(super) fn believe_in(message: &mut Value, capability: &str) {
-    believe(message, json!({"sessionCapabilities": {capability: {}}}));
-}
-
-fn merge(known: &mut Value, more: Value) {
-    match more {
-        Value::Object(members) => members.into_iter().for_each(|(name, value)| merge(&mut known[name], value)),
-        leaf => *known = leaf,
-    }
-    if known.is_null() {
-        *known = json!({});
-    }
-}
-
-/// Takes resuming for advertised by an agent that loads sessions.
-pub(super) fn resume_with_load(message: &mut Value) {
-    if capabilities(message).is_some_and(|known| known["loadSession"] == true) {
-        believe(message, json!({"sessionCapabilities": {"resume": {}}}));
-    }
-}
-
-/// Takes sse servers for advertised by an agent that takes http servers.
-pub(super) fn sse_with_http(message: &mut Value) {
-    if capabilities(message).is_some_and(|known| known["mcpCapabilities"]["http"] == true) {
-        believe(message, json!({"mcpCapabilities": {"sse": true}}));
-    }
-}
-
 /// Takes each capability that is null for advertised.
 pub(super) fn null_is_support(message: &mut Value) {
     let full = json!({
@@ -74,21 +38,6 @@ fn replace_nulls(known: &mut Value, full: &Value) {
             Some(member) => replace_nulls(member, full),
             None => {}
         }
-    }
-}
-
-/// Takes every protocol version of the agent for the client's own.
-pub(super) fn ignore_version(message: &mut Value) {
-    if let Some(version) = message.pointer_mut("/result/protocolVersion") {
-        *version = 1.into();
-    }
-}
-
-/// Takes logins in a terminal for those that `authenticate` does.
-pub(super) fn terminals_authenticate(message: &mut Value) {
-    let methods = message.pointer_mut("/result/authMethods").and_then(Value::as_array_mut);
-    for method in methods.into_iter().flatten().filter(|method| method["type"] == "terminal") {
-        method["type"] = "agent".into();
     }
 }
 

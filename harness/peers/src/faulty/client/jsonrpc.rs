@@ -49,12 +49,6 @@ pub(super) fn has_result_meta(message: &Value) -> Option<&'static str> {
     message.pointer("/result/_meta").map(|_| "_meta is not accepted")
 }
 
-pub(super) fn has_option_of_unknown_type(message: &Value) -> Option<&'static str> {
-    let mut options = message.pointer("/result/configOptions")?.as_array()?.iter();
-    let is_unknown = |option: &Value| option["type"] != "select" && option["type"] != "boolean";
-    options.any(is_unknown).then_some("a config option is of an unknown type")
-}
-
 /// Refuses requests for the reason that the function finds in them, and takes such results for errors.
 pub(super) struct Reject(pub fn(&Value) -> Option<&'static str>);
 
@@ -92,19 +86,6 @@ impl Layer for AnswerNotifications {
             onward.outward(result(&message, json!({})));
         }
         onward.inward(message);
-    }
-}
-
-/// Answers custom requests with an empty result.
-pub(super) struct AnswerExtensions;
-
-impl Layer for AnswerExtensions {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        if is_request(&message) && method(&message).is_some_and(|method| method.starts_with('_')) {
-            onward.outward(result(&message, json!({})));
-        } else {
-            onward.inward(message);
-        }
     }
 }
 

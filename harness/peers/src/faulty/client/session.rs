@@ -6,33 +6,8 @@ use serde_json::Value;
 
 use crate::faulty::{
     layer::{Layer, Onward},
-    message::{Open, calls, session, update},
+    message::{Open, calls, update},
 };
-
-pub(super) fn relative_cwd(message: &mut Value) {
-    if calls(message, "session/new") {
-        message["params"]["cwd"] = ".".into();
-    }
-}
-
-pub(super) fn lower_id(message: &mut Value) {
-    if let Some(id) = session(message).map(str::to_lowercase) {
-        message["params"]["sessionId"] = id.into();
-    }
-}
-
-/// Takes the modes of a session for the only way to change its mode.
-pub(super) fn hide_options(message: &mut Value) {
-    if message.pointer("/result/modes").is_some()
-        && let Some(result) = message["result"].as_object_mut()
-    {
-        result.shift_remove("configOptions");
-    }
-}
-
-pub(super) fn announces_options(message: &Value) -> bool {
-    update(message) == Some("config_option_update")
-}
 
 /// Keeps the config options of the beginning, whatever the answer to a change says.
 #[derive(Default)]
@@ -99,28 +74,5 @@ impl Layer for MergeDirectories {
             session["additionalDirectories"] = known.clone().into();
         }
         onward.inward(message);
-    }
-}
-
-/// Asks once more with the last cursor when the pages of a list are at their end.
-#[derive(Default)]
-pub(super) struct ListPastEnd {
-    cursor: Value,
-}
-
-impl Layer for ListPastEnd {
-    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
-        let is_page = listed(&mut message).is_some_and(|sessions| !sessions.is_empty());
-        if is_page && message["result"]["nextCursor"].is_null() && !self.cursor.is_null() {
-            message["result"]["nextCursor"] = self.cursor.take();
-        }
-        onward.inward(message);
-    }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        if calls(&message, "session/list") {
-            self.cursor = message["params"]["cursor"].clone();
-        }
-        onward.outward(message);
     }
 }

@@ -43,21 +43,6 @@ fn forget(message: &mut Value, member: &str) {
     }
 }
 
-pub(super) fn forget_env(message: &mut Value) {
-    forget(message, "env");
-}
-
-pub(super) fn forget_cwd(message: &mut Value) {
-    forget(message, "cwd");
-}
-
-/// Kills a command whose terminal is released, and keeps the terminal.
-pub(super) fn kill_for_release(message: &mut Value) {
-    if calls(message, "terminal/release") {
-        message["method"] = "terminal/kill".into();
-    }
-}
-
 /// Answers requests in place of the client.
 pub(super) struct Pretend {
     pub method: &'static str,
