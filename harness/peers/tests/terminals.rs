@@ -26,6 +26,7 @@ transcript:
 "#;
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "reads /proc")]
 fn a_command_sees_the_home_of_the_case_and_leaves_nothing_behind() {
     let (mut cases, problems) =
         load_text("cases/v1/agent/terminal/daemon.yaml", CASE, &Vocabulary::of(V1.edition()), &Includes::of(&V1));

@@ -276,14 +276,21 @@ async fn output_still_in_the_pipe_counts_at_the_end() {
 #[tokio::test(flavor = "current_thread")]
 async fn output_shortly_after_the_end_still_counts() {
     let client = Client::new();
-    // A busy machine may run the child too late, though not every time.
-    for _ in 0..20 {
-        let script = "(while kill -0 $$ 2>/dev/null; do :; done; seq 30000 | tail -n 1) & exit";
-        if client.run(script, json!({})).await["output"] == "30000\n" {
-            return;
-        }
-    }
-    panic!("always too late");
+    let written = client.fifo("written");
+    let script = format!(
+        "(while kill -0 $$ 2>/dev/null; do :; done; seq 30000 | tail -n 1; echo >'{written}'; sleep 1000) & exit"
+    );
+    let terminal = client.create(&script, json!({})).await;
+    let (report, is_written) = mpsc::channel();
+    std::thread::spawn(move || fs::read(written).map(|_| report.send(())));
+    // A paused clock stands still while a blocking task runs. So the child has written before any time passes, however busy
+    // the machine is.
+    tokio::time::pause();
+    let clock = tokio::task::spawn_blocking(move || is_written.recv_timeout(PATIENCE));
+    client.wait(&terminal).await;
+    assert_eq!(client.output(&terminal).await["output"], "30000\n");
+    clock.await.expect("no panic").expect("the child wrote");
+    client.result("terminal/release", &terminal).await;
 }
 
 #[tokio::test(flavor = "current_thread")]
