@@ -154,3 +154,11 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|(index, line)| (index + 1, line))
         .filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
+
+/// The folder of helpers of a package's tests is the only place for a `mod.rs`: Cargo takes `tests/NAME.rs` for a test.
+#[test]
+fn module_files_have_the_name_of_their_module() {
+    let sources = files("harness").into_iter().filter(|file| file.ends_with("/mod.rs"));
+    let wrong: Vec<String> = sources.filter(|file| file != "harness/peers/tests/reference/mod.rs").collect();
+    none_of("modules in a file that is called mod.rs", &wrong);
+}
