@@ -108,6 +108,12 @@ impl Check {
     pub const fn client(requirement: &'static str, on: On) -> Self {
         Self { requirement, party: Party::Client, on }
     }
+
+    /// A check of both parties: the requirement on the agent first, then that on the client.
+    #[must_use]
+    pub const fn both([agent, client]: [&'static str; 2], on: On) -> [Self; 2] {
+        [Self::agent(agent, on), Self::client(client, on)]
+    }
 }
 
 /// All checks.

@@ -13,13 +13,11 @@ mod config;
 mod consent;
 mod content;
 mod delete;
-mod dialogue;
 mod dirs;
 mod elicit;
 mod ext;
 mod form;
 mod fs;
-mod garbage;
 mod gates;
 mod handshake;
 mod init;
@@ -52,9 +50,13 @@ use super::check::Check;
 pub(super) fn all() -> Vec<Check> {
     [
         transport::CHECKS,
-        jsonrpc::CHECKS,
-        dialogue::CHECKS,
-        garbage::CHECKS,
+        transport::BOTH.as_flattened(),
+        transport::delivery::BOTH.as_flattened(),
+        jsonrpc::BOTH.as_flattened(),
+        jsonrpc::response::BOTH.as_flattened(),
+        jsonrpc::duplex::BOTH.as_flattened(),
+        jsonrpc::error::CHECKS,
+        jsonrpc::error::BOTH.as_flattened(),
         schema::CHECKS,
         init::CHECKS,
         gates::CHECKS,

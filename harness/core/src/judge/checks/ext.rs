@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::common::{LOGIN, NO_METHOD, mentions};
-use super::jsonrpc::skipped_in_recording;
+use super::jsonrpc::response::skipped_in_recording;
 use super::support::AT_ONCE_US;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};

@@ -1,0 +1,113 @@
+//! Area `jsonrpc`: two parties that send requests at the same time.
+
+use crate::fact;
+use crate::judge::check::{Check, On};
+use crate::judge::checks::common::NO_METHOD;
+use crate::judge::checks::support::{Finish, waits_for_others};
+use crate::judge::conversation::{Exchange, TurnCourse};
+use crate::judge::moment::{Answer, Moment};
+use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
+
+pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
+    Check::both(
+        ["jsonrpc.independent-id-spaces.agent", "jsonrpc.independent-id-spaces.client"],
+        On::Response(twin_answered),
+    ),
+    Check::both(
+        ["jsonrpc.independent-id-spaces.agent", "jsonrpc.independent-id-spaces.client"],
+        On::End(twin_passed_over),
+    ),
+    Check::both(["jsonrpc.full-duplex.agent", "jsonrpc.full-duplex.client"], On::Response(full_duplex)),
+];
+
+/// A message within this time after an event is attributed to that event.
+const AT_ONCE_US: u64 = 1_000_000;
+
+/// A request may have the id of a request of the other party: it is answered all the same. This half only counts answers.
+fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some_and(|exchange| moment.talk.course.twins.contains_key(&exchange.n)) {
+        ruling.pass();
+    }
+}
+
+/// As above: it was waited for until its limit, and a later request was answered meanwhile.
+///
+/// Correct but unusual: a party that never answers such requests, or that waits for its user or a model first. Only a party
+/// that has answered a request of the same kind at once before fails.
+fn twin_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let quick = |open: &&Exchange| open.is_sound() && !waits_for_others(&open.method);
+    // A party that answers no request of this kind at all does not mistake the id.
+    let usual = |open: &&Exchange| talk.has_replied_before(moment.from, &open.method, open.n);
+    for open in talk.open_of(moment.from.other()).filter(quick).filter(usual) {
+        let Some(&twin) = talk.course.twins.get(&open.n) else { continue };
+        if talk.timed_out.contains_key(&open.n) && talk.fence.is_some_and(|fence| fence > open.n) {
+            let message = fact!(
+                "shared-id-unanswered",
+                "the {party} did not answer {method} with the id {id}, which a request of the {party} had as well",
+                party = moment.from,
+                method = open.method,
+                id = open.id.to_string()
+            );
+            ruling.fail(message, &[open.n, twin]);
+        }
+    }
+}
+
+/// Whether the answer takes no work, so that only a party that does not listen makes the other one wait for it.
+fn is_instant(method: &str) -> bool {
+    method.starts_with('_')
+}
+
+/// While a turn runs both parties go on to read and to act. That it does not is shown by an answer that needs no work,
+/// and comes long after its request, right when the turn is over.
+///
+/// Correct but unusual: a party that is slow with such requests in calm moments too, or never answers them; a busy machine;
+/// in a recording, an extension method that waits for the end of the turn by design, so that only the error -32601 shows that
+/// nothing had to be waited for.
+fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    const LONG_US: u64 = 2_000_000;
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
+    let waited = |us: u64| moment.talk.course.in_between((exchange.us, exchange.heard), us);
+    // An answer that comes later still was waited for by something else than the turn.
+    let held_back = |us: u64| waited(us) > LONG_US && moment.us.saturating_sub(us) < AT_ONCE_US;
+    let turns = || {
+        moment
+            .talk
+            .course
+            .sessions
+            .values()
+            .filter_map(|course| course.turn.as_ref())
+            .filter(|turn| turn.n < exchange.n)
+    };
+    let cancelled = Finish::of(moment, answer)
+        .is_some_and(|finish| finish.turn.cancelled.is_some() && finish.reason() == Some("cancelled"));
+    // A turn that waits for nobody may end just now, so that an answer in its course shows nothing.
+    let held = |turn: &TurnCourse| {
+        moment.from == Party::Client || moment.talk.open_of(Party::Agent).any(|open| open.turn == Some(turn.n))
+    };
+    if turns().any(|turn| turn.ended.is_none() && held(turn)) || cancelled {
+        return ruling.pass();
+    }
+    let over = turns()
+        .filter(|turn| turn.at_cancel.is_none())
+        .find_map(|turn| turn.ended.filter(|(ended, _)| *ended > exchange.n));
+    // A party that takes its time for such requests in calm moments too is not held up by the turn.
+    let usual = || moment.talk.has_replied_before(moment.from, &exchange.method, exchange.n);
+    if let Some((ended, us)) = over.filter(|(_, us)| is_instant(&exchange.method) && held_back(*us) && usual()) {
+        let message = fact!(
+            "answered-after-turn",
+            "the {party} answered {method} after {waited_ms} ms, when the turn was over; expected an answer during the turn",
+            party = moment.from,
+            method = exchange.method,
+            waited_ms = waited(us) / 1000
+        );
+        // No program knows the tester's own methods; those of a recording may be about the turn.
+        if moment.talk.whole || answer.outcome.error_code() == Some(NO_METHOD) {
+            ruling.fail(message, &[exchange.n, ended]);
+        } else {
+            ruling.inconclusive(message, &[exchange.n, ended]);
+        }
+    }
+}

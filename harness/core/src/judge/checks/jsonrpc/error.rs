@@ -1,0 +1,246 @@
+//! Area `jsonrpc`: error objects, and the meaning of their codes.
+
+use serde_json::Value;
+
+use super::response::is_read_in_garbage;
+use crate::fact;
+use crate::judge::Fact;
+use crate::judge::check::{Check, On};
+use crate::judge::checks::common::NO_METHOD;
+use crate::judge::checks::ext::is_withdrawn;
+use crate::judge::conversation::{Exchange, GarbledKind};
+use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
+use crate::wire::RpcId;
+
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
+    Check::agent("jsonrpc.error-code-meaning.agent", On::Response(error_code_meaning)),
+    Check::client("jsonrpc.error-code-meaning.client", On::Response(service_code_meaning)),
+];
+
+pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
+    Check::both(["jsonrpc.error-shape.agent", "jsonrpc.error-shape.client"], On::Response(error_shape)),
+    Check::both(["jsonrpc.error-null-id.agent", "jsonrpc.error-null-id.client"], On::Response(error_null_id)),
+    Check::both(
+        ["jsonrpc.error-message-concise.agent", "jsonrpc.error-message-concise.client"],
+        On::Response(error_message_concise),
+    ),
+    Check::both(["jsonrpc.error-code-range.agent", "jsonrpc.error-code-range.client"], On::Response(error_code_range)),
+    Check::both(["jsonrpc.method-not-found.agent", "jsonrpc.method-not-found.client"], On::Response(method_not_found)),
+    Check::both(
+        ["jsonrpc.parse-error.agent", "jsonrpc.parse-error.client"],
+        On::Response(|moment, answer, ruling| bad_line_answered(moment, answer, &NOT_JSON, ruling)),
+    ),
+    Check::both(
+        ["jsonrpc.parse-error.agent", "jsonrpc.parse-error.client"],
+        On::End(|moment, ruling| bad_line_unanswered(moment, &NOT_JSON, ruling)),
+    ),
+    Check::both(
+        ["jsonrpc.invalid-request.agent", "jsonrpc.invalid-request.client"],
+        On::Response(|moment, answer, ruling| bad_line_answered(moment, answer, &NOT_MESSAGE, ruling)),
+    ),
+    Check::both(
+        ["jsonrpc.invalid-request.agent", "jsonrpc.invalid-request.client"],
+        On::End(|moment, ruling| bad_line_unanswered(moment, &NOT_MESSAGE, ruling)),
+    ),
+];
+
+/// "code: … MUST be an integer"; "message: A String".
+///
+/// Correct but unusual: `-32601.0`, an empty message, `data` of any kind, and a code of the program's own.
+fn error_shape(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Outcome::Error(error) = answer.outcome else { return };
+    let code = error.get("code").is_some_and(|code| code.is_i64() || code.is_u64());
+    let message = error.get("message").is_some_and(Value::is_string);
+    ruling
+        .decide(code && message, || fact!("malformed-error", "the {party} sent the error object {error}; expected an integer `code` and a string `message`", party = moment.from, error; pointer = "/error"));
+}
+
+/// "If there was an error in detecting the id in the Request object …, it MUST be Null."
+///
+/// Correct but unusual: silence, and an answer with the id of a line that is JSON but not a request: that id could be read.
+fn error_null_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(&unread) = moment.talk.unreadable.get(&moment.from.other()) else { return };
+    let code = answer.outcome.error_code();
+    let missing_id = || fact!("missing-id", "the {party} answered an unreadable line without the member `id`; expected null", party = moment.from; pointer = "/id");
+    match answer.id {
+        _ if answer.exchange.is_some() => {}
+        Some(RpcId::Null) => ruling.pass(),
+        // Some clients leave the member out, which no agent can take for an answer to anything else.
+        None if moment.from == Party::Client => ruling.note(missing_id()),
+        None => ruling.fail(missing_id(), &[unread]),
+        Some(id) if code == Some(-32700) && !is_read_in_garbage(moment, id) => {
+            ruling.fail(fact!("id-not-null", "the {party} answered an unreadable line with the id {id}; expected null", party = moment.from, id = id.to_string(); pointer = "/id"), &[unread]);
+        }
+        Some(_) => {}
+    }
+}
+
+/// "The message SHOULD be limited to a concise single sentence."
+fn error_message_concise(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    const LONGEST: usize = 300;
+    let Outcome::Error(error) = answer.outcome else { return };
+    if let Some(text) = error.get("message").and_then(Value::as_str) {
+        let good = !text.trim().is_empty() && !text.trim().contains('\n') && text.chars().count() <= LONGEST;
+        ruling.decide(good, || fact!("error-message-not-concise", "the {party} sent an error message that is empty, longer than {limit} characters or has line breaks", party = moment.from, limit = LONGEST; pointer = "/error/message", actual = text));
+    }
+}
+
+/// "The error codes from and including -32768 to -32000 are reserved."
+fn error_code_range(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(code) = answer.outcome.error_code() {
+        let reserved = (-32768..=-32000).contains(&code);
+        let defined = matches!(code, -32700 | -32603..=-32600 | -32099..=-32000);
+        ruling.decide(!reserved || defined, || fact!("undefined-reserved-code", "the {party} sent the error code {code}, which JSON-RPC reserves and does not define", party = moment.from, code; pointer = "/error/code"));
+    }
+}
+
+/// Whether an error says in words that it is about a login.
+fn speaks_of_login(error: &Value) -> bool {
+    const WORDS: &[&str] =
+        &["auth", "log", "sign", "credential", "token", "key", "account", "subscri", "session expired"];
+    let text = error.to_string().to_lowercase();
+    WORDS.iter().any(|word| text.contains(word))
+}
+
+/// -32000 is "Authentication required", and has nothing to do with a mode or an option.
+fn error_code_meaning(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(exchange), Outcome::Error(error)) = (answer.exchange.filter(|e| !e.deliberate), answer.outcome) else {
+        return;
+    };
+    let unrelated = matches!(
+        exchange.method.as_str(),
+        "initialize"
+            | "session/set_mode"
+            | "session/set_config_option"
+            | "session/close"
+            | "session/list"
+            | "session/delete"
+    );
+    let logged_in = exchange.method == "initialize" || !moment.talk.sessions.is_empty();
+    match answer.outcome.error_code() {
+        Some(-32000) if unrelated && logged_in && !speaks_of_login(error) => {
+            ruling.fail(login_code(moment, exchange, answer.outcome), &[exchange.n]);
+        }
+        Some(-32002) if exchange.method == "initialize" => {
+            ruling.fail(fact!("not-found-for-initialize", "the {party} answered initialize with error -32002; expected another code, since the request names no resource", party = moment.from; code = -32002, method = "initialize", pointer = "/error/code"), &[exchange.n]);
+        }
+        Some(-32000 | -32002 | -32800) => ruling.pass(),
+        _ => {}
+    }
+}
+
+/// As above, for a client: -32000 has nothing to do with files and terminals, unless the client says that it does.
+fn service_code_meaning(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
+    let (Outcome::Error(error), service) =
+        (answer.outcome, ["fs/", "terminal/"].iter().any(|area| exchange.method.starts_with(area)))
+    else {
+        return;
+    };
+    match answer.outcome.error_code() {
+        Some(-32000) if service && !speaks_of_login(error) => {
+            ruling.fail(login_code(moment, exchange, answer.outcome), &[exchange.n]);
+        }
+        Some(-32000 | -32002 | -32800) => ruling.pass(),
+        _ => {}
+    }
+}
+
+/// -32601: "The method does not exist / is not available."
+fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let edition = moment.talk.edition;
+    let known = |exchange: &Exchange| {
+        let method = exchange.method.as_str();
+        edition.methods.knows(exchange.from, method)
+            || edition.draft_methods.knows(exchange.from, method)
+            || method.starts_with(['_', '$'])
+            || is_withdrawn(method)
+    };
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate && !known(exchange)) else { return };
+    if let Some(code) = answer.outcome.error_code() {
+        ruling
+            .decide(code == -32601, || fact!("wrong-code", "the {party} answered the unknown method {method} with error {code}; expected -32601", party = moment.from, method = exchange.method, code; expected = NO_METHOD, pointer = "/error/code"));
+    }
+}
+
+/// The fact that an error -32000 has nothing to do with its request.
+fn login_code(moment: &Moment<'_>, exchange: &Exchange, outcome: Outcome<'_>) -> Fact {
+    fact!(
+        "login-code-for-other-error",
+        "the {party} answered {method} with {answer}; expected another code, since -32000 asks for a login",
+        party = moment.from,
+        method = exchange.method,
+        answer = outcome.describe();
+        code = outcome.error_code(),
+        pointer = "/error/code"
+    )
+}
+
+/// A line that is not a message, with the error code for it.
+struct BadLine {
+    kind: GarbledKind,
+    code: i64,
+    /// The words for it.
+    content: &'static str,
+}
+
+/// -32700: "Invalid JSON was received by the server."
+const NOT_JSON: BadLine = BadLine { kind: GarbledKind::NotJson, code: -32700, content: "not JSON" };
+
+/// -32600: "The JSON sent is not a valid Request object."
+const NOT_MESSAGE: BadLine = BadLine { kind: GarbledKind::NotMessage, code: -32600, content: "JSON but not a message" };
+
+/// The answer has the code that JSON-RPC defines for such a line. An answer without an id belongs to any bad line that is
+/// unanswered. So another code fails only where all of them are of this kind.
+fn bad_line_answered(moment: &Moment<'_>, answer: &Answer<'_>, bad: &BadLine, ruling: &mut Ruling<'_>) {
+    let meant = moment.talk.course.meant_by(moment.from, answer);
+    let Some(line) = meant.iter().find(|line| line.kind == bad.kind) else { return };
+    let found = answer.outcome.error_code();
+    let broken_request = || moment.talk.open_of(moment.from.other()).find(|open| open.deliberate).map(|open| open.n);
+    let other = meant.iter().find(|line| line.kind != bad.kind).map(|line| line.n).or_else(broken_request);
+    match other {
+        _ if found == Some(bad.code) => ruling.pass(),
+        None => {
+            let fact = fact!(
+                "wrong-code",
+                "the {party} answered a line that is {line} with {answer}; expected error {expected}",
+                party = moment.from,
+                line = bad.content,
+                answer = answer.outcome.describe(),
+                expected = bad.code;
+                code = found,
+                pointer = "/error/code"
+            );
+            ruling.fail(fact, &[line.n]);
+        }
+        Some(_) if meant.iter().any(|line| line.code().is_some() && line.code() == found) => {}
+        Some(other) => {
+            let fact = fact!(
+                "ambiguous-answer",
+                "the {party} sent {answer}, which may answer any of several bad lines",
+                party = moment.from,
+                answer = answer.outcome.describe();
+                code = found
+            );
+            ruling.inconclusive(fact, &[line.n, other]);
+        }
+    }
+}
+
+/// Silence decides nothing: JSON-RPC defines the code of an answer, but does not require an answer to a line that may not be
+/// a request. Most programs send none.
+fn bad_line_unanswered(moment: &Moment<'_>, bad: &BadLine, ruling: &mut Ruling<'_>) {
+    let lines = moment.talk.course.garbled.get(&moment.from.other()).into_iter().flatten();
+    let Some(line) = lines.rev().find(|line| line.kind == bad.kind && line.answer.is_none()) else { return };
+    if let Some(fence) = moment.talk.fence.filter(|&fence| fence > line.n) {
+        let fact = fact!(
+            "unanswered",
+            "the {party} did not answer a line that is {line}",
+            party = moment.from,
+            line = bad.content
+        );
+        ruling.inconclusive(fact, &[line.n, fence]);
+    }
+}

@@ -1,0 +1,256 @@
+//! Area `jsonrpc`: responses, and the requests that they answer.
+
+use serde_json::Value;
+
+use crate::fact;
+use crate::judge::check::{Check, On};
+use crate::judge::checks::support::{asks_first, waits_for_others};
+use crate::judge::conversation::Exchange;
+use crate::judge::moment::{Answer, Moment};
+use crate::judge::ruling::Ruling;
+use crate::wire::{Envelope, RpcId};
+
+pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
+    Check::both(
+        ["jsonrpc.notification-no-response.agent", "jsonrpc.notification-no-response.client"],
+        On::Response(notification_no_response),
+    ),
+    Check::both(
+        ["jsonrpc.notification-no-response.agent", "jsonrpc.notification-no-response.client"],
+        On::End(notification_unanswered),
+    ),
+    Check::both(["jsonrpc.response-always.agent", "jsonrpc.response-always.client"], On::Response(response_came)),
+    Check::both(["jsonrpc.response-always.agent", "jsonrpc.response-always.client"], On::End(response_always)),
+    Check::both(["jsonrpc.response-once.agent", "jsonrpc.response-once.client"], On::Response(response_once)),
+    Check::both(["jsonrpc.response-id.agent", "jsonrpc.response-id.client"], On::Response(response_id)),
+    Check::both(
+        ["jsonrpc.response-id-known.agent", "jsonrpc.response-id-known.client"],
+        On::Response(response_id_known),
+    ),
+    Check::both(["jsonrpc.response-xor.agent", "jsonrpc.response-xor.client"], On::Message(response_xor)),
+];
+
+/// "The Server MUST NOT reply to a Notification." An answer that fits no request, behind a notification, is one.
+///
+/// Correct but unusual: an error with id null that belongs to something else: a line that could not be read, a request that
+/// was wrong on purpose, or a request whose id has a fraction and was refused. Any of these leaves the check undecided, as
+/// does a recording that begins in the middle.
+fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let told = moment.talk.told.answered_by(answer, moment.from.other());
+    let unread = moment.talk.is_unclear(moment.from.other());
+    let deliberate = told.iter().any(|(n, _)| moment.talk.deliberate.contains(n));
+    // The two cancellations have requirements of their own about this.
+    let own = |method: &str| matches!(method, "session/cancel" | "$/cancel_request");
+    if let Some((n, method)) = told.iter().rev().find(|(_, method)| !own(method) && !unread && !deliberate) {
+        ruling.fail(fact!("notification-answered", "the {party} sent a response that fits no request after the notification {method}; expected no response", party = moment.from, method), &[*n]);
+    }
+}
+
+/// Exercised when a notification was sent and a later request was answered without an answer in between.
+fn notification_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let told = moment.talk.last_notification.get(&moment.from.other());
+    if told.zip(moment.talk.fence).is_some_and(|((told, _), fence)| *told < fence) {
+        ruling.pass();
+    }
+}
+
+/// "the Server MUST reply with a Response" to every request. This half only counts answers.
+fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some() {
+        ruling.pass();
+    }
+}
+
+/// A request is passed over when it was waited for until its limit, and the party answered a later one meanwhile.
+///
+/// Correct but unusual: a party that waits for its user or a model ([`waits_for_others`], [`asks_first`]); an agent that takes
+/// longer than the limit to open a session, and answers other requests meanwhile; an agent that reports by custom
+/// notifications what it does before it answers `initialize`; a party that was stopped; a recording that ends too early.
+/// All of these are inconclusive.
+fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let quick = |open: &&Exchange| !waits_for_others(&open.method);
+    let has_spoken = talk.course.last_line.contains_key(&moment.from);
+    for open in talk.open_of(moment.from.other()).filter(|open| open.is_sound()).filter(quick) {
+        let Some(&verdict) = talk.timed_out.get(&open.n) else {
+            skipped_in_recording(moment, open, ruling);
+            continue;
+        };
+        let later = talk.fence.filter(|&fence| fence > open.n && !asks_first(&open.method));
+        let unanswered = || {
+            fact!(
+                "unanswered",
+                "the {party} did not answer {method} before the time limit",
+                party = moment.from,
+                method = open.method
+            )
+        };
+        let passed_over = || {
+            fact!(
+                "unanswered-before-later",
+                "the {party} did not answer {method} before the time limit, but answered a later request",
+                party = moment.from,
+                method = open.method
+            )
+        };
+        match later {
+            // `ext.custom-request-answered` rests on the same evidence.
+            None if open.method.starts_with('_') && talk.answered_after(moment.from, open.n) => {
+                ruling.fail(passed_over(), &[open.n, verdict]);
+            }
+            // To open a session takes as long as its MCP servers and the agent's own services take to start.
+            Some(_) if opens_a_session(&open.method) => ruling.inconclusive(unanswered(), &[open.n, verdict]),
+            Some(fence) => {
+                ruling.fail(passed_over(), &[open.n, verdict, fence]);
+            }
+            // A party that has sent nothing may be slow to start, and so may an agent that reports its progress meanwhile.
+            None if open.method == "initialize"
+                && talk.stdout_ended.is_none()
+                && has_spoken
+                && talk.course.first_call.is_none() =>
+            {
+                ruling.fail(unanswered(), &[open.n, verdict]);
+            }
+            None => ruling.inconclusive(unanswered(), &[open.n, verdict]),
+        }
+    }
+}
+
+/// Whether the request opens a session, new or old.
+fn opens_a_session(method: &str) -> bool {
+    matches!(method, "session/new" | "session/load" | "session/resume" | "session/fork")
+}
+
+/// Leaves open whether a request has an answer that the recording does not hold although it holds the answer to a later one.
+/// A recording knows no time limits, and answers may come in any order.
+pub(in crate::judge::checks) fn skipped_in_recording(moment: &Moment<'_>, open: &Exchange, ruling: &mut Ruling<'_>) {
+    let skipped = moment.talk.answered_after(moment.from, open.n) && !asks_first(&open.method);
+    if !moment.talk.whole && skipped {
+        let fact = fact!(
+            "unanswered-in-recording",
+            "the {party} answered a later request, and the recording holds no answer to {method}",
+            party = moment.from,
+            method = open.method
+        );
+        ruling.inconclusive(fact, &[open.n]);
+    }
+}
+
+/// One request, one answer.
+///
+/// Correct but unusual: a client that uses an id again, after the answer or, wrongly, before it; each of the requests may have
+/// an answer. Answers with id null belong to lines that could not be read, and there may be several. A recording that begins
+/// in the middle shows nothing.
+fn response_once(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    // Each line that cannot be read may get an error response with id null.
+    let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
+    if answer.exchange.is_some() {
+        ruling.pass();
+        return;
+    }
+    let key = (moment.from.other(), id.clone());
+    if let Some(&first) = moment.talk.answered.get(&key).filter(|_| !moment.talk.shared_ids.contains(&key)) {
+        ruling.fail(fact!("answered-twice", "the {party} answered the request with the id {id} a second time; expected one response", party = moment.from, id = id.to_string(); pointer = "/id"), &[first]);
+    }
+}
+
+/// "id … MUST be the same as the value of the id member in the Request Object", in value and type.
+///
+/// Correct but unusual: `1.0` for `1`, or other escapes in a string, which are the same value; an answer to a broken line
+/// whose id differs from that of an open request by its type alone; in a recording, an answer to a request from before it.
+fn response_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    // Null is the id of an answer to what could not be read, and no form of another id.
+    let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
+    if let Some(exchange) = answer.exchange {
+        // Small integers come back right from nearly everything; only ids that tempt to convert show something.
+        if !matches!(&exchange.id, RpcId::Number(number) if number.len() < 4) {
+            ruling.pass();
+        }
+        return;
+    }
+    if is_read_in_garbage(moment, id) {
+        return;
+    }
+    let mut open = moment.talk.open_of(moment.from.other());
+    if let Some(meant) = open.find(|open| converted(&open.id) == converted(id)) {
+        if moment.talk.holes.anywhere {
+            let message = fact!(
+                "answer-to-unseen-request",
+                "the {party} answered with the id {id}, maybe to a request that the recording does not hold",
+                party = moment.from,
+                id = id.to_string();
+                pointer = "/id"
+            );
+            return ruling.inconclusive(message, &[meant.n]);
+        }
+        ruling.fail(
+            fact!(
+                "id-changed",
+                "the {party} answered with the id {actual}; expected {expected}, the id of the request {method}",
+                party = moment.from,
+                actual = id.to_string(),
+                expected = meant.id.to_string(),
+                method = meant.method;
+                pointer = "/id"
+            ),
+            &[meant.n],
+        );
+    }
+}
+
+fn converted(id: &RpcId) -> String {
+    match id {
+        RpcId::Text(text) => text.trim().to_owned(),
+        RpcId::Number(text) | RpcId::Odd(text) => text.clone(),
+        RpcId::Null => String::new(),
+    }
+}
+
+/// An answer names a request of the other party, or null where the request could not be read.
+///
+/// Correct but unusual: the id of a line that is not a valid request but has an id, and a number above 2^53 that comes back
+/// rounded, which other requirements are about. A recording with gaps shows nothing.
+fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let other = moment.from.other();
+    let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
+    let answered = talk.answered.contains_key(&(other, id.clone()));
+    let same = |open: &Exchange| converted(&open.id) == converted(id) || !open.id.is_exact() && !id.is_exact();
+    let converted_one = talk.open_of(other).any(same);
+    if answer.exchange.is_some() {
+        ruling.pass();
+    } else if !answered && !converted_one && !is_read_in_garbage(moment, id) {
+        ruling.fail(fact!("unknown-id", "the {party} answered with the id {id}; expected the id of an open request", party = moment.from, id = id.to_string(); pointer = "/id"), &[]);
+    }
+}
+
+/// "Either the result member or error member MUST be included, but both members MUST NOT be included."
+///
+/// Correct but unusual: `"result": null`. Only absent members count as absent, so `"error": null` next to a result fails.
+fn response_xor(moment: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ruling: &mut Ruling<'_>) {
+    let has = |name: &str| message.get(name).is_some();
+    if let Envelope::Response { result, error, .. } = envelope {
+        ruling.decide(result.is_some() != error.is_some(), || {
+            fact!(
+                "result-and-error",
+                "the {party} sent a response with a result and an error; expected one of them",
+                party = moment.from
+            )
+        });
+    } else if matches!(envelope, Envelope::Unclear) && has("id") && !has("method") {
+        ruling.fail(
+            fact!(
+                "neither-result-nor-error",
+                "the {party} sent a response without result and error; expected one of them",
+                party = moment.from
+            ),
+            &[],
+        );
+    }
+}
+
+/// Whether a line of the other party that is not a message holds this id, so that an answer with it may be to that line.
+pub(super) fn is_read_in_garbage(moment: &Moment<'_>, id: &RpcId) -> bool {
+    let lines = moment.talk.course.garbled.get(&moment.from.other());
+    lines.into_iter().flatten().any(|line| line.id.as_ref() == Some(id))
+}

@@ -1,0 +1,125 @@
+//! Area `transport`: messages are read and written whole, and at once.
+
+use crate::fact;
+use crate::judge::check::{Check, On};
+use crate::judge::checks::common::NO_METHOD;
+use crate::judge::checks::support::{is_usually_answered, waits_for_others};
+use crate::judge::conversation::Exchange;
+use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::ruling::Ruling;
+use crate::wire::RpcId;
+
+pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
+    Check::both(["transport.flush.agent", "transport.flush.client"], On::Response(flush)),
+    Check::both(["transport.only-lf-delimits.agent", "transport.only-lf-delimits.client"], On::Response(only_lf)),
+    Check::both(["transport.only-lf-delimits.agent", "transport.only-lf-delimits.client"], On::End(only_lf_unanswered)),
+];
+
+/// A message within this time after an event is attributed to that event.
+const AT_ONCE_US: u64 = 1_000_000;
+
+/// A message is visible without more input. That it is not is shown by an answer that was waited for in vain, and comes
+/// at once when the party's input is closed or it is told to end, which makes it flush what it held back.
+/// The first answer shows nothing: a party that is slow to start may be ready at that very moment.
+///
+/// Correct but unusual: a party that stops its work when it has to exit, and answers open requests with an error.
+/// Only a result and the error -32601 fail, which must have been ready before.
+fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    const LONG_US: u64 = 20_000_000;
+    let talk = moment.talk;
+    let quick = |exchange: &&Exchange| !exchange.deliberate && !waits_for_others(&exchange.method);
+    let Some(exchange) = answer.exchange.filter(quick) else { return };
+    let last_sent = talk.course.last_line.get(&moment.from.other()).map(|(n, _)| *n);
+    let has_spoken = talk.course.last_line.contains_key(&moment.from);
+    let was_ready = match answer.outcome {
+        Outcome::Result(_) => true,
+        Outcome::Error(_) => answer.outcome.error_code() == Some(NO_METHOD),
+    };
+    match (talk.course.closed_us, talk.timed_out.get(&exchange.n)) {
+        (None, None) if last_sent == Some(exchange.n) => ruling.pass(),
+        (Some(closed), Some(&verdict))
+            if has_spoken
+                && was_ready
+                && moment.us.saturating_sub(closed) < AT_ONCE_US
+                && closed.saturating_sub(exchange.us) > LONG_US =>
+        {
+            let message = fact!(
+                "answered-at-shutdown",
+                "the {party} answered {method} only when it was being stopped; expected the answer without further input",
+                party = moment.from,
+                method = exchange.method
+            );
+            ruling.fail(message, &[exchange.n, verdict]);
+        }
+        (_, Some(&verdict)) => {
+            ruling.inconclusive(
+                fact!(
+                    "answered-late",
+                    "the {party} answered {method} after the time limit",
+                    party = moment.from,
+                    method = exchange.method
+                ),
+                &[exchange.n, verdict],
+            );
+        }
+        _ => {}
+    }
+}
+
+/// "Messages are delimited by newlines (\n)", and by no other separator of lines that Unicode knows.
+///
+/// Correct but unusual: an agent that answers -32700 because it cannot parse what is in the message, or because it could not
+/// read another line. Only an answer without an id fails, right after the message and without another unreadable line.
+fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let separated = talk.course.separated.get(&moment.from.other());
+    let Some(&separated) = separated.filter(|&n| !talk.deliberate.contains(n)) else { return };
+    let unreadable = answer.outcome.error_code() == Some(-32700);
+    let after = talk.course.last_line.get(&moment.from.other()).is_some_and(|(n, _)| *n == separated);
+    match answer.exchange {
+        Some(exchange) if exchange.n == separated && unreadable => {
+            // Its id was read, so probably all of it was.
+            let message = fact!(
+                "parse-error-with-id",
+                "the {party} answered a message with a line separator in a string with error -32700 and its id",
+                party = moment.from;
+                code = -32700
+            );
+            ruling.inconclusive(message, &[separated]);
+        }
+        Some(exchange) if exchange.n == separated => ruling.pass(),
+        None if talk.unreadable.contains_key(&moment.from.other()) => {}
+        None if unreadable && after && answer.id.is_none_or(|id| *id == RpcId::Null) && talk.deliberate.is_empty() => {
+            ruling.fail(fact!(
+                "parse-error",
+                "the {party} answered a message with a line separator in a string with error -32700; expected it to read the message",
+                party = moment.from;
+                code = -32700
+            ), &[separated]);
+        }
+        _ => {}
+    }
+}
+
+/// As above: the request was waited for until its limit, and a later one was answered meanwhile.
+///
+/// Correct but unusual: a party that never answers custom requests, or that waits for its user or a model.
+fn only_lf_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let last = talk.course.separated.get(&moment.from.other());
+    let separated = |open: &&Exchange| last == Some(&open.n) && !open.deliberate && !waits_for_others(&open.method);
+    let usual = |open: &&Exchange| is_usually_answered(talk, moment.from, &open.method);
+    for open in talk.open_of(moment.from.other()).filter(separated).filter(usual) {
+        if talk.timed_out.contains_key(&open.n) && talk.fence.is_some_and(|fence| fence > open.n) {
+            ruling.fail(
+                fact!(
+                    "unanswered",
+                    "the {party} did not answer {method} with a line separator in a string",
+                    party = moment.from,
+                    method = open.method
+                ),
+                &[open.n],
+            );
+        }
+    }
+}
