@@ -18,8 +18,6 @@ mod elicit;
 mod ext;
 mod form;
 mod fs;
-mod gates;
-mod handshake;
 mod init;
 mod jsonrpc;
 mod list;
@@ -59,8 +57,8 @@ pub(super) fn all() -> Vec<Check> {
         jsonrpc::error::BOTH.as_flattened(),
         schema::CHECKS,
         init::CHECKS,
-        gates::CHECKS,
-        handshake::CHECKS,
+        init::client::CHECKS,
+        init::capabilities::CHECKS,
         auth::CHECKS,
         login::CHECKS,
         session::CHECKS,

@@ -1,7 +1,11 @@
-//! Area `init`: the handshake.
+//! The agent's half of the area `init`: how it answers `initialize`.
+
+pub(super) mod capabilities;
+pub(super) mod client;
 
 use serde_json::Value;
 
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::moment::{Answer, Moment, Outcome};
@@ -10,9 +14,18 @@ use crate::protocol::{Kind, NEWEST_MAJOR, Site};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("init.respond", On::Response(accepted::<ORDINARY>)),
-    Check::agent("init.minimal-accepted.agent", On::Response(accepted::<MINIMAL>)),
-    Check::agent("init.unknown-capability-tolerated.agent", On::Response(accepted::<UNKNOWN>)),
+    Check::agent(
+        "init.respond",
+        On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Ordinary, ruling)),
+    ),
+    Check::agent(
+        "init.minimal-accepted.agent",
+        On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Minimal, ruling)),
+    ),
+    Check::agent(
+        "init.unknown-capability-tolerated.agent",
+        On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Unknown, ruling)),
+    ),
     Check::agent("init.version.no-error", On::Response(version_no_error)),
     Check::agent("init.version.same", On::Response(version_same)),
     Check::agent("init.version.fallback", On::Response(version_fallback)),
@@ -22,14 +35,18 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("init.baseline-methods.agent", On::Response(baseline_methods)),
 ];
 
-/// An `initialize` as clients usually send it.
-pub(super) const ORDINARY: u8 = 0;
-/// An `initialize` with nothing but the version.
-pub(super) const MINIMAL: u8 = 1;
-/// An `initialize` with capabilities that no schema knows, or `_meta` inside them.
-pub(super) const UNKNOWN: u8 = 2;
-/// An `initialize` with nulls.
-pub(super) const NULLS: u8 = 3;
+/// What is unusual about a valid `initialize`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trait {
+    /// Nothing: clients usually send it like this.
+    Ordinary,
+    /// It has no member but the version.
+    Minimal,
+    /// It has capabilities that no schema knows, or `_meta` inside them.
+    Unknown,
+    /// It has nulls.
+    Nulls,
+}
 
 /// The first `initialize` of a connection, when the tester meant it well.
 fn first<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, Option<u64>)> {
@@ -42,43 +59,50 @@ fn first<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, 
 }
 
 /// What is unusual about a valid `initialize`.
-fn traits(talk: &Conversation, params: &Value) -> Vec<u8> {
+fn traits(talk: &Conversation, params: &Value) -> Vec<Trait> {
     let parts = talk.edition.stable.parts("InitializeRequest", params);
     let inside = |at: &str| at.starts_with("/clientCapabilities/");
     let unknown = |name: &str, known: &Site| *known != Site::Defined || name == "_meta";
     let found = [
-        (MINIMAL, params.as_object().is_some_and(|params| params.len() == 1)),
-        (UNKNOWN, parts.members.iter().any(|m| inside(&m.at) && unknown(m.name, &m.known))),
-        (NULLS, parts.members.iter().any(|m| m.known == Site::Defined && m.value.is_null())),
+        (Trait::Minimal, params.as_object().is_some_and(|params| params.len() == 1)),
+        (Trait::Unknown, parts.members.iter().any(|m| inside(&m.at) && unknown(m.name, &m.known))),
+        (Trait::Nulls, parts.members.iter().any(|m| m.known == Site::Defined && m.value.is_null())),
     ];
-    let traits: Vec<u8> = found.into_iter().filter(|(_, found)| *found).map(|(unusual, _)| unusual).collect();
-    if traits.is_empty() { vec![ORDINARY] } else { traits }
+    let traits: Vec<Trait> = found.into_iter().filter(|(_, found)| *found).map(|(unusual, _)| unusual).collect();
+    if traits.is_empty() { vec![Trait::Ordinary] } else { traits }
 }
 
 /// "The Agent MUST respond with the chosen protocol version and the capabilities it supports", whatever of the optional
 /// members the request has: capabilities are optional, new ones are "not a breaking change", and null is an absence.
 ///
 /// Correct but unusual: a result without `agentCapabilities`, and an agent that asks for a login already here (-32000).
-pub(super) fn accepted<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+pub(super) fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, unusual: Trait, ruling: &mut Ruling<'_>) {
     let Some((exchange, version)) = first(moment, answer) else { return };
     let traits = traits(moment.talk, &exchange.params);
-    if version != Some(u64::from(moment.talk.edition.major)) || !traits.contains(&TRAIT) {
+    if version != Some(u64::from(moment.talk.edition.major)) || !traits.contains(&unusual) {
         return;
     }
-    let seen = format!("a valid initialize was answered with {}", answer.outcome.describe());
+    let refused = || {
+        fact!(
+            "initialize-refused",
+            "the agent answered a valid initialize with {answer}; expected a result",
+            answer = answer.outcome.describe();
+            code = answer.outcome.error_code()
+        )
+    };
     match answer.outcome {
         Outcome::Result(result) if result.is_object() => {
             if result.get("agentCapabilities").is_none() {
-                ruling.note("the result of initialize has no agentCapabilities, which means none at all");
+                ruling.note(fact!("no-capabilities", "the agent answered initialize without `agentCapabilities`, which advertises none"; pointer = "/result/agentCapabilities"));
             }
             ruling.pass();
         }
-        Outcome::Result(Value::Null) => ruling.fail("initialize was answered with null", &[exchange.n]),
+        Outcome::Result(Value::Null) => ruling.fail(fact!("null-result", "the agent answered initialize with null; expected a result object"; pointer = "/result"), &[exchange.n]),
         Outcome::Result(_) => {}
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32000) || traits.len() > 1 => {
-            ruling.inconclusive(seen, &[exchange.n]);
+            ruling.inconclusive(refused(), &[exchange.n]);
         }
-        Outcome::Error(_) => ruling.fail(seen, &[exchange.n]),
+        Outcome::Error(_) => ruling.fail(refused(), &[exchange.n]),
     }
 }
 
@@ -91,19 +115,37 @@ fn version_no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         return;
     }
     let Outcome::Error(error) = answer.outcome else { return ruling.pass() };
-    let seen = format!("a request for version {version} was answered with {}", answer.outcome.describe());
+    let code = answer.outcome.error_code();
+    let refused = || {
+        fact!(
+            "version-refused",
+            "the agent answered a request for version {requested} with {answer}; expected its latest version in a result",
+            requested = version,
+            answer = answer.outcome.describe();
+            code = code
+        )
+    };
+    let refused_as_in_2 = || {
+        fact!(
+            "version-refused-as-in-version-2",
+            "the agent answered a request for version {requested} with {answer}, as version 2 defines; expected a result",
+            requested = version,
+            answer = answer.outcome.describe();
+            code = code
+        )
+    };
     let text = error.to_string();
     // An agent that speaks version 2 as well may want a request for it in the shape of version 2.
     let other_shape = version == 2 || text.contains("`info`") || text.contains("\"info\"");
-    match answer.outcome.error_code() {
-        Some(-32000) => ruling.inconclusive(seen, &[exchange.n]),
-        Some(-32602) if other_shape => ruling.inconclusive(seen, &[exchange.n]),
+    match code {
+        Some(-32000) => ruling.inconclusive(refused(), &[exchange.n]),
+        Some(-32602) if other_shape => ruling.inconclusive(refused(), &[exchange.n]),
         // Version 2 answers so, and an agent that speaks both need not guess that the client keeps to version 1.
         Some(-32022) if supports_later(error, moment.talk.edition.major) => {
-            ruling.inconclusive(format!("{seen}, as version 2 has it"), &[exchange.n]);
+            ruling.inconclusive(refused_as_in_2(), &[exchange.n]);
         }
-        Some(-32022) => ruling.fail(format!("{seen}, as version 2 has it"), &[exchange.n]),
-        _ => ruling.fail(seen, &[exchange.n]),
+        Some(-32022) => ruling.fail(refused_as_in_2(), &[exchange.n]),
+        _ => ruling.fail(refused(), &[exchange.n]),
     }
 }
 
@@ -125,11 +167,21 @@ fn version_same(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     match asked == u64::from(moment.talk.edition.major) {
         true if given == asked => ruling.pass(),
         true if shape => {
-            let message =
-                format!("asked for version {asked}, the agent answers {given}, in the shape of version {asked}");
+            let message = fact!(
+                "other-version-in-this-shape",
+                "the agent answered a request for version {expected} with version {actual}, in the shape of version {expected}",
+                expected = asked,
+                actual = given;
+                pointer = "/result/protocolVersion"
+            );
             ruling.fail(message, &[exchange.n]);
         }
-        true => ruling.not_applicable(format!("the agent answered version {given} to a request for version {asked}")),
+        true => ruling.not_applicable(fact!(
+            "other-version",
+            "the agent answered a request for version {expected} with version {actual}",
+            expected = asked,
+            actual = given
+        )),
         false => {}
     }
 }
@@ -146,11 +198,16 @@ fn version_fallback(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         1..=NEWEST_MAJOR => ruling.pass(),
         _ if given == asked && asked > NEWEST_MAJOR => {
             ruling.fail(
-                format!("the agent answers version {given}, which does not exist, because it was asked for"),
+                fact!(
+                "unknown-version",
+                "the agent answered with version {actual}, which was requested and does not exist; expected its latest version",
+                actual = given;
+                pointer = "/result/protocolVersion"
+            ),
                 &[exchange.n],
             );
         }
-        _ => ruling.inconclusive(format!("asked for version {asked}, the agent answers {given}"), &[exchange.n]),
+        _ => ruling.inconclusive(fact!("other-unknown-version", "the agent answered a request for version {requested} with version {actual}", requested = asked, actual = given; pointer = "/result/protocolVersion"), &[exchange.n]),
     }
 }
 
@@ -159,7 +216,7 @@ fn agent_info(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     let Some((_, result)) = answer.result_of("initialize") else { return };
     if result.get("protocolVersion").and_then(Value::as_u64) == Some(u64::from(moment.talk.edition.major)) {
         let given = result.get("agentInfo").is_some_and(|info| !info.is_null());
-        ruling.decide(given, || "the result of initialize has no agentInfo".to_owned());
+        ruling.decide(given, || fact!("no-agent-info", "the agent answered initialize without `agentInfo`; expected a name and a version"; pointer = "/result/agentInfo"));
     }
 }
 
@@ -178,8 +235,15 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     match answer.outcome {
         Outcome::Result(_) if moment.talk.agent_has(path) => ruling.pass(),
         Outcome::Result(result) if fits(result) => {
-            ruling
-                .fail(format!("{} works, and `{}` was not advertised", exchange.method, path.join(".")), &[exchange.n]);
+            ruling.fail(
+                fact!(
+                    "capability-not-advertised",
+                    "the agent answered {method} with a result; expected it to advertise `{capability}`",
+                    method = exchange.method,
+                    capability = path.join(".")
+                ),
+                &[exchange.n],
+            );
         }
         Outcome::Error(_) if !moment.talk.agent_has(path) && answer.outcome.error_code() == Some(-32601) => {
             ruling.pass()
@@ -201,7 +265,10 @@ fn silent_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     match talk.course.first_call {
         Some(call) => {
             let method = methods(Party::Agent).next().map_or("a call", String::as_str);
-            ruling.fail(format!("the agent sent {method} before it answered initialize"), &[call, exchange.n]);
+            ruling.fail(
+                fact!("call-before-initialized", "the agent sent {method} before it answered initialize", method),
+                &[call, exchange.n],
+            );
         }
         None => ruling.pass(),
     }
@@ -217,8 +284,8 @@ fn baseline_methods(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         return;
     }
     match answer.outcome.error_code() {
-        Some(-32601) => ruling.fail(format!("{} is not implemented", exchange.method), &[exchange.n]),
-        Some(-32000) => ruling.inconclusive(format!("{} asks for a login", exchange.method), &[exchange.n]),
+        Some(-32601) => ruling.fail(fact!("not-implemented", "the agent answered {method} with error -32601; expected every agent to implement it", method = exchange.method; code = -32601), &[exchange.n]),
+        Some(-32000) => ruling.inconclusive(fact!("login-needed", "the agent answered {method} with error -32000, which asks for a login", method = exchange.method; code = -32000), &[exchange.n]),
         None if exchange.method == "session/prompt" => ruling.pass(),
         _ => {}
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::common::decide_absolute;
-use super::init::{NULLS, accepted};
+use super::init::{Trait, accepted};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::fold::without_drafts;
@@ -15,7 +15,10 @@ use crate::requirement::Party;
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("schema.paths-absolute.agent", On::Payload(paths_absolute)),
     Check::agent("schema.line-numbers-one-based.agent", On::Payload(line_numbers)),
-    Check::agent("schema.nullable-accepted.agent", On::Response(accepted::<NULLS>)),
+    Check::agent(
+        "schema.nullable-accepted.agent",
+        On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Nulls, ruling)),
+    ),
     Check::agent("schema.valid.agent", On::Call(params_there)),
     Check::agent("schema.valid.agent", On::Response(result_without_owner)),
     Check::client("schema.paths-absolute.client", On::Payload(paths_absolute)),

@@ -1,14 +1,15 @@
-//! Area `init`, third part: what the client says in the handshake, and what it does with the answer.
+//! The client's half of the area `init`: how it sends `initialize`, and how it uses the answer.
 
 use serde_json::Value;
 
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
 use crate::judge::ruling::Ruling;
 use crate::protocol::{Kind, NEWEST_MAJOR};
 use crate::requirement::Party;
 
-pub(super) const CHECKS: &[Check] = &[
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("init.first", On::Call(first)),
     Check::client("init.once", On::Call(once)),
     Check::client("init.version-present", On::Call(version_present)),
@@ -48,27 +49,41 @@ fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == "initialize" && talk.initialize.is_none() {
         match early() {
             Some((_, method)) if talk.whole => {
-                ruling.fail(format!("the client sent {method} before it called initialize"), &[]);
+                ruling.fail(fact!("call-before-initialize", "the client sent {method} before initialize", method), &[]);
             }
-            // A recording may begin behind the first initialize, and then this is the second one.
+            // A recording may begin after the first initialize, and then this is the second one.
             Some((_, method)) => {
-                let seen =
-                    format!("the client called initialize after {method}, and may have called it before as well");
-                ruling.inconclusive(seen, &[]);
+                let fact = fact!(
+                    "initialize-after-call",
+                    "the client sent initialize after {method}, maybe for the second time",
+                    method
+                );
+                ruling.inconclusive(fact, &[]);
             }
             None => {}
         }
     } else if needs_initialized(call) && talk.initialized.is_some() {
         ruling.pass();
     } else if talk.whole && needs_initialized(call) && talk.initialize.is_none() {
-        ruling.fail(format!("the client sent {} and had not called initialize", call.method), &[]);
+        ruling.fail(
+            fact!(
+                "not-initialized",
+                "the client sent {method} on a connection without initialize",
+                method = call.method
+            ),
+            &[],
+        );
     } else if let Some(open) = waits().filter(|_| needs_initialized(call)) {
-        let message = format!("the client sent {} before initialize was answered", call.method);
+        let fact = fact!(
+            "call-before-initialized",
+            "the client sent {method} before the agent answered initialize",
+            method = call.method
+        );
         // What came before it in a recording shows that another initialize may have come even earlier.
         let others = talk.methods_used.iter().any(|(from, method)| *from == Party::Agent || method != "initialize");
         match talk.whole || !others {
-            true => ruling.fail(message, &[open.n]),
-            false => ruling.inconclusive(message, &[open.n]),
+            true => ruling.fail(fact, &[open.n]),
+            false => ruling.inconclusive(fact, &[open.n]),
         }
     }
 }
@@ -80,7 +95,7 @@ fn once(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let done = talk.initialized.as_ref().map(|(n, _)| *n);
     match open.or(done) {
         Some(n) if call.method == "initialize" => {
-            ruling.fail("the client called initialize a second time on one connection", &[n]);
+            ruling.fail(fact!("initialized-twice", "the client sent initialize a second time on one connection"), &[n]);
         }
         Some(_) if needs_initialized(call) && done.is_some() => ruling.pass(),
         _ => {}
@@ -92,7 +107,7 @@ fn once(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: a client that offers a later version than this edition, or 0.
 fn version_present(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(params) = initialize(call) {
-        ruling.decide(params.get("protocolVersion").is_some(), || "initialize has no protocolVersion".to_owned());
+        ruling.decide(params.get("protocolVersion").is_some(), || fact!("no-version", "the client sent initialize without `protocolVersion`"; pointer = "/params/protocolVersion"));
     }
 }
 
@@ -104,7 +119,7 @@ fn capabilities_sent(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
     if let Some(params) = initialize_here(moment, call)
         && params.get("clientCapabilities").is_none_or(Value::is_null)
     {
-        ruling.note("initialize has no clientCapabilities, which means none at all");
+        ruling.note(fact!("no-capabilities", "the client sent initialize without `clientCapabilities`, which advertises none"; pointer = "/params/clientCapabilities"));
     }
 }
 
@@ -126,8 +141,13 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     match answer.outcome {
         Outcome::Result(_) if talk.client_has(path) => ruling.pass(),
         Outcome::Result(result) if talk.client_lacks(path) && works(result) => {
-            let message = format!("{} works, and `{}` was not advertised", exchange.method, path.join("."));
-            ruling.fail(message, &[exchange.n]);
+            let fact = fact!(
+                "capability-not-advertised",
+                "the client answered {method} with a result; expected it to advertise `{capability}`",
+                method = exchange.method,
+                capability = path.join(".")
+            );
+            ruling.fail(fact, &[exchange.n]);
         }
         Outcome::Error(_) if talk.client_lacks(path) && answer.outcome.error_code() == Some(-32601) => ruling.pass(),
         _ => {}
@@ -138,7 +158,7 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
 fn client_info(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(params) = initialize_here(moment, call) {
         let given = params.get("clientInfo").is_some_and(|info| !info.is_null());
-        ruling.decide(given, || "initialize has no clientInfo".to_owned());
+        ruling.decide(given, || fact!("no-client-info", "the client sent initialize without `clientInfo`; expected a name and a version"; pointer = "/params/clientInfo"));
     }
 }
 
@@ -157,7 +177,15 @@ fn unsupported(moment: &Moment<'_>) -> Option<(usize, u64)> {
 /// Correct but unusual: a client that speaks later versions than this program knows about. It offers them in `initialize`.
 fn unsupported_not_used(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some((n, version)) = unsupported(moment).filter(|_| needs_initialized(call)) {
-        ruling.fail(format!("the client sent {} though the agent chose version {version}", call.method), &[n]);
+        ruling.fail(
+            fact!(
+                "unsupported-version-used",
+                "the client sent {method} after the agent chose version {version}; expected it to close the connection",
+                method = call.method,
+                version
+            ),
+            &[n],
+        );
     }
 }
 
@@ -180,7 +208,7 @@ fn baseline_methods(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32601) => {
-            ruling.fail("session/request_permission is not implemented", &[exchange.n]);
+            ruling.fail(fact!("not-implemented", "the client answered {method} with error -32601; expected every client to implement it", method = exchange.method; code = -32601), &[exchange.n]);
         }
         Outcome::Error(_) => {}
     }
