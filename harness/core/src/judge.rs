@@ -21,6 +21,7 @@ mod ruling;
 mod shapes;
 mod step;
 mod timestamp;
+mod timing;
 
 pub use case::{CaseVerdict, judge_case};
 pub use check::{Check, On, Registry};

@@ -31,6 +31,7 @@ pub use self::terminal::{Exit, Terminal};
 pub use self::told::Told;
 pub use self::visits::{VisitState, Visits};
 use crate::judge::ruling::Introduction;
+use crate::judge::timing::{CLEAN_UP, between};
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::INVENTED;
@@ -227,14 +228,10 @@ impl Conversation {
         known.any(|(_, at)| *at < n)
     }
 
-    /// The event of a fence that shows that an agent had time to tidy up after something that happened then.
-    ///
-    /// Agents release terminals up to 300 ms after the response to a prompt. They may first give a command some seconds to
-    /// end, and a busy machine takes longer.
+    /// Returns the event of a fence that shows that an agent had time to clean up after something that happened then.
     #[must_use]
     pub fn settled_since(&self, us: u64) -> Option<usize> {
-        const SETTLED_US: u64 = 5_000_000;
-        self.fence.filter(|_| self.fence_us.saturating_sub(us) >= SETTLED_US)
+        self.fence.filter(|_| between(us, self.fence_us) >= CLEAN_UP)
     }
 
     /// The open requests of one party, in the order in which they were sent.

@@ -126,6 +126,12 @@ pub struct Payload<'m> {
 }
 
 impl<'m> Payload<'m> {
+    /// Returns the pointer into the message for one into the payload.
+    #[must_use]
+    pub fn pointer(&self, at: &str) -> String {
+        format!("/{}{at}", if self.is_result { "result" } else { "params" })
+    }
+
     /// Every place at which an object follows the definition.
     pub fn places<'p>(&'p self, definition: &'p str) -> impl Iterator<Item = (&'p str, &'m Value)> {
         let objects = self.parts.objects.iter().filter(move |object| object.definitions.contains(&definition));

@@ -40,7 +40,7 @@ const EMBEDDED: usize = 2;
 fn method<const METHOD: usize>(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let path = moment.talk.edition.adapter.capability_of(call.method);
     if let Some(path) = path.filter(|_| call.method == METHODS[METHOD]) {
-        decide_announced(moment, path, call.method, ruling);
+        decide_announced(moment, path, (call.method, "/method"), ruling);
     }
 }
 
@@ -50,6 +50,6 @@ fn content<const KIND: usize>(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: 
     let blocks = call.params.and_then(|params| params.get("prompt")?.as_array()).into_iter().flatten();
     let mut meant = blocks.filter(|block| block.get("type").and_then(Value::as_str) == Some(kind));
     if call.method == "session/prompt" && meant.next().is_some() {
-        decide_announced(moment, &["promptCapabilities", capability], &format!("content of type `{kind}`"), ruling);
+        decide_announced(moment, &["promptCapabilities", capability], (call.method, "/params/prompt"), ruling);
     }
 }

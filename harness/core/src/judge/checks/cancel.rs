@@ -1,13 +1,17 @@
 //! Area `cancel`: what `session/cancel` does to the running turn, and to nothing else; and how the client sends it.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::common::mentions;
 use super::support::{Finish, died_after, fail_in_case, is_respelt, late_for, says_abort};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, AtCancel, Exchange, Opening, Session, Turn};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
+use crate::judge::timing::{CANCEL_CROSSING, CANCEL_LIMIT, TURN_START, between, millis};
 use crate::protocol::Kind;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
@@ -34,17 +38,6 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("cancel.known-session", On::Call(known_session)),
 ];
 
-/// How soon a cancelled turn should have its answer; long for a program, and short for a person who waits.
-const SOON_US: u64 = 10_000_000;
-
-/// An answer that arrives so soon after a cancel may have been on its way already. Pipes deliver within microseconds; but on
-/// a machine that is busy with other things a program may take half a second to say what it had decided before.
-const CROSSING_US: u64 = 5_000_000;
-
-/// A turn that is cancelled so soon after its prompt may not have begun: JSON-RPC lets a receiver work on a request and a
-/// notification at the same time. The time is ours.
-const BEGINNING_US: u64 = 1_000_000;
-
 /// The answer to a turn that the client cancelled, and how things stood then.
 fn cancelled<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>, &'m AtCancel)> {
     let finish = Finish::even_overlapped(moment, answer)?;
@@ -55,11 +48,11 @@ fn cancelled<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>
 /// Whether the agent had begun the turn when the client cancelled it.
 fn had_begun(turn: &Turn, prompt: &Exchange, at: &AtCancel) -> bool {
     let showed = turn.first_output.is_some_and(|n| n < at.n) || !at.waiting.is_empty();
-    showed || at.us.saturating_sub(prompt.us) > BEGINNING_US
+    showed || between(prompt.us, at.us) > TURN_START
 }
 
-/// Microseconds from a cancel until then, as far as the agent has to answer for them.
-fn since(moment: &Moment<'_>, at: &AtCancel, until: u64) -> u64 {
+/// Returns the time since a cancel that the agent is responsible for.
+fn since(moment: &Moment<'_>, at: &AtCancel, until: u64) -> Duration {
     moment.talk.course.in_between((at.us, at.heard), until)
 }
 
@@ -70,7 +63,7 @@ fn since(moment: &Moment<'_>, at: &AtCancel, until: u64) -> u64 {
 fn knew(moment: &Moment<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<&'static str> {
     let waits_still = |n: usize| moment.talk.open_of(Party::Agent).any(|open| open.n == n);
     let running = finish.turn.tools.iter().filter_map(|id| finish.session.tools.get(id));
-    if since(moment, at, moment.us) > CROSSING_US {
+    if since(moment, at, moment.us) > CANCEL_CROSSING {
         Some("the answer came well after the cancel")
     } else if at.waiting.iter().any(|(n, method)| !waits_still(*n) && (moment.talk.whole || needs_answer(method))) {
         Some("the turn waited for an answer of the client, which it got behind the cancel")
@@ -216,10 +209,17 @@ fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
         return;
     }
     // What ends as anything else so soon may have ended by itself.
-    if taken <= SOON_US && finish.reason() != Some("cancelled") {
+    if taken <= CANCEL_LIMIT && finish.reason() != Some("cancelled") {
         return;
     }
-    ruling.decide(taken <= SOON_US, || format!("the turn ended {} s after it was cancelled", taken / 1_000_000));
+    ruling.decide(taken <= CANCEL_LIMIT, || {
+        fact!(
+            "late-answer",
+            "the agent ended the cancelled turn after {after_ms} ms; expected at most {limit_ms} ms",
+            after_ms = millis(taken),
+            limit_ms = millis(CANCEL_LIMIT)
+        )
+    });
 }
 
 /// As above, for a turn that did not end at all: by itself, or because it waits for the client.
@@ -236,7 +236,7 @@ fn never_answered<const WAITING: bool>(moment: &Moment<'_>, ruling: &mut Ruling<
         if !known.zip(prompt).is_some_and(|(known, prompt)| had_begun(known, prompt, at)) {
             continue;
         }
-        let long = since(moment, at, until) > SOON_US && talk.timed_out.contains_key(&turn.n);
+        let long = since(moment, at, until) > CANCEL_LIMIT && talk.timed_out.contains_key(&turn.n);
         let mut waits = talk.open_of(Party::Agent).filter(|open| open.session() == Some(session.as_str()));
         let waiting = waits.find(|open| open.n < at.n && open.method != "session/request_permission");
         let served = talk.fence.is_some_and(|fence| fence > at.n);
@@ -366,7 +366,7 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         .filter_map(|turn| Some((turn, turn.ended?)))
     {
         for (id, terminal) in talk.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n)) {
-            let waited = until.saturating_sub(us) > SOON_US && talk.fence.is_some_and(|fence| fence > ended);
+            let waited = between(us, until) > CANCEL_LIMIT && talk.fence.is_some_and(|fence| fence > ended);
             match terminal.released {
                 Some(_) => ruling.pass(),
                 None if waited => {

@@ -8,6 +8,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::conversation::{CancelRequest, Exchange};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
+use crate::judge::timing::{WRONG_CANCEL, between};
 use crate::protocol::Kind;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
@@ -193,10 +194,6 @@ fn params(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// An answer that comes this long after a cancel of another request may have a reason of its own. The time is ours: a program
-/// that cancels the wrong request does so when it reads the notification.
-const BECAUSE_OF_CANCEL_US: u64 = 1_000_000;
-
 /// `$/cancel_request` cancels "the corresponding request", and no other.
 ///
 /// Correct but unusual: a party that gives up another request for reasons of its own, such as a time limit: "When internal
@@ -219,7 +216,7 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     match answer.outcome {
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32800) && !ended => {
             let message = format!("{} is answered as cancelled, and only another request was", exchange.method);
-            match moment.us.saturating_sub(cancel.us) <= BECAUSE_OF_CANCEL_US {
+            match between(cancel.us, moment.us) <= WRONG_CANCEL {
                 true => fail_in_case(moment, message, &[exchange.n, cancel.n], ruling),
                 false => ruling.inconclusive(message, &[exchange.n, cancel.n]),
             }

@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use super::cancel::{cancelled_elsewhere, earlier_cancel};
 use super::common::{LOGIN, NO_METHOD, decide_applicable, note_null, proper};
-use super::support::{AT_ONCE_US, Finish, says_abort};
+use super::support::{Finish, says_abort};
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Decision, Exchange, Opening};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
 use crate::judge::ruling::Ruling;
+use crate::judge::timing::{CANCEL_LIMIT, TURN_AFTER_CLOSE, between};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -91,7 +92,7 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
         Outcome::Error(_) => None,
     };
     let tools = turn.tools.iter().filter_map(|id| session.tools.get(id));
-    let slow = turn.close_answered.is_some_and(|us| moment.us.saturating_sub(us) > AT_ONCE_US);
+    let slow = turn.close_answered.is_some_and(|us| between(us, moment.us) > TURN_AFTER_CLOSE);
     let went_on = turn.output_after_close || slow || tools.into_iter().any(|tool| tool.status == "in_progress");
     match (reason, session.closed) {
         (Some("cancelled"), _) => ruling.pass(),
@@ -112,10 +113,6 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// How long the turn and the permission requests of a closed session may take to end: as long as after `session/cancel`, to
-/// which the specification likens it. That one says "as soon as possible"; the number is ours.
-const SOON_US: u64 = 10_000_000;
-
 /// The prompt of the closed session still gets its answer.
 ///
 /// Correct but unusual: an agent that takes seconds to stop a command or a request to its model. The time limit of the
@@ -126,7 +123,7 @@ fn turn_left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for (session, turn) in talk.turns().filter(|(_, turn)| !turn.overlapped) {
         let (Some(closed), Some(request)) = (session.closed, turn.closed) else { continue };
         let waited = talk.timed_out.get(&turn.n);
-        let long = session.closed_us.is_some_and(|us| until.saturating_sub(us) > SOON_US);
+        let long = session.closed_us.is_some_and(|us| between(us, until) > CANCEL_LIMIT);
         match waited {
             Some(&verdict) if long && talk.fence.is_some_and(|fence| fence > closed) => {
                 let message = "the session was closed, and its pending prompt has no answer";
@@ -233,7 +230,7 @@ fn permissions_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         let Some(closed) = session.closed.filter(|closed| *closed > open.n) else { continue };
         let message = "the permission request of a session that was closed was not answered";
         let waited =
-            talk.timed_out.contains_key(&open.n) || until.saturating_sub(session.closed_us.unwrap_or(until)) > SOON_US;
+            talk.timed_out.contains_key(&open.n) || between(session.closed_us.unwrap_or(until), until) > CANCEL_LIMIT;
         if waited && session.close_asked > open.n && talk.answered_after(Party::Client, closed) {
             ruling.fail(message, &[open.n, closed]);
         } else {

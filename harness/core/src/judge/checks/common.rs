@@ -1,7 +1,9 @@
-//! What the checks of several areas ask.
+//! Decisions that the checks of several areas share.
 
 use serde_json::Value;
 
+use crate::fact;
+use crate::judge::Fact;
 use crate::judge::conversation::{Conversation, Exchange, Opening, Session};
 use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
@@ -14,12 +16,12 @@ pub(super) const NO_METHOD: i64 = -32601;
 /// The error of params that are wrong.
 pub(super) const BAD_PARAMS: i64 = -32602;
 
-/// Passes an absolute path and fails another one. It is inconclusive if the client itself gave the session a relative `cwd` or
-/// root, since the agent may have joined the path to that.
+/// Passes an absolute path and fails a relative one, which stands at `pointer` in a message of `method`. It is inconclusive if
+/// the client itself gave the session a relative `cwd` or root, since the agent may have joined the path to that.
 pub(super) fn decide_absolute(
     moment: &Moment<'_>,
     session: Option<&str>,
-    what: &str,
+    (method, pointer): (&str, &str),
     path: &str,
     ruling: &mut Ruling<'_>,
 ) {
@@ -29,11 +31,31 @@ pub(super) fn decide_absolute(
     if is_absolute(path) {
         ruling.pass();
     } else if session.is_none() && (holes.anywhere || holes.sessions) {
-        ruling.inconclusive(format!("{what} is `{path}`, and the recording does not show the session's cwd"), &[]);
+        let fact = fact!(
+            "relative-path-unknown-cwd",
+            "the {party} sent the relative path `{path}` in {method}; the recording does not show the session's cwd",
+            party = moment.from, path, method;
+            pointer = pointer
+        );
+        ruling.inconclusive(fact, &[]);
     } else if let Some(given) = given.find(|given| !given.is_empty() && !is_absolute(given)) {
-        ruling.inconclusive(format!("{what} is `{path}`, and the client gave the relative directory `{given}`"), &[]);
+        let fact = fact!(
+            "relative-path-in-relative-directory",
+            "the {party} sent the relative path `{path}` in {method}; the client had given the relative directory `{directory}`",
+            party = moment.from, path, method, directory = given;
+            pointer = pointer
+        );
+        ruling.inconclusive(fact, &[]);
     } else {
-        ruling.fail(format!("{what} is `{path}`, which is no absolute path"), &[]);
+        let fact = fact!(
+            "relative-path",
+            "the {party} sent the relative path `{path}` in {method} at {pointer}; expected an absolute path",
+            party = moment.from,
+            path,
+            method,
+            pointer
+        );
+        ruling.fail(fact, &[]);
     }
 }
 
@@ -50,7 +72,7 @@ pub(super) fn proper<'m>(answer: &Answer<'m>, method: &str) -> Option<&'m Exchan
     answer.exchange.filter(|exchange| exchange.method == method && !exchange.deliberate)
 }
 
-/// A method that was advertised is answered: -32601 shows that it is not there, other errors may have other reasons.
+/// An agent answers a method that it advertises: -32601 shows that it lacks the method, other errors may have other reasons.
 pub(super) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     if proper(answer, method).is_none() {
         return;
@@ -58,9 +80,23 @@ pub(super) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut
     match answer.outcome.error_code() {
         None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
         Some(NO_METHOD) => {
-            ruling.fail(format!("{method} was answered with error -32601 although it is advertised"), &[])
+            let fact = fact!(
+                "method-not-found",
+                "the agent answered {method} with error -32601; expected it to implement the method that it advertises",
+                method;
+                code = NO_METHOD
+            );
+            ruling.fail(fact, &[]);
         }
-        _ => ruling.inconclusive(format!("{method} was answered with {}", answer.outcome.describe()), &[]),
+        code => {
+            let fact = fact!(
+                "error-response",
+                "the agent answered {method} with {answer}, which may have another reason",
+                method, answer = answer.outcome.describe();
+                code = code
+            );
+            ruling.inconclusive(fact, &[]);
+        }
     }
 }
 
@@ -70,18 +106,26 @@ pub(super) const HOLDS: &str = "it holds";
 /// The error of something that is not there.
 pub(super) const NOT_FOUND: i64 = -32002;
 
-/// What cannot be served is answered with an error; which code it has is only worth a note.
-pub(super) fn decide_refused(answer: &Answer<'_>, why: &str, code: i64, ruling: &mut Ruling<'_>) {
+/// Passes an error and fails a result with the fact, for a request that cannot be served. Another code than `expected` is only
+/// worth a note.
+pub(super) fn decide_refused(
+    answer: &Answer<'_>,
+    expected: i64,
+    result: impl FnOnce(&str) -> Fact,
+    ruling: &mut Ruling<'_>,
+) {
     let Some(exchange) = answer.exchange else { return };
     if let Outcome::Result(_) = answer.outcome {
-        return ruling.fail(format!("{} was answered with a result, and {why}", exchange.method), &[exchange.n]);
+        return ruling.fail(result(&exchange.method), &[exchange.n]);
     }
     ruling.pass();
-    if answer.outcome.error_code() != Some(code) {
-        ruling.note(format!(
-            "{} was refused with {}; {code} is the code for that",
-            exchange.method,
-            answer.outcome.describe()
+    let code = answer.outcome.error_code();
+    if code != Some(expected) {
+        ruling.note(fact!(
+            "other-error-code",
+            "{method} was refused with {answer}; the code for this is {expected}",
+            method = exchange.method, answer = answer.outcome.describe(), expected;
+            actual = code
         ));
     }
 }
@@ -93,46 +137,73 @@ pub(super) fn is_passed_over(talk: &Conversation, open: &Exchange, since: usize)
         && talk.fence.is_some_and(|fence| fence > since.max(open.n))
 }
 
-/// Notes the older form of an empty result.
+/// Passes and notes the older form of an empty result.
 pub(super) fn note_null(answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     if let Some((_, Value::Null)) = answer.result_of(method) {
         ruling.pass();
-        ruling.note(format!("the result of {method} is null, the older form of an empty object"));
+        ruling.note(fact!(
+            "null-result",
+            "the agent answered {method} with null, the older form of an empty object",
+            method; pointer = "/result"
+        ));
     }
 }
 
-/// What is optional may be used when the agent announced it; as long as it has not answered `initialize`, nothing is known.
-pub(super) fn decide_announced(moment: &Moment<'_>, path: &[&str], what: &str, ruling: &mut Ruling<'_>) {
+/// Decides whether the client may use something optional, which stands at `pointer` in a message of `method`: the agent has
+/// to advertise it. Nothing is known before the agent answers `initialize`.
+pub(super) fn decide_announced(
+    moment: &Moment<'_>,
+    path: &[&str],
+    (method, pointer): (&str, &str),
+    ruling: &mut Ruling<'_>,
+) {
     let Some((n, _)) = &moment.talk.initialized else { return };
-    let message =
-        format!("the client sent {what}, and the agent did not advertise agentCapabilities.{}", path.join("."));
+    let capability = path.join(".");
     if moment.talk.agent_has(path) {
         ruling.pass();
     } else if moment.talk.deliberate.contains(n) {
-        ruling.inconclusive(format!("{message}, in an answer that was wrong on purpose"), &[*n]);
+        let fact = fact!(
+            "not-in-deliberate-answer",
+            "the client used agentCapabilities.{capability} in {method}; it is missing in a deliberately wrong response",
+            capability, method;
+            pointer = pointer
+        );
+        ruling.inconclusive(fact, &[*n]);
     } else {
-        ruling.fail(message, &[*n]);
+        let fact = fact!(
+            "not-advertised",
+            "the client used agentCapabilities.{capability} in {method}; expected the agent to advertise it first",
+            capability, method;
+            pointer = pointer
+        );
+        ruling.fail(fact, &[*n]);
     }
 }
 
-/// What only some clients take is sent to those that advertised it.
-pub(super) fn decide_offered(moment: &Moment<'_>, what: &str, path: &[&str], ruling: &mut Ruling<'_>) {
+/// Fails an update that the client did not advertise.
+pub(super) fn decide_offered(moment: &Moment<'_>, update: &str, path: &[&str], ruling: &mut Ruling<'_>) {
     let Some((n, _)) = &moment.talk.initialize else { return };
     if moment.talk.client_lacks(path) && !moment.talk.deliberate.contains(n) {
-        ruling.fail(format!("the agent sent {what}, and the client did not advertise {}", path.join(".")), &[*n]);
+        let fact = fact!(
+            "not-advertised",
+            "the agent sent the update {update}; expected it only if the client advertises {capability}",
+            update, capability = path.join(".");
+            pointer = "/params/update/sessionUpdate"
+        );
+        ruling.fail(fact, &[*n]);
     }
 }
 
-/// Whether a value of an open set is an extension of somebody's own.
+/// Whether a value of an open set is an extension.
 pub(super) fn is_own_value(value: &str) -> bool {
     value.starts_with('_')
 }
 
 /// The first turn of a session that was opened again has to come about.
 ///
-/// Correct but unusual: the agent refuses the prompt since the session was closed or deleted meanwhile, since no model is
-/// chosen, since nobody is logged in, or since it does not take this kind of content. A refusal fails only where an earlier
-/// turn on this connection ended with a stop reason and none of these is to blame.
+/// Correct but unusual: the agent refuses the prompt since the session was closed or deleted meanwhile, the user has not chosen
+/// a model or logged in, or the agent does not take this kind of content. A refusal fails only where an earlier turn on this
+/// connection ended with a stop reason and none of these is the cause.
 pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
     /// Refusals of the prompt itself: the message is not understood, or the session is not there.
     const REFUSALS: [i64; 4] = [-32600, NO_METHOD, BAD_PARAMS, -32002];
@@ -152,23 +223,41 @@ pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
     let able = ended.any(|ended| ended.reason.is_some()) && !gone && !mentions(answer.outcome, "model");
     match answer.outcome.error_code() {
         Some(code) if plain && able && REFUSALS.contains(&code) => {
-            ruling.fail(format!("the prompt was answered with {}", answer.outcome.describe()), &[exchange.n]);
+            let fact = fact!(
+                "prompt-refused",
+                "the agent refused the first prompt after {method} with {answer}; expected a turn",
+                method = after.method(), answer = answer.outcome.describe();
+                code = code
+            );
+            ruling.fail(fact, &[exchange.n]);
         }
         None if answer.result_of("session/prompt").is_some_and(|(_, result)| result.get("stopReason").is_some()) => {
             ruling.pass()
         }
-        _ => ruling.inconclusive(format!("the prompt was answered with {}", answer.outcome.describe()), &[exchange.n]),
+        code => {
+            let fact = fact!(
+                "prompt-unserved",
+                "the agent answered the first prompt after {method} with {answer}, which may have another reason",
+                method = after.method(), answer = answer.outcome.describe();
+                code = code
+            );
+            ruling.inconclusive(fact, &[exchange.n]);
+        }
     }
 }
 
-/// Says that an area does not concern an agent that answered `initialize` without the capability.
+/// Sets an area as not applicable to an agent that answered `initialize` without the capability.
 pub(super) fn decide_applicable(talk: &Conversation, path: &[&str], ruling: &mut Ruling<'_>) {
     if talk.agent_lacks(path) {
-        ruling.not_applicable(format!("the agent does not advertise agentCapabilities.{}", path.join(".")));
+        ruling.not_applicable(fact!(
+            "not-advertised",
+            "the agent does not advertise agentCapabilities.{capability}",
+            capability = path.join(".")
+        ));
     }
 }
 
-/// Whether an update of this kind tells history: what was said, and which tools were called.
+/// Whether an update of this kind is part of a history: messages and tool calls.
 pub(super) fn is_history(variant: &str) -> bool {
     matches!(
         variant,

@@ -8,6 +8,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Decision, Exchange};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
 use crate::judge::ruling::Ruling;
+use crate::judge::timing::{LATER_TURN_OVER, USER_CROSSING, between};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -163,11 +164,10 @@ fn left_open<const WHEN: bool>(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// The end of a turn that came after that of the request, when it was over long before the conversation ended.
 fn later_turn_over(moment: &Moment<'_>, request: &Exchange) -> Option<usize> {
-    const LONG_US: u64 = 10_000_000;
     let last = moment.talk.course.session(request.session()?)?.turn.as_ref()?;
     let (ended, us) = last.ended.filter(|_| request.turn.is_some_and(|turn| turn < last.n))?;
     let until = moment.talk.course.closed_us.unwrap_or(moment.us);
-    (until.saturating_sub(us) > LONG_US).then_some(ended)
+    (between(us, until) > LATER_TURN_OVER).then_some(ended)
 }
 
 /// "If the current prompt turn gets cancelled, the Client MUST respond with the `cancelled` outcome." What is no outcome at
@@ -207,18 +207,14 @@ fn outcome_after_cancel<const WHEN: bool>(moment: &Moment<'_>, answer: &Answer<'
     }
 }
 
-/// What a user decides so soon around a cancel may have been decided before it. The client sends both, in its own order, so
-/// a slow machine changes little.
-const CROSSING_US: u64 = 500_000;
-
 /// Whether request, cancel and answer came so close that the client may have decided before it was cancelled. In a recording
 /// its user may take an option at any time, also of a request that has been open for long.
 fn may_cross(moment: &Moment<'_>, request: &Exchange, outcome: Outcome<'_>, cancel: usize) -> bool {
     let course = request.session().and_then(|id| moment.talk.course.session(id)?.turn.as_ref());
     let Some(at) = course.and_then(|turn| turn.at_cancel.as_ref()).filter(|at| at.n == cancel) else { return false };
-    let fresh = at.us.saturating_sub(request.us) < CROSSING_US;
+    let fresh = between(request.us, at.us) < USER_CROSSING;
     let by_user = !moment.talk.whole && chosen(outcome).is_some();
-    (fresh || by_user) && moment.us.saturating_sub(at.us) < CROSSING_US
+    (fresh || by_user) && between(at.us, moment.us) < USER_CROSSING
 }
 
 /// "Cancels an ongoing prompt turn" of one session: a question of another one stays open for its own answer.

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::support::not_base64;
+use super::support::{NotBase64, not_base64};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{Moment, Payload, UpdateSeen};
 use crate::judge::ruling::Ruling;
@@ -24,47 +25,80 @@ pub(super) const CHECKS: &[Check] = &[
 ///
 /// Correct but unusual: data without padding or without bytes, in lines as mail has them, a type in capitals or with
 /// parameters, and sound in a container whose type does not begin with `audio/`. Lines and containers are inconclusive.
-fn media(payload: &Payload<'_>, definition: &str, prefix: &str, ruling: &mut Ruling<'_>) {
+fn media(moment: &Moment<'_>, payload: &Payload<'_>, definition: &str, prefix: &str, ruling: &mut Ruling<'_>) {
     /// The types of containers that hold sound alone as well as other things.
     const CONTAINERS: [&str; 2] = ["application/ogg", "video/"];
     for (at, block) in payload.places(definition) {
         let text = |name: &str| block.get(name).and_then(Value::as_str);
-        decide_base64(&format!("{}, {at}: data", payload.method), text("data").unwrap_or_default(), ruling);
+        decide_base64(moment, payload, &format!("{at}/data"), text("data").unwrap_or_default(), ruling);
         if let Some(kind) = text("mimeType").filter(|kind| !kind.to_lowercase().starts_with(prefix)) {
-            let message = format!("{}, {at}: the mimeType `{kind}` does not begin with `{prefix}`", payload.method);
+            let fact = fact!(
+                "wrong-mime-type",
+                "the {party} sent the mimeType `{actual}` in {method} at {pointer}; expected one that begins with `{prefix}`",
+                party = moment.from,
+                actual = kind,
+                method = payload.method,
+                pointer = payload.pointer(at) + "/mimeType",
+                prefix
+            );
             let contains = CONTAINERS.iter().any(|known| kind.to_lowercase().starts_with(known));
-            if contains && prefix == "audio/" { ruling.inconclusive(message, &[]) } else { ruling.fail(message, &[]) }
+            if contains && prefix == "audio/" { ruling.inconclusive(fact, &[]) } else { ruling.fail(fact, &[]) }
         }
     }
 }
 
-/// Fails what is no base64. Whether it may be broken into lines is open.
-fn decide_base64(what: &str, text: &str, ruling: &mut Ruling<'_>) {
+/// Fails text that is not base64. The specification leaves open whether it may be broken into lines.
+fn decide_base64(moment: &Moment<'_>, payload: &Payload<'_>, at: &str, text: &str, ruling: &mut Ruling<'_>) {
+    let Some(problem) = not_base64(text) else { return };
     let joined: String = text.split_ascii_whitespace().collect();
-    match (not_base64(text), not_base64(&joined)) {
-        (Some(problem), Some(_)) => ruling.fail(format!("{what} is no base64: {problem}"), &[]),
-        (Some(_), None) => ruling.inconclusive(format!("{what} is base64 with blanks or line breaks in it"), &[]),
-        (None, _) => {}
+    let (party, method, pointer) = (moment.from, payload.method, payload.pointer(at));
+    if not_base64(&joined).is_none() {
+        let fact = fact!(
+            "base64-with-blanks",
+            "the {party} sent base64 with blanks or line breaks in {method} at {pointer}",
+            party,
+            method,
+            pointer
+        );
+        return ruling.inconclusive(fact, &[]);
     }
+    let fact = match problem {
+        NotBase64::Hexadecimal => fact!(
+            "hexadecimal",
+            "the {party} sent hexadecimal data in {method} at {pointer}; expected base64",
+            party,
+            method,
+            pointer
+        ),
+        NotBase64::Invalid(error) => fact!(
+            "invalid-base64",
+            "the {party} sent invalid base64 in {method} at {pointer}: {reason}",
+            party,
+            method,
+            pointer,
+            reason = error.to_string().to_lowercase()
+        ),
+    };
+    ruling.fail(fact, &[]);
 }
 
 /// Image: "data: Base64-encoded image data", "mimeType: The MIME type of the image".
-fn image_data(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    media(payload, "ImageContent", "image/", ruling);
+fn image_data(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    media(moment, payload, "ImageContent", "image/", ruling);
 }
 
 /// Audio: "data: Base64-encoded audio data", "mimeType: The MIME type of the audio".
-fn audio_data(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    media(payload, "AudioContent", "audio/", ruling);
+fn audio_data(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    media(moment, payload, "AudioContent", "audio/", ruling);
 }
 
 /// Blob resource: "blob: Base64-encoded binary data".
 ///
 /// Correct but unusual: a blob without bytes or without padding. One that is broken into lines is inconclusive.
-fn resource_blob(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn resource_blob(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, block) in payload.places("EmbeddedResource") {
         let blob = block.pointer("/resource/blob").and_then(Value::as_str).unwrap_or_default();
-        decide_base64(&format!("{}, {at}: blob", payload.method), blob, ruling);
+        decide_base64(moment, payload, &format!("{at}/resource/blob"), blob, ruling);
     }
 }
 
@@ -88,15 +122,28 @@ fn groups(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
     let (Some(id), Some(session)) = (message_id(update), moment.talk.session(update.session)) else { return };
     match session.message_ids.get(id) {
         Some((first, _)) if first != update.variant && (is_thought(first) || is_thought(update.variant)) => {
-            ruling.note("a thought and a message share one messageId");
+            ruling.note(fact!(
+                "id-of-thought-and-message",
+                "the agent gave a thought and a message one messageId, `{message_id}`",
+                message_id = id; pointer = "/params/update/messageId"
+            ));
             ruling.pass();
         }
         Some((first, _)) if first != update.variant => {
-            ruling
-                .fail(format!("the messageId `{id}` is that of a {first}, and now that of a {}", update.variant), &[]);
+            let fact = fact!(
+                "id-of-two-kinds",
+                "the agent sent the messageId `{message_id}` in {actual} after {first}; expected one kind of message per id",
+                message_id = id, actual = update.variant, first;
+                pointer = "/params/update/messageId"
+            );
+            ruling.fail(fact, &[]);
         }
         _ if session.finished_messages.contains(id) => {
-            ruling.note(format!("the agent came back to the message `{id}`"))
+            ruling.note(fact!(
+                "message-continued",
+                "the agent went on with the earlier message `{message_id}` after another one",
+                message_id = id; pointer = "/params/update/messageId"
+            ));
         }
         _ => ruling.pass(),
     }
@@ -115,14 +162,18 @@ fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
     else {
         return;
     };
-    let message = format!("the messageId `{id}` was used in an earlier turn");
+    let fact = fact!(
+        "id-reused",
+        "the agent used the messageId `{message_id}` of an earlier turn again; expected a new one",
+        message_id = id; pointer = "/params/update/messageId"
+    );
     // What the turn before still had to say may come late. Once the agent answered a later request, all of that is out.
     let ended = session.ended.as_ref();
     let is_out = ended.is_some_and(|ended| moment.talk.answered_after(Party::Agent, ended.n));
     let is_complete = ended.is_some_and(|ended| ended.reason.as_deref() == Some("end_turn"));
     match prompt + 1 < session.prompts || (is_out && is_complete) {
-        true => ruling.fail(message, &[turn.n]),
-        false => ruling.inconclusive(message, &[turn.n]),
+        true => ruling.fail(fact, &[turn.n]),
+        false => ruling.inconclusive(fact, &[turn.n]),
     }
 }
 
@@ -137,10 +188,20 @@ fn consistent(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
         (true, true) => ruling.pass(),
         (false, false) => {}
         (true, false) => {
-            ruling.fail(format!("this {} has no messageId, and the one before it had", update.variant), &[])
+            let fact = fact!(
+                "id-missing",
+                "the agent sent {update} without a messageId, although the one before has one; expected all or none",
+                update = update.variant; pointer = "/params/update/messageId"
+            );
+            ruling.fail(fact, &[]);
         }
         (false, true) => {
-            ruling.fail(format!("this {} has a messageId, and the one before it had none", update.variant), &[])
+            let fact = fact!(
+                "id-added",
+                "the agent sent {update} with a messageId, although the one before has none; expected all or none",
+                update = update.variant; pointer = "/params/update/messageId"
+            );
+            ruling.fail(fact, &[]);
         }
     }
 }

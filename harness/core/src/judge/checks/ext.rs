@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::common::{LOGIN, NO_METHOD, mentions};
 use super::jsonrpc::response::skipped_in_recording;
-use super::support::AT_ONCE_US;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
+use crate::judge::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::protocol::{Member, ProblemKind, Site};
 use crate::requirement::Party;
 use crate::trace::{INVENTED, ProcessEvent};
@@ -329,7 +329,7 @@ fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_
     let last = moment.talk.course.last_line.get(&moment.from.other());
     let Some(&(n, us)) = last.filter(|_| failed && moment.talk.shutting_down.is_none()) else { return };
     let refused = moment.talk.errors.get(&n).filter(|(method, code)| is_own_and_missing(moment, method, *code));
-    if let Some((method, _)) = refused.filter(|_| moment.us.saturating_sub(us) < AT_ONCE_US) {
+    if let Some((method, _)) = refused.filter(|_| between(us, moment.us) < EXIT_AFTER_MESSAGE) {
         // Another error that it got may be the reason as well.
         let own = |method: &str| moment.talk.methods_used.contains(&(moment.from, method.to_owned()));
         let mut earlier = moment.talk.errors.range(..n);

@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::common::{NO_METHOD, decide_absolute, decide_refused, proper};
+use crate::fact;
+use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::Session;
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
@@ -91,7 +93,7 @@ pub(super) fn turn_did(moment: &Moment<'_>, answer: &Answer<'_>, kind: &str) -> 
 /// Correct but unusual: a path below a cwd or a root that the client itself gave as a relative path. It is inconclusive.
 fn read_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let (READ, Some(path)) = (call.method, call.text("path")) {
-        decide_absolute(moment, call.text("sessionId"), "the path to read", path, ruling);
+        decide_absolute(moment, call.text("sessionId"), (READ, "/params/path"), path, ruling);
     }
 }
 
@@ -100,7 +102,7 @@ fn read_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
 /// Correct but unusual: as with reading, a path below a relative cwd or root of the client. It is inconclusive.
 fn write_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let (WRITE, Some(path)) = (call.method, call.text("path")) {
-        decide_absolute(moment, call.text("sessionId"), "the path to write", path, ruling);
+        decide_absolute(moment, call.text("sessionId"), (WRITE, "/params/path"), path, ruling);
     }
 }
 
@@ -231,17 +233,26 @@ fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str],
     }
 }
 
+fn unadvertised(method: &str, path: &[&str]) -> Fact {
+    fact!(
+        "served-unadvertised",
+        "the client answered {method} with a result, although it does not advertise {capability}; expected an error",
+        method,
+        capability = path.join(".")
+    )
+}
+
 /// What is not advertised is "not available".
 fn read_unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some_and(|exchange| exchange.method == READ) && moment.talk.client_lacks(&READING) {
-        decide_refused(answer, "fs.readTextFile is not advertised", NO_METHOD, ruling);
+        decide_refused(answer, NO_METHOD, |method| unadvertised(method, &READING), ruling);
     }
 }
 
 /// As above, for writing. Whether the file was written all the same is to be seen on the disk alone.
 fn write_unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some_and(|exchange| exchange.method == WRITE) && moment.talk.client_lacks(&WRITING) {
-        decide_refused(answer, "fs.writeTextFile is not advertised", NO_METHOD, ruling);
+        decide_refused(answer, NO_METHOD, |method| unadvertised(method, &WRITING), ruling);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::judge::conversation::{Exchange, all_of_several, entries};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
 use crate::judge::timestamp::is_iso8601;
+use crate::judge::timing::{CURSOR_LIFETIME, between};
 use crate::protocol::is_absolute;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -113,9 +114,11 @@ fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 ///
 /// Correct but unusual: a path of Windows, or a relative one that the client itself gave.
 fn entry_cwd(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for (_, entry) in payload.places("SessionInfo") {
-        if let Some(cwd) = entry.get("cwd").and_then(Value::as_str) {
-            decide_absolute(moment, entry.get("sessionId").and_then(Value::as_str), "the cwd of an entry", cwd, ruling);
+    for (at, entry) in payload.places("SessionInfo") {
+        let text = |name: &str| entry.get(name).and_then(Value::as_str);
+        if let Some(cwd) = text("cwd") {
+            let pointer = payload.pointer(at) + "/cwd";
+            decide_absolute(moment, text("sessionId"), (payload.method, &pointer), cwd, ruling);
         }
     }
 }
@@ -173,13 +176,11 @@ fn updated_at(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
 /// moved there from an earlier page is inconclusive.
 fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, LIST) else { return };
-    /// How long a cursor has to be good for at least.
-    const EXPIRES_US: u64 = 60_000_000;
     let Some(walk) = moment.talk.listing.as_ref().filter(|walk| walk.goes_on(exchange)) else { return };
     let Outcome::Result(result) = answer.outcome else {
         let seen = format!("the cursor of the last page was answered with {}", answer.outcome.describe());
         let blamed = matches!(answer.outcome.error_code(), Some(-32600 | BAD_PARAMS | NOT_FOUND | NO_METHOD));
-        let soon = exchange.us.saturating_sub(walk.us) < EXPIRES_US;
+        let soon = between(walk.us, exchange.us) < CURSOR_LIFETIME;
         return if blamed && walk.quiet && soon {
             ruling.fail(seen, &[exchange.n, walk.n]);
         } else {

@@ -10,6 +10,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session, option_text};
 use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
 use crate::judge::ruling::Ruling;
+use crate::judge::timing::{UPDATE_WITH_RESPONSE, between};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("modes.current-listed", On::Payload(current_listed)),
@@ -27,9 +28,6 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 const SET: &str = "session/set_mode";
-
-/// An update that comes so soon after the answer was decided together with it. The time is ours.
-const WITH_ANSWER_US: u64 = 500_000;
 
 /// The ids of the modes that a state lists.
 fn ids(state: &Value) -> impl Iterator<Item = &str> {
@@ -143,7 +141,7 @@ fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
         Some(set) if set.before == mode && session.turn.is_none() => {
             let message = format!("the mode was set to `{}`, and an update names `{mode}` as before", set.mode);
             // Later the agent may have changed it again by itself.
-            let at_once = moment.us.saturating_sub(set.us) < WITH_ANSWER_US && !set.after_another;
+            let at_once = between(set.us, moment.us) < UPDATE_WITH_RESPONSE && !set.after_another;
             if at_once {
                 fail_in_case(moment, message, &[set.n], ruling);
             } else {

@@ -75,8 +75,7 @@ fn sse_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 
 fn transport_gate(moment: &Moment<'_>, call: &CallSeen<'_>, transport: &str, ruling: &mut Ruling<'_>) {
     if opening(call).is_some_and(|params| servers(params, transport).next().is_some()) {
-        let what = format!("an MCP server of type `{transport}`");
-        decide_announced(moment, &["mcpCapabilities", transport], &what, ruling);
+        decide_announced(moment, &["mcpCapabilities", transport], (call.method, "/params/mcpServers"), ruling);
     }
 }
 
@@ -108,7 +107,7 @@ fn passed_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
 fn dirs_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = opening(call) else { return };
     if !items(params, "additionalDirectories").is_empty() {
-        decide_announced(moment, &ROOTS, "additionalDirectories", ruling);
+        decide_announced(moment, &ROOTS, (call.method, "/params/additionalDirectories"), ruling);
     } else if params.get("additionalDirectories").is_some() && moment.talk.agent_lacks(&ROOTS) {
         // Omitting the member and an empty list are the same.
         ruling.note("the client sent an empty additionalDirectories, which the agent did not advertise");

@@ -8,6 +8,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, Decision, Session, ToolCall};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
+use crate::judge::timing::{CLIENT_PATIENCE, OUTPUT_SILENCE, between};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -233,7 +234,6 @@ fn has_said_it_all(session: &Session) -> bool {
 /// Correct but unusual: the agent thinks in silence for minutes, waits for the client, for a tool call or for a command in a
 /// terminal, or says something else than it was asked for. Time alone does not fail.
 fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    const SILENCE_US: u64 = 20_000_000;
     let talk = moment.talk;
     for open in talk.open_of(Party::Client).filter(|open| open.method == "session/prompt" && !open.deliberate) {
         let Some((id, &verdict)) = open.session().zip(talk.timed_out.get(&open.n)) else { continue };
@@ -243,7 +243,7 @@ fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             continue;
         };
         let until = talk.course.closed_us.unwrap_or(moment.us);
-        let silent = course.last_output_us.is_some_and(|last| until.saturating_sub(last) > SILENCE_US);
+        let silent = course.last_output_us.is_some_and(|last| between(last, until) > OUTPUT_SILENCE);
         let waits = talk.open_of(Party::Agent).any(|request| request.session() == Some(id));
         let busy = turn.tools.iter().filter_map(|id| session.tools.get(id)).any(|tool| !tool.is_final());
         let served = talk.fence.is_some_and(|fence| fence > open.n);
@@ -352,8 +352,6 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
 /// "Once a prompt turn completes, the Client may send another `session/prompt`": a turn that is being cancelled completes
 /// with the answer to its prompt, too. Nobody has to wait for ever for an agent that does not give it.
 fn one_at_a_time(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    /// Longer than agents take to stop what they do.
-    const PATIENCE_US: u64 = 10_000_000;
     let Some(id) = call.text("sessionId").filter(|_| call.method == "session/prompt") else { return };
     let Some(session) = moment.talk.session(id) else { return };
     let cancelled = moment.talk.course.session(id).and_then(|course| course.turn.as_ref()?.at_cancel.as_ref());
@@ -364,7 +362,7 @@ fn one_at_a_time(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         Some(turn) if moment.talk.deliberate.range(turn.n..).next().is_some() => {
             ruling.inconclusive("the tester broke the protocol during the turn before", &[turn.n]);
         }
-        Some(turn) if cancelled.is_some_and(|cancel| moment.us.saturating_sub(cancel.us) > PATIENCE_US) => {
+        Some(turn) if cancelled.is_some_and(|cancel| between(cancel.us, moment.us) > CLIENT_PATIENCE) => {
             ruling.inconclusive("the agent did not answer the prompt that was cancelled", &[turn.n]);
         }
         Some(turn) => ruling.fail("the prompt came before the one before it was answered", &[turn.n]),

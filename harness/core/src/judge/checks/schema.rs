@@ -117,7 +117,8 @@ fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
             if is_given(moment, session, path) {
                 ruling.inconclusive(format!("{what} is `{path}`, as the client gave it"), &[]);
             } else {
-                decide_absolute(moment, session, &what, path, ruling);
+                let pointer = payload.pointer(&member.at);
+                decide_absolute(moment, session, (payload.method, &pointer), path, ruling);
             }
         }
     }

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::common::{NO_METHOD, NOT_FOUND, decide_refused, is_passed_over, proper};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Exit, Terminal};
 use crate::judge::moment::{Answer, Moment, Outcome};
@@ -113,7 +114,14 @@ fn unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     if answer.exchange.is_some_and(|request| ALL.contains(&request.method.as_str()))
         && moment.talk.client_lacks(&CAPABILITY)
     {
-        decide_refused(answer, "terminal is not advertised", NO_METHOD, ruling);
+        let fact = |method: &str| {
+            fact!(
+                "served-unadvertised",
+                "the client answered {method} with a result, although it does not advertise terminal; expected an error",
+                method
+            )
+        };
+        decide_refused(answer, NO_METHOD, fact, ruling);
     }
 }
 
@@ -320,7 +328,15 @@ fn wait_after_kill_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 fn invalid_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = about(moment, answer, &[OUTPUT, WAIT, KILL]) else { return };
     if terminal.release_done.is_some_and(|released| released < request.n) {
-        decide_refused(answer, "its terminal is released", NOT_FOUND, ruling);
+        let fact = |method: &str| {
+            fact!(
+                "released-terminal-served",
+                "the client answered {method} for the released terminal `{terminal_id}` with a result; expected an error",
+                method,
+                terminal_id = request.text("terminalId")
+            )
+        };
+        decide_refused(answer, NOT_FOUND, fact, ruling);
     }
 }
 
@@ -352,6 +368,14 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     let Some(id) = request.text("terminalId") else { return };
     let asks = [OUTPUT, WAIT, KILL].contains(&request.method.as_str()) && moment.talk.client_has(&CAPABILITY);
     if asks && !moment.talk.terminals.contains_key(id) {
-        decide_refused(answer, &format!("there is no terminal `{id}`"), NOT_FOUND, ruling);
+        let fact = |method: &str| {
+            fact!(
+                "unknown-terminal-served",
+                "the client answered {method} for the unknown terminal `{terminal_id}` with a result; expected an error",
+                method,
+                terminal_id = id
+            )
+        };
+        decide_refused(answer, NOT_FOUND, fact, ruling);
     }
 }

@@ -1,18 +1,16 @@
 //! What several areas need: forms of text, and the turn that an answer ends.
 
-use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{DecodeError, Engine};
 use serde_json::Value;
 
 use crate::judge::Fact;
 use crate::judge::conversation::{Conversation, Exchange, Session, Turn, TurnCourse};
 use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
+use crate::judge::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
-
-/// Who does something so soon behind a message does it because of the message.
-pub(super) const AT_ONCE_US: u64 = 5_000_000;
 
 fn parts(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".")
@@ -28,18 +26,27 @@ pub(super) fn last_part(path: &str) -> Option<String> {
     parts(path).next_back().map(str::to_lowercase)
 }
 
-/// Why a text is no base64 of the standard alphabet; padding may be left out.
-pub(super) fn not_base64(text: &str) -> Option<String> {
+/// Why a text is not base64.
+#[derive(Debug, PartialEq)]
+pub(super) enum NotBase64 {
+    /// It is hexadecimal, and begins like a media file.
+    Hexadecimal,
+    /// It does not decode.
+    Invalid(DecodeError),
+}
+
+/// Returns why a text is not base64 of the standard alphabet; padding may be left out.
+pub(super) fn not_base64(text: &str) -> Option<NotBase64> {
     const MAGIC: [&str; 9] =
         ["89504e47", "ffd8ff", "47494638", "52494646", "494433", "4f676753", "664c6143", "fffb", "25504446"];
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let lower = text.to_lowercase();
     let hex = text.len() > 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if hex && MAGIC.iter().any(|magic| lower.starts_with(&magic.to_lowercase())) {
-        return Some("it is hexadecimal, and begins like a media file".to_owned());
+        return Some(NotBase64::Hexadecimal);
     }
     let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, config.with_decode_allow_trailing_bits(true));
-    engine.decode(text).err().map(|error| error.to_string().to_lowercase())
+    engine.decode(text).err().map(NotBase64::Invalid)
 }
 
 /// Whether one id is the other in another spelling, as programs make it that do not leave ids alone: in other case, encoded
@@ -162,11 +169,11 @@ pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Opti
     (turn.overlapped.is_none() && !asked).then_some(turn)
 }
 
-/// Fails in a case, where the harness knows all that was said and done. In a recording something unseen may be the reason.
-pub(super) fn fail_in_case(moment: &Moment<'_>, message: impl Into<Fact>, also: &[usize], ruling: &mut Ruling<'_>) {
+/// Fails in a case, where the harness knows all messages and acts. In a recording something unseen may be the reason.
+pub(super) fn fail_in_case(moment: &Moment<'_>, fact: impl Into<Fact>, also: &[usize], ruling: &mut Ruling<'_>) {
     match moment.talk.whole {
-        true => ruling.fail(message, also),
-        false => ruling.inconclusive(message, also),
+        true => ruling.fail(fact, also),
+        false => ruling.inconclusive(fact, also),
     }
 }
 
@@ -193,14 +200,14 @@ pub(super) fn asks_first(method: &str) -> bool {
     matches!(method, "fs/write_text_file" | "terminal/create")
 }
 
-/// Whether the party's output ended right behind the other's line `n`, with nothing else to blame.
+/// Whether the party's output ended right after the other's line `n`, with no other possible cause.
 pub(super) fn died_after(moment: &Moment<'_>, process: &ProcessEvent, n: usize) -> bool {
     let talk = moment.talk;
     let last = talk.course.last_line.get(&moment.from.other());
     matches!(process, ProcessEvent::StdoutEnded)
         && talk.shutting_down.is_none()
         && !talk.deliberate.contains(&n)
-        && last.is_some_and(|&(last, us)| last == n && moment.us.saturating_sub(us) < AT_ONCE_US)
+        && last.is_some_and(|&(last, us)| last == n && between(us, moment.us) < EXIT_AFTER_MESSAGE)
         && talk.open_of(moment.from.other()).next().is_none()
 }
 
@@ -209,15 +216,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_told_from_data_urls_and_hexadecimal() {
+    fn rejects_data_urls_and_hexadecimal_as_base64() {
         assert_eq!(not_base64("iVBORw0KGgo="), None);
         assert_eq!(not_base64("iVBORw0KGgo"), None);
         assert!(not_base64("data:image/png;base64,iVBORw0KGgo=").is_some());
-        assert!(not_base64("524946460000000057415645").is_some());
+        assert_eq!(not_base64("524946460000000057415645"), Some(NotBase64::Hexadecimal));
     }
 
     #[test]
-    fn respelt_ids_are_known_again() {
+    fn recognizes_respelt_ids() {
         for other in ["sess%20%2FA%C3%A9%2541", "SESS /AÉ%41", "sess+/a%41", " Sess /Aé%41 ", "Sess /AéA"] {
             assert!(is_respelt("Sess /Aé%41", other), "{other}");
         }

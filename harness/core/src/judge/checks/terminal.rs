@@ -43,7 +43,7 @@ fn without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// inconclusive.
 fn cwd_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let ("terminal/create", Some(cwd)) = (call.method, call.text("cwd")) {
-        decide_absolute(moment, call.text("sessionId"), "the cwd of the terminal", cwd, ruling);
+        decide_absolute(moment, call.text("sessionId"), (call.method, "/params/cwd"), cwd, ruling);
     }
 }
 

@@ -188,9 +188,7 @@ fn session_of<'m>(payload: &Payload<'m>) -> Option<&'m str> {
 /// Correct but unusual: a path below a cwd or a root that the client itself gave as a relative path, which is inconclusive; and
 /// a path of another system, such as `C:\a` or `\\host\share`, which passes.
 fn location_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for path in payload.members(&[("ToolCallLocation", "path")]).filter_map(|member| member.value.as_str()) {
-        decide_absolute(moment, session_of(payload), "the path of a location", path, ruling);
-    }
+    paths_absolute(moment, payload, "ToolCallLocation", ruling);
 }
 
 /// Lines count from 1.
@@ -207,8 +205,15 @@ fn location_line(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>)
 ///
 /// Correct but unusual: as with locations, a path below a relative cwd or root of the client, which is inconclusive.
 fn diff_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for path in payload.members(&[("Diff", "path")]).filter_map(|member| member.value.as_str()) {
-        decide_absolute(moment, session_of(payload), "the path of a diff", path, ruling);
+    paths_absolute(moment, payload, "Diff", ruling);
+}
+
+fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, definition: &str, ruling: &mut Ruling<'_>) {
+    for member in payload.members(&[(definition, "path")]) {
+        if let Some(path) = member.value.as_str() {
+            let pointer = payload.pointer(&member.at);
+            decide_absolute(moment, session_of(payload), (payload.method, &pointer), path, ruling);
+        }
     }
 }
 

@@ -8,13 +8,11 @@ use serde_json::Value;
 use super::session::{Decision, Ended, ModeSet, Opening, Permission, Session, ToolCall, Turn};
 use super::{Conversation, Exchange, Terminal};
 use crate::judge::moment::Outcome;
+use crate::judge::timing::PROMPT_ANSWER;
 use crate::protocol::Update;
 use crate::requirement::Party;
 use crate::trace::{Outcome as StepOutcome, StepEvent, StepKind};
 use crate::wire::{Call, RpcId};
-
-/// An answer that comes so soon was held up by nothing; long enough for a busy machine.
-const AT_ONCE_US: u64 = 2_000_000;
 
 impl Conversation {
     /// Takes in a request or a notification.
@@ -240,7 +238,7 @@ impl Conversation {
         let latest = self.latest_answered.entry(exchange.from).or_default();
         *latest = exchange.n.max(*latest);
         self.told.settle(exchange.n, exchange.from);
-        if self.course.in_between((exchange.us, exchange.heard), us) < AT_ONCE_US {
+        if self.course.in_between((exchange.us, exchange.heard), us) < PROMPT_ANSWER {
             self.replied.entry((from, super::kind_of(&exchange.method).to_owned())).or_insert(n);
         }
         if exchange.from == Party::Agent {

@@ -1,11 +1,13 @@
 //! The finer course of things: how turns were cancelled, who logged in, which ids crossed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::{Conversation, Decision, Exchange};
 use crate::judge::moment::{Answer, LineSeen, Outcome};
+use crate::judge::timing::{CANCEL_SWEEP, between};
 use crate::protocol::Update;
 use crate::requirement::Party;
 use crate::wire::{Call, Content, Envelope, LineEnd, RpcId};
@@ -275,11 +277,11 @@ impl Course {
         self.sessions.get(id)
     }
 
-    /// Microseconds between two moments as far as a party has to answer for them, where so many bytes were heard by the
-    /// first: a busy machine takes up to a second to read a million bytes, and whoever writes them waits for that.
+    /// Returns the time between two moments that a party is responsible for, where so many bytes were heard by the first. A
+    /// busy machine takes up to a second to read a million bytes, and their sender waits for that.
     #[must_use]
-    pub const fn in_between(&self, (us, heard): (u64, u64), until: u64) -> u64 {
-        until.saturating_sub(us).saturating_sub(self.heard.saturating_sub(heard))
+    pub const fn in_between(&self, (us, heard): (u64, u64), until: u64) -> Duration {
+        between(us, until).saturating_sub(Duration::from_micros(self.heard.saturating_sub(heard)))
     }
 
     /// Takes in a line before what it holds.
@@ -519,11 +521,10 @@ impl Course {
     /// Notes that a permission request was answered as cancelled, too soon behind the cancel of another session for a user
     /// to have done it.
     fn sweep(&mut self, (n, us): (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
-        const AT_ONCE_US: u64 = 100_000;
         let Some(id) = exchange.session() else { return };
         let others = self.sessions.iter().filter(|(other, _)| other.as_str() != id);
         let mut cancels = others.filter_map(|(_, course)| course.turn.as_ref()?.at_cancel.as_ref());
-        let meant = cancels.find(|at| at.n > exchange.n && us.saturating_sub(at.us) < AT_ONCE_US).map(|at| at.n);
+        let meant = cancels.find(|at| at.n > exchange.n && between(at.us, us) < CANCEL_SWEEP).map(|at| at.n);
         let turn = self.sessions.get_mut(id).and_then(|course| course.turn.as_mut());
         if let (Some(cancel), Some(turn)) = (meant, turn.filter(|turn| turn.ended.is_none()))
             && Decision::of(&exchange.params, outcome) == Decision::Cancelled

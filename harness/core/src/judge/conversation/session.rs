@@ -19,6 +19,18 @@ pub enum Opening {
     Resume,
 }
 
+impl Opening {
+    /// Returns the method that opens a session in this way.
+    #[must_use]
+    pub const fn method(self) -> &'static str {
+        match self {
+            Self::New => "session/new",
+            Self::Load => "session/load",
+            Self::Resume => "session/resume",
+        }
+    }
+}
+
 /// A session.
 #[derive(Debug, Clone)]
 pub struct Session {

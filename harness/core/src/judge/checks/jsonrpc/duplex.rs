@@ -7,6 +7,7 @@ use crate::judge::checks::support::{Finish, waits_for_others};
 use crate::judge::conversation::{Exchange, TurnCourse};
 use crate::judge::moment::{Answer, Moment};
 use crate::judge::ruling::Ruling;
+use crate::judge::timing::{ANSWER_AFTER_END, HELD_BACK, between, millis};
 use crate::requirement::Party;
 
 pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
@@ -20,9 +21,6 @@ pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
     ),
     Check::both(["jsonrpc.full-duplex.agent", "jsonrpc.full-duplex.client"], On::Response(full_duplex)),
 ];
-
-/// A message within this time after an event is attributed to that event.
-const AT_ONCE_US: u64 = 1_000_000;
 
 /// A request may have the id of a request of the other party: it is answered all the same. This half only counts answers.
 fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -67,11 +65,10 @@ fn is_instant(method: &str) -> bool {
 /// in a recording, an extension method that waits for the end of the turn by design, so that only the error -32601 shows that
 /// nothing had to be waited for.
 fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    const LONG_US: u64 = 2_000_000;
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
     let waited = |us: u64| moment.talk.course.in_between((exchange.us, exchange.heard), us);
     // An answer that comes later still was waited for by something else than the turn.
-    let held_back = |us: u64| waited(us) > LONG_US && moment.us.saturating_sub(us) < AT_ONCE_US;
+    let held_back = |us: u64| waited(us) > HELD_BACK && between(us, moment.us) < ANSWER_AFTER_END;
     let turns = || {
         moment
             .talk
@@ -101,7 +98,7 @@ fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             "the {party} answered {method} after {waited_ms} ms, when the turn was over; expected an answer during the turn",
             party = moment.from,
             method = exchange.method,
-            waited_ms = waited(us) / 1000
+            waited_ms = millis(waited(us))
         );
         // No program knows the tester's own methods; those of a recording may be about the turn.
         if moment.talk.whole || answer.outcome.error_code() == Some(NO_METHOD) {

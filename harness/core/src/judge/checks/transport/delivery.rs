@@ -7,6 +7,7 @@ use crate::judge::checks::support::{is_usually_answered, waits_for_others};
 use crate::judge::conversation::Exchange;
 use crate::judge::moment::{Answer, Moment, Outcome};
 use crate::judge::ruling::Ruling;
+use crate::judge::timing::{ANSWER_AFTER_END, NOT_FLUSHED, between};
 use crate::wire::RpcId;
 
 pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
@@ -15,9 +16,6 @@ pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
     Check::both(["transport.only-lf-delimits.agent", "transport.only-lf-delimits.client"], On::End(only_lf_unanswered)),
 ];
 
-/// A message within this time after an event is attributed to that event.
-const AT_ONCE_US: u64 = 1_000_000;
-
 /// A message is visible without more input. That it is not is shown by an answer that was waited for in vain, and comes
 /// at once when the party's input is closed or it is told to end, which makes it flush what it held back.
 /// The first answer shows nothing: a party that is slow to start may be ready at that very moment.
@@ -25,7 +23,6 @@ const AT_ONCE_US: u64 = 1_000_000;
 /// Correct but unusual: a party that stops its work when it has to exit, and answers open requests with an error.
 /// Only a result and the error -32601 fail, which must have been ready before.
 fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    const LONG_US: u64 = 20_000_000;
     let talk = moment.talk;
     let quick = |exchange: &&Exchange| !exchange.deliberate && !waits_for_others(&exchange.method);
     let Some(exchange) = answer.exchange.filter(quick) else { return };
@@ -40,8 +37,8 @@ fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
         (Some(closed), Some(&verdict))
             if has_spoken
                 && was_ready
-                && moment.us.saturating_sub(closed) < AT_ONCE_US
-                && closed.saturating_sub(exchange.us) > LONG_US =>
+                && between(closed, moment.us) < ANSWER_AFTER_END
+                && between(exchange.us, closed) > NOT_FLUSHED =>
         {
             let message = fact!(
                 "answered-at-shutdown",
