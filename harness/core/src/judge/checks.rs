@@ -10,7 +10,6 @@ mod commands;
 mod common;
 mod compaction;
 mod config;
-mod consent;
 mod content;
 mod delete;
 mod dirs;
@@ -68,10 +67,13 @@ pub(super) fn all() -> Vec<Check> {
         announced::CHECKS,
         prompt::CHECKS,
         content::CHECKS,
+        content::BOTH.as_flattened(),
         cancel::CHECKS,
+        cancel::client::CHECKS,
         cancelreq::CHECKS,
+        cancelreq::BOTH.as_flattened(),
         permission::CHECKS,
-        consent::CHECKS,
+        permission::client::CHECKS,
         plan::CHECKS,
         notice::CHECKS,
         compaction::CHECKS,
@@ -83,6 +85,7 @@ pub(super) fn all() -> Vec<Check> {
         dirs::CHECKS,
         tool::CHECKS,
         fs::CHECKS,
+        fs::client::CHECKS,
         terminal::CHECKS,
         shell::CHECKS,
         modes::CHECKS,

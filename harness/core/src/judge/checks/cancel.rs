@@ -1,18 +1,17 @@
-//! Area `cancel`: what `session/cancel` does to the running turn, and to nothing else; and how the client sends it.
+//! Area `cancel`, the agent's half: `session/cancel` ends the running turn of its session, and has no other effect.
+
+pub(super) mod client;
 
 use std::time::Duration;
 
-use serde_json::Value;
-
-use super::common::mentions;
-use super::support::{Finish, died_after, fail_in_case, is_respelt, late_for, says_abort};
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{After, AtCancel, Exchange, Opening, Session, Turn};
+use crate::judge::checks::common::mentions;
+use crate::judge::checks::support::{Finish, died_after, fail_in_case, late_for, says_abort};
+use crate::judge::conversation::{After, AtCancel, Exchange, Turn};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
 use crate::judge::timing::{CANCEL_CROSSING, CANCEL_LIMIT, TURN_START, between, millis};
-use crate::protocol::Kind;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 
@@ -25,17 +24,15 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.no-reply", On::Response(no_reply)),
     Check::agent("cancel.no-reply", On::End(not_replied)),
     Check::agent("cancel.prompt", On::Response(answered_soon)),
-    Check::agent("cancel.prompt", On::End(never_answered::<false>)),
+    Check::agent("cancel.prompt", On::End(|moment, ruling| never_answered(moment, false, ruling))),
     Check::agent("cancel.awaits-client", On::Response(did_not_wait)),
-    Check::agent("cancel.awaits-client", On::End(never_answered::<true>)),
+    Check::agent("cancel.awaits-client", On::End(|moment, ruling| never_answered(moment, true, ruling))),
     Check::agent("cancel.idle", On::Process(died_of_idle_cancel)),
     Check::agent("cancel.not-sticky", On::Response(not_sticky)),
     Check::agent("cancel.unknown-session", On::End(unknown_session)),
     Check::agent("cancel.unknown-session", On::Process(died_of_unknown_session)),
     Check::agent("cancel.scope", On::Response(scope)),
     Check::agent("cancel.releases-terminals", On::End(releases_terminals)),
-    Check::client("cancel.notification", On::Call(notification)),
-    Check::client("cancel.known-session", On::Call(known_session)),
 ];
 
 /// The answer to a turn that the client cancelled, and how things stood then.
@@ -56,19 +53,31 @@ fn since(moment: &Moment<'_>, at: &AtCancel, until: u64) -> Duration {
     moment.talk.course.in_between((at.us, at.heard), until)
 }
 
-/// Why the agent must have known of the cancel when it sent the answer; none when the two may have crossed.
+/// Evidence that the agent had read the cancel when it sent the answer.
+#[derive(Clone, Copy, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Evidence {
+    /// The answer came long after the cancel.
+    LateAnswer,
+    /// The turn waited for an answer of the client, which the client sent after the cancel.
+    ClientAnswer,
+    /// A tool call of the turn was in progress.
+    ToolInProgress,
+}
+
+/// Returns the evidence that the agent had read the cancel when it sent the answer; none when the two may have crossed.
 ///
 /// A tool call in progress, or a command in a terminal that ends after the cancel, shows that the turn had not come to its
 /// end. Only a case asks for one that lasts; in a recording both may go on in the background when the turn ends by itself.
-fn knew(moment: &Moment<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<&'static str> {
+fn had_read_cancel(moment: &Moment<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<Evidence> {
     let waits_still = |n: usize| moment.talk.open_of(Party::Agent).any(|open| open.n == n);
     let running = finish.turn.tools.iter().filter_map(|id| finish.session.tools.get(id));
     if since(moment, at, moment.us) > CANCEL_CROSSING {
-        Some("the answer came well after the cancel")
+        Some(Evidence::LateAnswer)
     } else if at.waiting.iter().any(|(n, method)| !waits_still(*n) && (moment.talk.whole || needs_answer(method))) {
-        Some("the turn waited for an answer of the client, which it got behind the cancel")
+        Some(Evidence::ClientAnswer)
     } else if moment.talk.whole && running.into_iter().any(|tool| tool.status == "in_progress") {
-        Some("a tool call of the turn was still in progress")
+        Some(Evidence::ToolInProgress)
     } else {
         None
     }
@@ -86,19 +95,40 @@ fn needs_answer(method: &str) -> bool {
 fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer) else { return };
     let Some(reason) = finish.reason() else { return };
-    match knew(moment, &finish, at) {
+    match had_read_cancel(moment, &finish, at) {
         _ if reason == "cancelled" && finish.course.overlapped.is_none() => ruling.pass(),
         _ if !had_begun(finish.turn, finish.exchange, at) => {
-            ruling.inconclusive(
-                format!("the turn ended as {reason}, and was cancelled before it showed itself"),
-                &[at.n],
+            let fact = fact!(
+                "cancelled-before-start",
+                "the agent ended the turn as {actual}; the client had cancelled it before the agent showed that it had begun",
+                actual = reason; expected = "cancelled", pointer = "/result/stopReason"
             );
+            ruling.inconclusive(fact, &[at.n]);
         }
         _ if finish.course.disturbed.is_some() => {
-            ruling.inconclusive(format!("the turn ended as {reason}, and more than a cancel happened to it"), &[at.n]);
+            let fact = fact!(
+                "disturbed-turn",
+                "the agent ended the cancelled turn as {actual}; the client had done more than cancel it",
+                actual = reason; expected = "cancelled", pointer = "/result/stopReason"
+            );
+            ruling.inconclusive(fact, &[at.n]);
         }
-        Some(why) => ruling.fail(format!("the cancelled turn ended as {reason}: {why}"), &[at.n]),
-        None => ruling.inconclusive(format!("the turn ended as {reason} while the cancel was on its way"), &[at.n]),
+        Some(evidence) => {
+            let fact = fact!(
+                "wrong-stop-reason",
+                "the agent ended the cancelled turn as {actual}; expected cancelled",
+                actual = reason; expected = "cancelled", pointer = "/result/stopReason", evidence = evidence
+            );
+            ruling.fail(fact, &[at.n]);
+        }
+        None => {
+            let fact = fact!(
+                "cancel-crossed-response",
+                "the agent ended the turn as {actual}; its response may have crossed the cancel",
+                actual = reason; expected = "cancelled", pointer = "/result/stopReason"
+            );
+            ruling.inconclusive(fact, &[at.n]);
+        }
     }
 }
 
@@ -115,15 +145,41 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
         };
     };
     let code = finish.outcome.error_code();
-    let seen = format!("the cancelled turn was answered with {}", finish.outcome.describe());
-    match knew(moment, &finish, at) {
+    let answer = finish.outcome.describe();
+    match had_read_cancel(moment, &finish, at) {
         _ if code == Some(-32800) && finish.exchange.cancel_requested.is_some() => {}
-        _ if code == Some(-32000) || finish.course.disturbed.is_some() => ruling.inconclusive(seen, &[at.n]),
-        _ if matches!(code, Some(-32600 | -32602)) && !finish.course.acted && !says_abort(error) => {
-            ruling.inconclusive(format!("{seen}, which may be for the prompt itself"), &[at.n]);
+        _ if code == Some(-32000) || finish.course.disturbed.is_some() => {
+            let fact = fact!(
+                "error-of-disturbed-turn",
+                "the agent answered the cancelled prompt with {answer}, which may have another reason than the cancel",
+                answer; code = code
+            );
+            ruling.inconclusive(fact, &[at.n]);
         }
-        None if !says_abort(error) => ruling.inconclusive(format!("{seen}, while the cancel was on its way"), &[at.n]),
-        _ => ruling.fail(seen, &[at.n]),
+        _ if matches!(code, Some(-32600 | -32602)) && !finish.course.acted && !says_abort(error) => {
+            let fact = fact!(
+                "prompt-refused",
+                "the agent answered the cancelled prompt with {answer}, which may be about the prompt itself",
+                answer; code = code
+            );
+            ruling.inconclusive(fact, &[at.n]);
+        }
+        None if !says_abort(error) => {
+            let fact = fact!(
+                "cancel-crossed-response",
+                "the agent answered the prompt with {answer}; the error may have crossed the cancel",
+                answer; code = code
+            );
+            ruling.inconclusive(fact, &[at.n]);
+        }
+        _ => {
+            let fact = fact!(
+                "error-for-cancelled-turn",
+                "the agent answered the cancelled prompt with {answer}; expected the stop reason cancelled",
+                answer; code = code
+            );
+            ruling.fail(fact, &[at.n]);
+        }
     }
 }
 
@@ -133,12 +189,16 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// another client has in the same session. So a recording is inconclusive.
 fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some((at, (ended, _))) = late_for(moment, update).and_then(|turn| turn.at_cancel.as_ref().zip(turn.ended)) {
-        let message = format!("the update {} came after the answer to the cancelled prompt", update.variant);
-        fail_in_case(moment, message, &[at.n, ended], ruling);
+        let fact = fact!(
+            "update-after-response",
+            "the agent sent {update} after its response to the cancelled prompt; expected it before the response",
+            update = update.variant; session_id = update.session, pointer = "/params/update/sessionUpdate"
+        );
+        fail_in_case(moment, fact, &[at.n, ended], ruling);
     }
 }
 
-/// Exercised by a cancelled turn with nothing of it between its answer and the next prompt.
+/// Exercised by a cancelled turn without an update between its response and the next prompt.
 fn nothing_came_late(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let course = call.text("sessionId").and_then(|id| moment.talk.course.session(id));
     let turn = course.and_then(|course| course.turn.as_ref()).filter(|_| call.method == "session/prompt");
@@ -147,7 +207,7 @@ fn nothing_came_late(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
     }
 }
 
-/// Exercised by a cancelled turn with nothing of it between its answer and that to a later request.
+/// Exercised by a cancelled turn without an update between its response and the response to a later request.
 fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let turns = moment.talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
     let cancelled = turns.filter(|turn| turn.at_cancel.is_some() && turn.gave_up && turn.overlapped.is_none());
@@ -164,7 +224,7 @@ fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// the agent rejects. See [`replied_to`].
 fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let told = moment.talk.told.answered_by(answer, moment.from.other());
-    // A cancel that breaks the protocol may be refused as what it is.
+    // The agent may refuse a cancel that breaks the protocol.
     if told.iter().all(|(n, _)| !moment.talk.deliberate.contains(n)) {
         replied_to(moment, answer, "session/cancel", ruling);
     }
@@ -177,12 +237,16 @@ pub(super) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str,
     let unread = moment.talk.is_unclear(moment.from.other());
     let only = told.iter().all(|(_, known)| *known == method);
     let Some((n, _)) = told.last().filter(|_| only && !unread) else { return };
-    let message = format!("an answer without a request came after the notification {method}");
+    let fact = fact!(
+        "notification-answered",
+        "the {party} answered the notification {method}; expected no response",
+        party = moment.from, method; code = answer.outcome.error_code()
+    );
     // These two codes answer calls alone.
     let to_a_call = matches!(answer.outcome.error_code(), Some(-32601 | -32602)) || mentions(answer.outcome, method);
     match answer.outcome {
-        Outcome::Error(_) if !to_a_call => fail_in_case(moment, message, &[*n], ruling),
-        _ => ruling.fail(message, &[*n]),
+        Outcome::Error(_) if !to_a_call => fail_in_case(moment, fact, &[*n], ruling),
+        _ => ruling.fail(fact, &[*n]),
     }
 }
 
@@ -208,7 +272,7 @@ fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     if finish.reason() != Some("cancelled") && !had_begun(finish.turn, finish.exchange, at) {
         return;
     }
-    // What ends as anything else so soon may have ended by itself.
+    // A turn that ends otherwise within this time may have ended by itself.
     if taken <= CANCEL_LIMIT && finish.reason() != Some("cancelled") {
         return;
     }
@@ -225,7 +289,7 @@ fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 /// As above, for a turn that did not end at all: by itself, or because it waits for the client.
 ///
 /// Correct but unusual: an agent that meets the cancel before it has begun the turn.
-fn never_answered<const WAITING: bool>(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+fn never_answered(moment: &Moment<'_>, waits_for_client: bool, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let until = talk.course.closed_us.unwrap_or(moment.us);
     for (session, course) in &talk.course.sessions {
@@ -241,17 +305,23 @@ fn never_answered<const WAITING: bool>(moment: &Moment<'_>, ruling: &mut Ruling<
         let waiting = waits.find(|open| open.n < at.n && open.method != "session/request_permission");
         let served = talk.fence.is_some_and(|fence| fence > at.n);
         match waiting {
-            Some(open) if WAITING && long => {
-                ruling.fail(
-                    format!("the cancelled turn did not end while {} was not answered", open.method),
-                    &[open.n, at.n],
+            Some(open) if waits_for_client && long => {
+                let fact = fact!(
+                    "waits-for-client",
+                    "the agent did not end the cancelled turn while it waited for {method}; expected it within {limit_ms} ms",
+                    method = open.method, limit_ms = millis(CANCEL_LIMIT);
+                    session_id = session
                 );
+                ruling.fail(fact, &[open.n, at.n]);
             }
-            None if !WAITING && long && served && at.waiting.is_empty() => {
-                ruling.fail(
-                    "the turn was cancelled and did not end, though a later request was answered",
-                    &[at.n, turn.n],
+            None if !waits_for_client && long && served && at.waiting.is_empty() => {
+                let fact = fact!(
+                    "turn-not-ended",
+                    "the agent did not end the cancelled turn within {limit_ms} ms, but answered a later request",
+                    limit_ms = millis(CANCEL_LIMIT);
+                    session_id = session
                 );
+                ruling.fail(fact, &[at.n, turn.n]);
             }
             _ => {}
         }
@@ -270,11 +340,16 @@ fn did_not_wait(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// A cancel without a running turn has no effect, and least of all that one.
+/// A cancel without a running turn has no effect.
 fn died_of_idle_cancel(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     let mut cancels = moment.talk.sessions.values().filter_map(|session| session.idle_cancel);
     if let Some(n) = cancels.find(|&n| died_after(moment, process, n)) {
-        ruling.fail("the agent ended when session/cancel came while no turn ran", &[n]);
+        let fact = fact!(
+            "exit-after-cancel",
+            "the agent exited after {method}, which came while no turn ran; expected no effect",
+            method = "session/cancel"
+        );
+        ruling.fail(fact, &[n]);
     }
 }
 
@@ -295,12 +370,20 @@ fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     };
     match finish.reason() {
         Some("cancelled") if has_no_other_reason(moment, &finish) && cancelled_elsewhere(moment, &finish).is_none() => {
-            let message = "the turn ends as cancelled, and the cancel came before its prompt";
-            match finish.course.cancel_read {
-                true => fail_in_case(moment, message, &[finish.exchange.n], ruling),
-                false => {
-                    ruling.inconclusive(format!("{message}; both may have been read together"), &[finish.exchange.n])
-                }
+            if finish.course.cancel_read {
+                let fact = fact!(
+                    "earlier-cancel-applied",
+                    "the agent ended the turn as cancelled; expected it to go on, since the cancel came before its prompt";
+                    pointer = "/result/stopReason", actual = "cancelled"
+                );
+                fail_in_case(moment, fact, &[finish.exchange.n], ruling);
+            } else {
+                let fact = fact!(
+                    "cancel-read-with-prompt",
+                    "the agent ended the turn as cancelled; it may have read the earlier cancel together with the prompt";
+                    pointer = "/result/stopReason", actual = "cancelled"
+                );
+                ruling.inconclusive(fact, &[finish.exchange.n]);
             }
         }
         Some("cancelled") | None => {}
@@ -319,10 +402,15 @@ fn unknown_session(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// A cancel for a session that nobody knows is no reason to end.
+/// A cancel for an unknown session does not end the agent.
 fn died_of_unknown_session(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     if let Some(n) = moment.talk.course.stray_cancel.filter(|&n| died_after(moment, process, n)) {
-        ruling.fail("the agent ended when session/cancel named an unknown session", &[n]);
+        let fact = fact!(
+            "exit-after-cancel",
+            "the agent exited after {method}, which named an unknown session; expected no effect",
+            method = "session/cancel"; pointer = "/params/sessionId"
+        );
+        ruling.fail(fact, &[n]);
     }
 }
 
@@ -342,8 +430,12 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(elsewhere) = cancelled_elsewhere(moment, &finish) else { return };
     match finish.reason() {
         Some("cancelled") if has_no_other_reason(moment, &finish) && !earlier_cancel(&finish) => {
-            let message = "the turn ends as cancelled, and only the turn of another session was cancelled";
-            fail_in_case(moment, message, &[elsewhere], ruling);
+            let fact = fact!(
+                "other-session-cancelled",
+                "the agent ended the turn as cancelled, but the client cancelled only another session";
+                pointer = "/result/stopReason", actual = "cancelled", session_id = finish.exchange.session()
+            );
+            fail_in_case(moment, fact, &[elsewhere], ruling);
         }
         Some("cancelled") | None => {}
         Some(_) => ruling.pass(),
@@ -357,7 +449,11 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     if talk.initialize.is_some() && !talk.client_has(&["terminal"]) {
-        return ruling.not_applicable("the client advertised no terminals");
+        return ruling.not_applicable(fact!(
+            "not-advertised",
+            "the client does not advertise {capability}",
+            capability = "terminal"
+        ));
     }
     let until = talk.course.closed_us.unwrap_or(moment.us);
     let turns = talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
@@ -370,48 +466,23 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             match terminal.released {
                 Some(_) => ruling.pass(),
                 None if waited => {
-                    ruling.fail(
-                        format!("the terminal `{id}` of the cancelled turn was not released"),
-                        &[terminal.created, ended],
+                    let fact = fact!(
+                        "terminal-not-released",
+                        "the agent did not release the terminal `{terminal_id}` within {limit_ms} ms after the cancelled turn",
+                        terminal_id = id,
+                        limit_ms = millis(CANCEL_LIMIT)
                     );
+                    ruling.fail(fact, &[terminal.created, ended]);
                 }
-                None => ruling.inconclusive(
-                    format!("the terminal `{id}` was not released before the trace ended"),
-                    &[terminal.created],
-                ),
+                None => {
+                    let fact = fact!(
+                        "terminal-open-at-end",
+                        "the agent had not released the terminal `{terminal_id}` when the trace ended",
+                        terminal_id = id
+                    );
+                    ruling.inconclusive(fact, &[terminal.created]);
+                }
             }
         }
-    }
-}
-
-/// "By sending a `session/cancel` notification."
-///
-/// Correct but unusual: a cancel that comes twice, or without a running turn. Only a member `id` fails, also one that is null.
-fn notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if call.method == "session/cancel" {
-        let id = call.id.unwrap_or(&Value::Null);
-        ruling.decide(call.kind == Kind::Notification, || format!("session/cancel has the id {id}, as a request"));
-    }
-}
-
-/// The session is one of this connection: it was created, loaded or resumed on it.
-///
-/// Correct but unusual: the client gives up a session whose load failed, one that a draft method opened, one that it found in a
-/// listing and that runs elsewhere, or one that the agent named in an early update. None of these fails.
-fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let Some(id) = call.text("sessionId").filter(|_| call.method == "session/cancel") else { return };
-    let opening = |session: &Session| session.loading.or(session.resuming).is_some();
-    match talk.session(id) {
-        Some(session) if session.opening == Opening::New || session.was_reopened || opening(session) => ruling.pass(),
-        // Giving up a session may cross with the answer that there is none.
-        Some(_) => {}
-        None if talk.initialized.is_none() => {}
-        // Its spelling is a matter of its own.
-        None if talk.sessions.keys().any(|known| is_respelt(known, id)) => {}
-        None if talk.course.strangers.contains_key(id) || talk.may_open_otherwise() || talk.listed.contains(id) => {
-            ruling.inconclusive(format!("session/cancel names `{id}`, which no method of this edition opened"), &[]);
-        }
-        None => ruling.fail(format!("session/cancel names `{id}`, and this connection has no such session"), &[]),
     }
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::cancel::replied_to;
 use super::support::{Finish, died_after, fail_in_case, late_for, says_abort, waits_for_others};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{CancelRequest, Exchange};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
@@ -15,33 +16,30 @@ use crate::trace::ProcessEvent;
 use crate::wire::RpcId;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("cancelreq.response.agent", On::Response(response)),
-    Check::agent("cancelreq.response.agent", On::End(no_response)),
-    Check::agent("cancelreq.code.agent", On::Response(code)),
-    Check::agent("cancelreq.no-reply.agent", On::Response(no_reply)),
-    Check::agent("cancelreq.no-reply.agent", On::End(served_after_any)),
     Check::agent("cancelreq.unsupported-ignored.agent", On::End(served_after_any)),
     Check::agent("cancelreq.unsupported-ignored.agent", On::Process(died)),
-    Check::agent("cancelreq.unknown-id.agent", On::Response(unknown_id)),
-    Check::agent("cancelreq.unknown-id.agent", On::End(served_after_unknown)),
-    Check::agent("cancelreq.own-requests.agent", On::Call(own_requests)),
-    Check::agent("cancelreq.params.agent", On::Call(params)),
-    Check::agent("cancelreq.scope.agent", On::Response(scope)),
     Check::agent("cancelreq.internal.agent", On::Response(internal)),
     Check::agent("cancelreq.flush-first", On::Response(flushed)),
     Check::agent("cancelreq.flush-first", On::Update(flushed_late)),
-    Check::client("cancelreq.response.client", On::Response(response)),
-    Check::client("cancelreq.response.client", On::End(no_response)),
-    Check::client("cancelreq.code.client", On::Response(code)),
-    Check::client("cancelreq.no-reply.client", On::Response(no_reply)),
-    Check::client("cancelreq.no-reply.client", On::End(served_after_any)),
-    Check::client("cancelreq.unknown-id.client", On::Response(unknown_id)),
-    Check::client("cancelreq.unknown-id.client", On::End(served_after_unknown)),
-    Check::client("cancelreq.own-requests.client", On::Call(own_requests)),
-    Check::client("cancelreq.params.client", On::Call(params)),
-    Check::client("cancelreq.scope.client", On::Response(scope)),
     Check::client("cancelreq.internal.client", On::Response(gave_up)),
 ];
+
+/// The requirements of both parties.
+pub(super) const BOTH: &[[Check; 2]] = &[
+    Check::both(["cancelreq.response.agent", "cancelreq.response.client"], On::Response(response)),
+    Check::both(["cancelreq.response.agent", "cancelreq.response.client"], On::End(no_response)),
+    Check::both(["cancelreq.code.agent", "cancelreq.code.client"], On::Response(code)),
+    Check::both(["cancelreq.no-reply.agent", "cancelreq.no-reply.client"], On::Response(no_reply)),
+    Check::both(["cancelreq.no-reply.agent", "cancelreq.no-reply.client"], On::End(served_after_any)),
+    Check::both(["cancelreq.unknown-id.agent", "cancelreq.unknown-id.client"], On::Response(unknown_id)),
+    Check::both(["cancelreq.unknown-id.agent", "cancelreq.unknown-id.client"], On::End(served_after_unknown)),
+    Check::both(["cancelreq.own-requests.agent", "cancelreq.own-requests.client"], On::Call(own_requests)),
+    Check::both(["cancelreq.params.agent", "cancelreq.params.client"], On::Call(params)),
+    Check::both(["cancelreq.scope.agent", "cancelreq.scope.client"], On::Response(scope)),
+];
+
+/// The code of an error that says that the request was cancelled.
+const CANCELLED: i64 = -32800;
 
 /// The `$/cancel_request`s that the party received.
 fn received<'m>(moment: &Moment<'m>) -> impl DoubleEndedIterator<Item = &'m CancelRequest> {
@@ -80,28 +78,51 @@ fn no_response(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate) {
         let Some((cancel, &verdict)) = open.cancel_requested.zip(talk.timed_out.get(&open.n)) else { continue };
-        let message = format!("{} was cancelled with $/cancel_request and had no answer", open.method);
+        let fact = fact!(
+            "no-response",
+            "the {party} did not answer {method}, which was cancelled with $/cancel_request; expected a response",
+            party = moment.from, method = open.method; id = open.id.to_string()
+        );
         // Once its turn was cancelled, a question waits for no user.
         let stopped = open.turn_cancelled.filter(|_| open.method == "session/request_permission");
         let since = stopped.map_or(cancel, |stopped| stopped.max(cancel));
         let waits = waits_for_others(&open.method) && stopped.is_none();
         if !waits && talk.fence.is_some_and(|fence| fence > since) {
-            ruling.fail(message, &[open.n, cancel, verdict]);
+            ruling.fail(fact, &[open.n, cancel, verdict]);
         } else {
-            ruling.inconclusive(message, &[open.n, cancel, verdict]);
+            ruling.inconclusive(fact, &[open.n, cancel, verdict]);
         }
     }
 }
 
 /// "An error response with code -32800 (Request Cancelled)."
-fn code(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn code(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(cancel) = answer.exchange.and_then(|exchange| exchange.cancel_requested) else { return };
     let Outcome::Error(error) = answer.outcome else { return };
-    let seen = format!("the cancelled request was answered with {}", answer.outcome.describe());
-    match answer.outcome.error_code() {
-        Some(-32800) => ruling.pass(),
-        _ if says_abort(error) => ruling.fail(seen, &[cancel]),
-        _ => ruling.inconclusive(format!("{seen}, which need not come from the cancel"), &[cancel]),
+    decide_code(moment, answer.outcome, says_abort(error), cancel, ruling);
+}
+
+/// Passes an error with -32800, and fails another one that stands for a cancellation.
+fn decide_code(moment: &Moment<'_>, outcome: Outcome<'_>, is_abort: bool, cause: usize, ruling: &mut Ruling<'_>) {
+    let code = outcome.error_code();
+    if code == Some(CANCELLED) {
+        ruling.pass();
+    } else if is_abort {
+        let fact = fact!(
+            "wrong-error-code",
+            "the {party} answered the cancelled request with {answer}; expected error code {expected}",
+            party = moment.from, answer = outcome.describe(), expected = CANCELLED;
+            actual = code, pointer = "/error/code"
+        );
+        ruling.fail(fact, &[cause]);
+    } else {
+        let fact = fact!(
+            "other-error",
+            "the {party} answered the cancelled request with {answer}, which may have another reason",
+            party = moment.from, answer = outcome.describe();
+            actual = code, pointer = "/error/code"
+        );
+        ruling.inconclusive(fact, &[cause]);
     }
 }
 
@@ -119,10 +140,15 @@ fn served_after_any(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "Cancellation remains optional": who does not support it ignores the notification.
+/// "Cancellation remains optional": an agent without support ignores the notification.
 fn died(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     if let Some(cancel) = received(moment).next_back().filter(|cancel| died_after(moment, process, cancel.n)) {
-        ruling.fail("the agent ended when $/cancel_request came", &[cancel.n]);
+        let fact = fact!(
+            "exit-after-cancel",
+            "the agent exited after {method}; expected no effect",
+            method = "$/cancel_request"
+        );
+        ruling.fail(fact, &[cancel.n]);
     }
 }
 
@@ -130,8 +156,12 @@ fn died(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
 fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let stray = received(moment).find(|cancel| !cancel.open && Some(&cancel.id) == answer.id);
     if let Some(cancel) = stray.filter(|_| answer.exchange.is_none() && answer.outcome.error_code() == Some(-32800)) {
-        ruling
-            .fail(format!("the id {} was not open, and is answered because it was cancelled", cancel.id), &[cancel.n]);
+        let fact = fact!(
+            "unknown-id-answered",
+            "the {party} answered a $/cancel_request for the unknown id {id}; expected no response",
+            party = moment.from, id = cancel.id.to_string(); pointer = "/id"
+        );
+        ruling.fail(fact, &[cancel.n]);
     }
 }
 
@@ -174,7 +204,11 @@ fn own_requests(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     };
     if moment.talk.initialized.is_some() {
         ruling.decide(sent(moment, &RpcId::new(id)), || {
-            format!("the {} cancels the request {id}, which it did not send", moment.from)
+            fact!(
+                "unknown-request-id",
+                "the {party} cancelled the request {id}, which it did not send; expected a request of its own",
+                party = moment.from, id; pointer = "/params/requestId"
+            )
         });
     }
 }
@@ -187,10 +221,20 @@ fn params(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
         return;
     }
     if call.kind == Kind::Request {
-        ruling.fail("$/cancel_request was sent with an id, as a request", &[]);
+        let fact = fact!(
+            "sent-as-request",
+            "the {party} sent {method} with an id; expected a notification",
+            party = moment.from, method = call.method; pointer = "/id"
+        );
+        ruling.fail(fact, &[]);
     }
     if let Some(id) = cancelled_id(call).filter(|id| sent(moment, &retyped(id)) && !sent(moment, &RpcId::new(id))) {
-        ruling.fail(format!("requestId is {id}, and the request has that id in another type"), &[]);
+        let fact = fact!(
+            "id-of-other-type",
+            "the {party} sent the requestId {id} in another type than the request has; expected the same type",
+            party = moment.from, id; pointer = "/params/requestId"
+        );
+        ruling.fail(fact, &[]);
     }
 }
 
@@ -215,10 +259,14 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     };
     match answer.outcome {
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32800) && !ended => {
-            let message = format!("{} is answered as cancelled, and only another request was", exchange.method);
+            let fact = fact!(
+                "other-request-cancelled",
+                "the {party} answered {method} as cancelled, but only another request was cancelled",
+                party = moment.from, method = exchange.method; pointer = "/error/code", id = cancel.id.to_string()
+            );
             match between(cancel.us, moment.us) <= WRONG_CANCEL {
-                true => fail_in_case(moment, message, &[exchange.n, cancel.n], ruling),
-                false => ruling.inconclusive(message, &[exchange.n, cancel.n]),
+                true => fail_in_case(moment, fact, &[exchange.n, cancel.n], ruling),
+                false => ruling.inconclusive(fact, &[exchange.n, cancel.n]),
             }
         }
         Outcome::Error(_) => {}
@@ -235,12 +283,7 @@ fn internal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
             ruling.pass()
         };
     };
-    let seen = format!("the prompt of the closed session was answered with {}", finish.outcome.describe());
-    match finish.outcome.error_code() {
-        Some(-32800) => ruling.pass(),
-        _ if says_abort(error) => ruling.fail(seen, &[closed]),
-        _ => ruling.inconclusive(seen, &[closed]),
-    }
+    decide_code(moment, finish.outcome, says_abort(error), closed, ruling);
 }
 
 /// Whether the client had its own reasons to give up a request of the agent: its turn was cancelled or is over, its
@@ -275,26 +318,23 @@ fn gave_up(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let own = |exchange: &&Exchange| !exchange.deliberate && exchange.cancel_requested.is_none();
     let Some(exchange) = answer.exchange.filter(own) else { return };
     let (Some(closed), Outcome::Error(error)) = (closed_under(moment, exchange), answer.outcome) else { return };
-    let seen = format!("{} of the closed session was answered with {}", exchange.method, answer.outcome.describe());
-    match answer.outcome.error_code() {
-        Some(-32800) => ruling.pass(),
-        _ if says_abort(error) => ruling.fail(seen, &[closed]),
-        _ => ruling.inconclusive(seen, &[closed]),
-    }
+    decide_code(moment, answer.outcome, says_abort(error), closed, ruling);
 }
 
 /// "MAY finish sending any pending notifications before responding": before, and not after.
 fn flushed_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(turn) = late_for(moment, update).filter(|turn| turn.cancel_requested && turn.at_cancel.is_none()) {
         let ended = turn.ended.map(|(n, _)| n);
-        ruling.fail(
-            format!("the update {} came after the answer to the cancelled request", update.variant),
-            ended.as_slice(),
+        let fact = fact!(
+            "update-after-response",
+            "the agent sent {update} after its response to the cancelled request; expected it before the response",
+            update = update.variant; session_id = update.session, pointer = "/params/update/sessionUpdate"
         );
+        ruling.fail(fact, ended.as_slice());
     }
 }
 
-/// Exercised by a turn that said something and ended as cancelled; one that goes on to its own end shows nothing.
+/// Exercised by a turn that had output and ended as cancelled; one that goes on to its own end shows nothing.
 fn flushed(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let cancelled = answer.exchange.is_some_and(|exchange| exchange.cancel_requested.is_some());
     let finish = Finish::of(moment, answer).filter(|_| cancelled && says_cancelled(answer));

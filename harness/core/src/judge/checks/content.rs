@@ -10,15 +10,16 @@ use crate::judge::ruling::Ruling;
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("content.image-data.agent", On::Payload(image_data)),
-    Check::agent("content.audio-data.agent", On::Payload(audio_data)),
-    Check::agent("content.resource-shape.agent", On::Payload(resource_blob)),
-    Check::client("content.image-data.client", On::Payload(image_data)),
-    Check::client("content.audio-data.client", On::Payload(audio_data)),
-    Check::client("content.resource-shape.client", On::Payload(resource_blob)),
     Check::agent("message-id.groups", On::Update(groups)),
     Check::agent("message-id.unique", On::Update(unique)),
     Check::agent("message-id.consistent", On::Update(consistent)),
+];
+
+/// The requirements of both parties.
+pub(super) const BOTH: &[[Check; 2]] = &[
+    Check::both(["content.image-data.agent", "content.image-data.client"], On::Payload(image_data)),
+    Check::both(["content.audio-data.agent", "content.audio-data.client"], On::Payload(audio_data)),
+    Check::both(["content.resource-shape.agent", "content.resource-shape.client"], On::Payload(resource_blob)),
 ];
 
 /// Decides on the blocks of one kind of media.

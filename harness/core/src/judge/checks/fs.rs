@@ -1,13 +1,10 @@
-//! Area `fs`: how the agent uses the client's files, and what the client answers.
+//! Area `fs`, the agent's half: how the agent uses the client's files.
 
-use std::cmp::Ordering;
+pub(super) mod client;
 
-use serde_json::Value;
-
-use super::common::{NO_METHOD, decide_absolute, decide_refused, proper};
 use crate::fact;
-use crate::judge::Fact;
 use crate::judge::check::{Check, On};
+use crate::judge::checks::common::{decide_absolute, mentions, proper};
 use crate::judge::conversation::Session;
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
 use crate::judge::ruling::Ruling;
@@ -22,13 +19,6 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("fs.read.line-one-based", On::Call(line_one_based)),
     Check::agent("fs.session-known", On::Call(session_known)),
     Check::agent("fs.error-survived", On::Response(error_survived)),
-    Check::client("fs.read.implemented", On::Response(read_implemented)),
-    Check::client("fs.read.unadvertised", On::Response(read_unadvertised)),
-    Check::client("fs.read.limit", On::Response(read_limit)),
-    Check::client("fs.write.implemented", On::Response(write_implemented)),
-    Check::client("fs.write.unadvertised", On::Response(write_unadvertised)),
-    Check::client("fs.capability-honest", On::Response(read_implemented)),
-    Check::client("fs.capability-honest", On::Response(write_implemented)),
 ];
 
 const READ: &str = "fs/read_text_file";
@@ -69,11 +59,22 @@ fn write_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 pub(super) fn forbid(moment: &Moment<'_>, call: &CallSeen<'_>, method: &str, path: &[&str], ruling: &mut Ruling<'_>) {
     let meant = call.method == method || method.ends_with('/') && call.method.starts_with(method);
     let (true, true, Some((n, _))) = (meant, moment.talk.client_lacks(path), &moment.talk.initialize) else { return };
-    let message = format!("{} was called, and the client did not advertise {}", call.method, path.join("."));
+    let capability = path.join(".");
     if moment.talk.deliberate.contains(n) {
-        ruling.inconclusive(format!("{message}, in an initialize request that was wrong on purpose"), &[*n]);
+        let fact = fact!(
+            "not-in-deliberate-request",
+            "the agent called {method}; {capability} is missing in an initialize request that is deliberately wrong",
+            method = call.method,
+            capability
+        );
+        ruling.inconclusive(fact, &[*n]);
     } else {
-        ruling.fail(message, &[*n]);
+        let fact = fact!(
+            "not-advertised",
+            "the agent called {method}; expected this only if the client advertises {capability}",
+            method = call.method, capability; pointer = "/method"
+        );
+        ruling.fail(fact, &[*n]);
     }
 }
 
@@ -112,7 +113,13 @@ fn write_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ru
 fn line_one_based(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let line = call.params.and_then(|params| params.get("line")?.as_i64());
     if let (READ, Some(line @ 0..)) = (call.method, line) {
-        ruling.decide(line > 0, || "line is 0, and lines count from 1".to_owned());
+        ruling.decide(line > 0, || {
+            fact!(
+                "line-zero",
+                "the agent sent the line {actual} in {method}; expected lines from 1",
+                actual = line, method = READ; pointer = "/params/line"
+            )
+        });
     }
 }
 
@@ -129,22 +136,37 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         let excuse = open.find(|o| o.method == "session/new" || o.method == "session/fork" || o.session() == Some(id));
         match excuse {
             Some(open) => {
-                ruling.inconclusive(format!("the session `{id}` is unknown while {} waits", open.method), &[open.n])
+                let fact = fact!(
+                    "session-being-opened",
+                    "the agent named the unknown session `{session_id}` while {waiting} waits for its response",
+                    session_id = id, waiting = open.method; pointer = "/params/sessionId"
+                );
+                ruling.inconclusive(fact, &[open.n]);
             }
             None if talk.may_know_session(id) => {}
-            None => ruling.fail(format!("the client knows no session `{id}`"), &[]),
+            None => {
+                let fact = fact!(
+                    "unknown-session",
+                    "the agent named the unknown session `{session_id}` in {method}; expected an open session",
+                    session_id = id, method = call.method; pointer = "/params/sessionId"
+                );
+                ruling.fail(fact, &[]);
+            }
         }
         return;
     };
     let other = call.text("path").and_then(|path| meant_by_path(moment, session, path));
     match other {
         Some((other, n)) => {
-            let message =
-                format!("the session `{id}` was never prompted, and the path belongs to the running session `{other}`");
+            let fact = fact!(
+                "idle-session",
+                "the agent named the session `{session_id}`, which was never prompted; expected `{expected}`, which runs",
+                session_id = id, expected = other; method = call.method, pointer = "/params/sessionId"
+            );
             // In a recording the new session may have its reasons, such as a link to a folder of the other one.
             match talk.whole {
-                true => ruling.fail(message, &[n]),
-                false => ruling.inconclusive(message, &[n]),
+                true => ruling.fail(fact, &[n]),
+                false => ruling.inconclusive(fact, &[n]),
             }
         }
         None => ruling.pass(),
@@ -174,9 +196,9 @@ fn error_survived(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     decide_survived(moment, answer, "fs/", ruling);
 }
 
-/// Judges a turn in which the client answered a request below `prefix` with an error.
+/// Decides on a turn in which the client answered a request below `prefix` with an error.
 ///
-/// That the prompt fails too may be the model's doing; only the client's own words in the error show where it came from.
+/// The prompt may fail for reasons of the model; only the client's own words in the error show where it came from.
 pub(super) fn decide_survived(moment: &Moment<'_>, answer: &Answer<'_>, prefix: &str, ruling: &mut Ruling<'_>) {
     const SHORTEST: usize = 8;
     let Some(prompt) = proper(answer, "session/prompt") else { return };
@@ -186,93 +208,22 @@ pub(super) fn decide_survived(moment: &Moment<'_>, answer: &Answer<'_>, prefix: 
         let words = refusal.message.as_str();
         match answer.outcome {
             Outcome::Result(_) => ruling.pass(),
-            _ if words.len() >= SHORTEST && super::common::mentions(answer.outcome, words) => {
-                let message =
-                    format!("the client refused {}, and that error came back as the turn's: `{words}`", refusal.method);
-                ruling.fail(message, &[refusal.n]);
+            _ if words.len() >= SHORTEST && mentions(answer.outcome, words) => {
+                let fact = fact!(
+                    "error-passed-on",
+                    "the agent ended the turn with the client's own error to {method}, `{message}`; expected it to go on",
+                    method = refusal.method, message = words; code = answer.outcome.error_code()
+                );
+                ruling.fail(fact, &[refusal.n]);
             }
             Outcome::Error(_) => {
-                let message =
-                    format!("the turn failed after the client refused {}, maybe for another reason", refusal.method);
-                ruling.inconclusive(message, &[refusal.n]);
+                let fact = fact!(
+                    "turn-failed-after-refusal",
+                    "the agent ended the turn with an error after the client refused {method}, perhaps for another reason",
+                    method = refusal.method; code = answer.outcome.error_code()
+                );
+                ruling.inconclusive(fact, &[refusal.n]);
             }
         }
-    }
-}
-
-/// A client that advertises reading answers with the content.
-///
-/// Correct but unusual: the client refuses this file with another error, as without the user's consent, or sends an empty text.
-/// Neither fails.
-fn read_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    served(moment, answer, READ, &READING, ruling);
-}
-
-/// A client that advertises writing carries it out.
-///
-/// Correct but unusual: the client refuses with another error, or its result is null or an object. None of these fails.
-fn write_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    served(moment, answer, WRITE, &WRITING, ruling);
-}
-
-/// An error says that this file was not read or written, for want of it or of the user's consent. Only -32601 says that
-/// no file ever is.
-fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str], ruling: &mut Ruling<'_>) {
-    if proper(answer, method).is_none() || !moment.talk.client_has(path) {
-        return;
-    }
-    match answer.outcome {
-        Outcome::Result(result) if method == WRITE || result.get("content").is_some_and(Value::is_string) => {
-            ruling.pass();
-        }
-        Outcome::Error(_) if answer.outcome.error_code() == Some(NO_METHOD) => {
-            let message = format!("{method} was answered with error -32601, and {} is advertised", path.join("."));
-            ruling.fail(message, &[]);
-        }
-        _ => {}
-    }
-}
-
-fn unadvertised(method: &str, path: &[&str]) -> Fact {
-    fact!(
-        "served-unadvertised",
-        "the client answered {method} with a result, although it does not advertise {capability}; expected an error",
-        method,
-        capability = path.join(".")
-    )
-}
-
-/// What is not advertised is "not available".
-fn read_unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if answer.exchange.is_some_and(|exchange| exchange.method == READ) && moment.talk.client_lacks(&READING) {
-        decide_refused(answer, NO_METHOD, |method| unadvertised(method, &READING), ruling);
-    }
-}
-
-/// As above, for writing. Whether the file was written all the same is to be seen on the disk alone.
-fn write_unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if answer.exchange.is_some_and(|exchange| exchange.method == WRITE) && moment.talk.client_lacks(&WRITING) {
-        decide_refused(answer, NO_METHOD, |method| unadvertised(method, &WRITING), ruling);
-    }
-}
-
-/// "Optional maximum number of lines to read." Line ends behind the last line with something in it are not counted, as it
-/// is open whether they belong to it.
-///
-/// Correct but unusual: fewer lines than the limit, since the file has no more or the client counts other separators as well;
-/// and a limit of 0. None of these fails.
-fn read_limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((exchange, result)) = answer.result_of(READ) else { return };
-    let limit = exchange.params.get("limit").and_then(Value::as_u64).filter(|&limit| limit > 0);
-    let (Some(limit), Some(content)) = (limit, result.get("content").and_then(Value::as_str)) else { return };
-    if exchange.deliberate || moment.talk.client_lacks(&READING) {
-        return;
-    }
-    let lines = content.trim_end_matches(['\n', '\r']).lines().count() as u64;
-    match lines.cmp(&limit) {
-        Ordering::Greater => ruling.fail(format!("{lines} lines were read, and the limit was {limit}"), &[exchange.n]),
-        Ordering::Equal => ruling.pass(),
-        // The file may have had no more.
-        Ordering::Less => {}
     }
 }

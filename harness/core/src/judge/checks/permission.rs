@@ -1,11 +1,15 @@
-//! Area `permission`: who asks before acting, and what an answer means.
+//! Area `permission`, the agent's half: which acts wait for a permission, and which answers forbid them.
+
+pub(super) mod client;
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::support::{Finish, fail_in_case};
+use crate::fact;
+use crate::judge::Fact;
 use crate::judge::check::{Check, On};
+use crate::judge::checks::support::{Finish, fail_in_case};
 use crate::judge::conversation::{Decision, Session, SessionCourse, ToolCall};
 use crate::judge::moment::{Answer, CallSeen, Moment, UpdateSeen};
 use crate::judge::ruling::Ruling;
@@ -17,15 +21,24 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("permission.before-execution", On::Call(asked_afterwards)),
     Check::agent("permission.before-execution", On::Update(status_while_asking)),
     Check::agent("permission.before-execution", On::Received(waited)),
-    Check::agent("permission.reject-respected", On::Call(act_in_spite_of::<REJECTED>)),
-    Check::agent("permission.reject-respected", On::Response(respected::<REJECTED>)),
-    Check::agent("permission.cancelled-respected", On::Call(act_in_spite_of::<CANCELLED>)),
-    Check::agent("permission.cancelled-respected", On::Response(respected::<CANCELLED>)),
+    Check::agent(
+        "permission.reject-respected",
+        On::Call(|moment, call, ruling| act_in_spite_of(moment, call, Decision::Rejected, ruling)),
+    ),
+    Check::agent(
+        "permission.reject-respected",
+        On::Response(|moment, answer, ruling| respected(moment, answer, Decision::Rejected, ruling)),
+    ),
+    Check::agent(
+        "permission.cancelled-respected",
+        On::Call(|moment, call, ruling| act_in_spite_of(moment, call, Decision::Cancelled, ruling)),
+    ),
+    Check::agent(
+        "permission.cancelled-respected",
+        On::Response(|moment, answer, ruling| respected(moment, answer, Decision::Cancelled, ruling)),
+    ),
     Check::agent("permission.tool-call-linked", On::Response(tool_call_linked)),
 ];
-
-const REJECTED: bool = false;
-const CANCELLED: bool = true;
 
 /// The answer names an option by its id.
 ///
@@ -35,7 +48,13 @@ fn option_ids_unique(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
         call.params.filter(|_| call.method == "session/request_permission").and_then(|p| p.get("options")?.as_array());
     let mut seen = BTreeSet::new();
     for id in options.into_iter().flatten().filter_map(|option| option.get("optionId")?.as_str()) {
-        ruling.decide(seen.insert(id), || format!("two options have the optionId `{id}`"));
+        ruling.decide(seen.insert(id), || {
+            fact!(
+                "duplicate-option-id",
+                "the agent offered two options with the optionId `{option_id}`; expected unique ids",
+                option_id = id; pointer = "/params/options"
+            )
+        });
     }
 }
 
@@ -64,12 +83,20 @@ impl<'m> Act<'m> {
     }
 
     /// Fails a file that was written. A command may be another one than that of the tool call, unless a case asked for it.
-    fn decide(&self, moment: &Moment<'_>, message: String, n: usize, ruling: &mut Ruling<'_>) {
+    fn decide(&self, moment: &Moment<'_>, fact: Fact, n: usize, ruling: &mut Ruling<'_>) {
         match self.path {
-            Some(_) => ruling.fail(message, &[n]),
-            None => fail_in_case(moment, message, &[n], ruling),
+            Some(_) => ruling.fail(fact, &[n]),
+            None => fail_in_case(moment, fact, &[n], ruling),
         }
     }
+}
+
+/// The state of a permission when the agent acts.
+#[derive(Clone, Copy)]
+enum State {
+    NotAsked,
+    Asked,
+    Refused,
 }
 
 /// Whether a write to `path` (or a command, without one) can belong to this tool call and to no other that the turn has.
@@ -90,8 +117,43 @@ fn fits(session: &Session, course: &SessionCourse, id: &str, path: Option<&str>)
     alone && mine && !others.into_iter().any(|(other, tool)| could(other, tool) || silent(other, tool))
 }
 
-fn name(path: Option<&str>) -> String {
-    path.map_or("a command was run".to_owned(), |path| format!("`{path}` was written"))
+/// Returns the fact of a write to `path`, or of a command without one, for a tool call in this state of its permission.
+fn acted(kind: State, tool_call_id: &str, path: Option<&str>) -> Fact {
+    match (kind, path) {
+        (State::Asked, Some(path)) => fact!(
+            "act-while-asking",
+            "the agent wrote `{path}` for `{tool_call_id}` before the client answered its permission request",
+            path,
+            tool_call_id
+        ),
+        (State::Asked, None) => fact!(
+            "act-while-asking",
+            "the agent ran a command for `{tool_call_id}` before the client answered its permission request",
+            tool_call_id
+        ),
+        (State::NotAsked, Some(path)) => fact!(
+            "act-before-asking",
+            "the agent wrote `{path}` for `{tool_call_id}` before it requested the permission",
+            path,
+            tool_call_id
+        ),
+        (State::NotAsked, None) => fact!(
+            "act-before-asking",
+            "the agent ran a command for `{tool_call_id}` before it requested the permission",
+            tool_call_id
+        ),
+        (State::Refused, Some(path)) => fact!(
+            "act-after-refusal",
+            "the agent wrote `{path}` for `{tool_call_id}` although the client refused the permission",
+            path,
+            tool_call_id
+        ),
+        (State::Refused, None) => fact!(
+            "act-after-refusal",
+            "the agent ran a command for `{tool_call_id}` although the client refused the permission",
+            tool_call_id
+        ),
+    }
 }
 
 /// The tool calls of the session that wait for a permission: id and event of the request.
@@ -110,12 +172,11 @@ fn act_while_asking(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     let Some(act) = Act::of(moment, call) else { return };
     let asking = asking(moment, call.text("sessionId").unwrap_or_default());
     if let Some((id, n)) = asking.into_iter().find(|(id, _)| act.belongs_to(id)) {
-        let message = format!("{} for `{id}` while its permission was being asked for", name(act.path));
-        act.decide(moment, message, n, ruling);
+        act.decide(moment, acted(State::Asked, id, act.path), n, ruling);
     }
 }
 
-/// As above: asking for what was done already is too late.
+/// As above: a request after the act is too late.
 ///
 /// Correct but unusual: an agent that writes a file without asking, and asks for the next step of the same tool call. A case
 /// asks for one step alone; a recording shows nothing of what the permission is for.
@@ -130,8 +191,8 @@ fn asked_afterwards(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     let deeds = turn.deeds.iter().filter(|deed| deed.n > tool.n && tool.permissions.is_empty());
     let mut early = deeds.filter(|deed| fits(session, course, id, deed.path.as_deref()));
     if let Some(deed) = early.next() {
-        let message = format!("{} for `{id}` before its permission is asked for", name(deed.path.as_deref()));
-        fail_in_case(moment, message, &[deed.n, tool.n], ruling);
+        let fact = acted(State::NotAsked, id, deed.path.as_deref());
+        fail_in_case(moment, fact, &[deed.n, tool.n], ruling);
     }
 }
 
@@ -140,7 +201,12 @@ fn status_while_asking(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mu
     let text = |name: &str| update.body.get(name).and_then(Value::as_str);
     let (Some(id), Some("completed")) = (text("toolCallId"), text("status")) else { return };
     if let Some((_, n)) = asking(moment, update.session).into_iter().find(|(asked, _)| *asked == id) {
-        ruling.inconclusive(format!("`{id}` is completed while its permission is being asked for"), &[n]);
+        let fact = fact!(
+            "completed-while-asking",
+            "the agent reported `{tool_call_id}` as completed before the client answered its permission request",
+            tool_call_id = id; pointer = "/params/update/status"
+        );
+        ruling.inconclusive(fact, &[n]);
     }
 }
 
@@ -151,37 +217,35 @@ fn waited(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// When the client's last answer about the tool call was of this kind: its event.
-fn refused<const HOW: bool>(tool: &ToolCall) -> Option<usize> {
-    let wanted = if HOW == CANCELLED { Decision::Cancelled } else { Decision::Rejected };
+/// Returns the event of the client's last answer about the tool call, when it was this one.
+fn refused(tool: &ToolCall, wanted: Decision) -> Option<usize> {
     let last = tool.permissions.iter().filter_map(|permission| permission.answer).next_back();
     last.filter(|(_, decision)| *decision == wanted).map(|(n, _)| n)
 }
 
-/// What the user rejected is not done; and `cancelled` is no approval either.
+/// The agent does not run what the user rejected or cancelled.
 ///
 /// Correct but unusual: an agent that does it after it asked again and was allowed, does the same for another tool call, or runs
 /// the command in a sandbox, since the user did not let it out of there. So a command in a recording is inconclusive.
-fn act_in_spite_of<const HOW: bool>(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn act_in_spite_of(moment: &Moment<'_>, call: &CallSeen<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
     let Some(act) = Act::of(moment, call) else { return };
-    let refused = act.session.tools.iter().filter_map(|(id, tool)| Some((id, refused::<HOW>(tool)?)));
+    let refused = act.session.tools.iter().filter_map(|(id, tool)| Some((id, refused(tool, refusal)?)));
     for (id, n) in refused.filter(|(id, _)| act.belongs_to(id)) {
-        let how = if HOW == CANCELLED { "cancelled" } else { "rejected" };
-        act.decide(moment, format!("{} for `{id}`, whose permission was {how}", name(act.path)), n, ruling);
+        act.decide(moment, acted(State::Refused, id, act.path), n, ruling);
     }
 }
 
-/// Exercised by a turn in which a permission was refused, and which ended without the deed.
-fn respected<const HOW: bool>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Exercised by a turn with a refused permission that ended without the act.
+fn respected(moment: &Moment<'_>, answer: &Answer<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer) else { return };
     let mut tools = finish.session.tools.values().filter(|tool| tool.turn == finish.turn.number);
-    if tools.any(|tool| refused::<HOW>(tool).is_some()) {
+    if tools.any(|tool| refused(tool, refusal).is_some()) {
         ruling.pass();
     }
 }
 
-/// The tool call that permission is asked for is one that updates speak of, at the latest before the turn ends; what the
-/// user did not allow may never become a tool call.
+/// Updates report the tool call of a permission request, at the latest before the turn ends; a refused one may never be
+/// reported.
 fn tool_call_linked(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer) else { return };
     let Some(course) = finish.exchange.session().and_then(|id| moment.talk.course.session(id)) else { return };
@@ -191,7 +255,12 @@ fn tool_call_linked(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         match course.reported.contains(id) {
             true if !asked.is_empty() => ruling.pass(),
             false if allowed => {
-                ruling.fail(format!("permission was given for `{id}`, and no update spoke of it"), &asked);
+                let fact = fact!(
+                    "tool-call-not-reported",
+                    "the agent got permission for the tool call `{tool_call_id}`; expected an update that reports it",
+                    tool_call_id = id
+                );
+                ruling.fail(fact, &asked);
             }
             _ => {}
         }

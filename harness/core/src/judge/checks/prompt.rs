@@ -2,29 +2,58 @@
 
 use serde_json::Value;
 
+use super::cancel::{cancelled_elsewhere, earlier_cancel};
 use super::common::mentions;
 use super::support::{Finish, fail_in_case, late_for, says_abort};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, Decision, Session, ToolCall};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
 use crate::judge::ruling::Ruling;
-use crate::judge::timing::{CLIENT_PATIENCE, OUTPUT_SILENCE, between};
+use crate::judge::timing::{CLIENT_PATIENCE, OUTPUT_SILENCE, between, millis};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("prompt.text", On::Response(taken::<TEXT>)),
-    Check::agent("prompt.resource-link", On::Response(taken::<LINK>)),
-    Check::agent("prompt.image-accepted", On::Response(taken::<IMAGE>)),
-    Check::agent("prompt.image-accepted", On::End(no_images)),
-    Check::agent("prompt.audio-accepted", On::Response(taken::<AUDIO>)),
-    Check::agent("prompt.audio-accepted", On::End(no_audio)),
-    Check::agent("prompt.embedded-accepted", On::Response(taken::<EMBEDDED>)),
-    Check::agent("prompt.embedded-accepted", On::End(no_embedded)),
-    Check::agent("prompt.meta-accepted", On::Response(taken::<META>)),
-    Check::agent("prompt.next-turn", On::Response(taken::<NEXT>)),
-    Check::agent("cancel.session-usable", On::Response(taken::<AFTER_CANCEL>)),
-    Check::agent("cancel.idle", On::Response(taken::<AFTER_IDLE_CANCEL>)),
-    Check::agent("schema.nullable-accepted.agent", On::Response(taken::<NULLS>)),
+    Check::agent("prompt.text", On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Text, ruling))),
+    Check::agent(
+        "prompt.resource-link",
+        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Link, ruling)),
+    ),
+    Check::agent(
+        "prompt.image-accepted",
+        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Image, ruling)),
+    ),
+    Check::agent("prompt.image-accepted", On::End(|moment, ruling| lacks(moment, "image", ruling))),
+    Check::agent(
+        "prompt.audio-accepted",
+        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Audio, ruling)),
+    ),
+    Check::agent("prompt.audio-accepted", On::End(|moment, ruling| lacks(moment, "audio", ruling))),
+    Check::agent(
+        "prompt.embedded-accepted",
+        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Embedded, ruling)),
+    ),
+    Check::agent("prompt.embedded-accepted", On::End(|moment, ruling| lacks(moment, "embeddedContext", ruling))),
+    Check::agent(
+        "prompt.meta-accepted",
+        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Meta, ruling)),
+    ),
+    Check::agent(
+        "prompt.next-turn",
+        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::AfterResult, ruling)),
+    ),
+    Check::agent(
+        "cancel.session-usable",
+        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::AfterCancel, ruling)),
+    ),
+    Check::agent(
+        "cancel.idle",
+        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::AfterIdleCancel, ruling)),
+    ),
+    Check::agent(
+        "schema.nullable-accepted.agent",
+        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Nulls, ruling)),
+    ),
     Check::agent("prompt.stop-reason", On::Response(stop_reason)),
     Check::agent("prompt.responds-at-end", On::Response(responded)),
     Check::agent("prompt.responds-at-end", On::End(never_responded)),
@@ -38,38 +67,42 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("prompt.one-at-a-time", On::Call(one_at_a_time)),
 ];
 
-/// A prompt of nothing but text.
-const TEXT: u8 = 0;
-/// A prompt with a `resource_link`.
-const LINK: u8 = 1;
-/// A prompt with an image, which the agent said it takes.
-const IMAGE: u8 = 2;
-/// A prompt with audio, which the agent said it takes.
-const AUDIO: u8 = 3;
-/// A prompt with an embedded resource, which the agent said it takes.
-const EMBEDDED: u8 = 4;
-/// A prompt with `_meta` somewhere.
-const META: u8 = 5;
-/// A prompt after a turn that ended by itself.
-const NEXT: u8 = 6;
-/// A prompt after a turn that was cancelled.
-const AFTER_CANCEL: u8 = 7;
-/// A prompt after a cancel while no turn ran.
-const AFTER_IDLE_CANCEL: u8 = 8;
-/// A prompt with nulls.
-const NULLS: u8 = 9;
+/// A property of a prompt, or of the session before it, that may be the reason for a refusal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trait {
+    /// Nothing but text.
+    Text,
+    /// A `resource_link`.
+    Link,
+    /// An image, which the agent advertises.
+    Image,
+    /// Audio, which the agent advertises.
+    Audio,
+    /// An embedded resource, which the agent advertises.
+    Embedded,
+    /// A `_meta` in some object.
+    Meta,
+    /// A null in some object.
+    Nulls,
+    /// The turn before ended by itself.
+    AfterResult,
+    /// The client cancelled the turn before.
+    AfterCancel,
+    /// The client sent a cancel while no turn ran.
+    AfterIdleCancel,
+}
 
-/// What is remarkable about the params of a prompt; none when it holds something that the agent did not say it takes.
-fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<u8>> {
+/// Returns the traits of the params of a prompt; none when they hold content that the agent does not advertise.
+fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<Trait>> {
     let blocks = params.get("prompt").and_then(Value::as_array).filter(|blocks| !blocks.is_empty())?;
     let mut traits = Vec::new();
     for block in blocks {
         let (capability, kind) = match block.get("type").and_then(Value::as_str)? {
             "text" => continue,
-            "resource_link" => ("", LINK),
-            "image" => ("image", IMAGE),
-            "audio" => ("audio", AUDIO),
-            _ => ("embeddedContext", EMBEDDED),
+            "resource_link" => ("", Trait::Link),
+            "image" => ("image", Trait::Image),
+            "audio" => ("audio", Trait::Audio),
+            _ => ("embeddedContext", Trait::Embedded),
         };
         if !capability.is_empty() && !moment.talk.agent_has(&["promptCapabilities", capability]) {
             return None;
@@ -78,18 +111,18 @@ fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<u8>> {
     }
     let objects = || std::iter::once(params).chain(blocks);
     let has_null = |object: &Value| object.as_object().is_some_and(|object| object.values().any(Value::is_null));
-    traits.extend(objects().any(|object| object.get("_meta").is_some_and(Value::is_object)).then_some(META));
-    traits.extend(objects().any(has_null).then_some(NULLS));
+    traits.extend(objects().any(|object| object.get("_meta").is_some_and(Value::is_object)).then_some(Trait::Meta));
+    traits.extend(objects().any(has_null).then_some(Trait::Nulls));
     traits.dedup();
     Some(traits)
 }
 
-/// What is remarkable about what went before a prompt.
-fn place(finish: &Finish<'_>) -> impl Iterator<Item = u8> {
+/// Returns the traits of the session before a prompt.
+fn place(finish: &Finish<'_>) -> impl Iterator<Item = Trait> {
     let found = [
-        (NEXT, finish.course.after == Some(After::Result)),
-        (AFTER_CANCEL, finish.course.after == Some(After::Cancel)),
-        (AFTER_IDLE_CANCEL, finish.session.idle_cancel.is_some()),
+        (Trait::AfterResult, finish.course.after == Some(After::Result)),
+        (Trait::AfterCancel, finish.course.after == Some(After::Cancel)),
+        (Trait::AfterIdleCancel, finish.session.idle_cancel.is_some()),
     ];
     found.into_iter().filter(|(_, found)| *found).map(|(kind, _)| kind)
 }
@@ -101,7 +134,7 @@ fn place(finish: &Finish<'_>) -> impl Iterator<Item = u8> {
 /// its own with a wrong value, which a recording may hold. In a case it refuses every prompt until a model is chosen, an image
 /// that the chosen model cannot read, a prompt after a change of the settings, or a second turn at the same time in another
 /// session. None of these fails.
-fn taken<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(is_ready) else { return };
     let params = &finish.exchange.params;
     let valid = moment.talk.edition.stable.problems("PromptRequest", params).is_empty();
@@ -111,31 +144,43 @@ fn taken<const TRAIT: u8>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
     let plain = traits.is_empty();
     traits.extend(place(&finish));
     if traits.is_empty() {
-        traits.push(TEXT);
+        traits.push(Trait::Text);
     }
     if plain && matches!(finish.outcome, Outcome::Result(_)) {
-        refused::<TRAIT>(moment, &finish, ruling);
+        refused(moment, &finish, wanted, ruling);
     }
-    if !traits.contains(&TRAIT) {
+    if !traits.contains(&wanted) {
         return;
     }
-    let seen = || format!("the prompt was answered with {}", finish.outcome.describe());
-    match finish.outcome.error_code() {
+    let code = finish.outcome.error_code();
+    match code {
         None if matches!(finish.reason(), Some("cancelled") | None) && !finish.was_cancelled() => {}
         None => ruling.pass(),
-        // An unknown method breaks the rule on the baseline, and -32800 is a cancellation.
+        // An unknown method violates another requirement, and -32800 is a cancellation.
         Some(-32601 | -32800) => {}
         Some(-32602 | -32600)
-            if plain && traits.len() == 1 && !finish.course.acted && is_the_reason(moment, &finish, TRAIT) =>
+            if plain && traits.len() == 1 && !finish.course.acted && is_the_reason(moment, &finish, wanted) =>
         {
-            fail_in_case(moment, seen(), &[finish.exchange.n], ruling);
+            let fact = fact!(
+                "valid-prompt-refused",
+                "the agent refused a valid prompt with {answer}; expected a turn",
+                answer = finish.outcome.describe(); code = code
+            );
+            fail_in_case(moment, fact, &[finish.exchange.n], ruling);
         }
         Some(_) if finish.was_cancelled() => {}
-        Some(_) => ruling.inconclusive(format!("{}, which may come from elsewhere", seen()), &[finish.exchange.n]),
+        Some(_) => {
+            let fact = fact!(
+                "prompt-refused",
+                "the agent refused the prompt with {answer}, which may have another reason",
+                answer = finish.outcome.describe(); code = code
+            );
+            ruling.inconclusive(fact, &[finish.exchange.n]);
+        }
     }
 }
 
-/// Whether the session is open and idle. What it does after it was loaded or resumed is for the rules of those areas, and
+/// Whether the session is open and idle. What it does after it was loaded or resumed is for those areas, and
 /// "behavior for deleting an active session is implementation-defined".
 fn is_ready(finish: &Finish<'_>) -> bool {
     let session = finish.session;
@@ -145,7 +190,7 @@ fn is_ready(finish: &Finish<'_>) -> bool {
 
 /// Whether the prompt can only have been refused for this. Where every prompt is refused, as until a model is chosen, neither
 /// its text nor a cancel before it is the reason. A change of the settings, or a turn in another session, may be one.
-fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>, kind: u8) -> bool {
+fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>, kind: Trait) -> bool {
     let asked = finish.exchange.session().and_then(|id| moment.talk.course.session(id)?.asked);
     let before = finish.session.ended.as_ref().map_or(0, |ended| ended.prompt);
     let was_set = asked.is_some_and(|asked| asked > before);
@@ -155,8 +200,8 @@ fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>, kind: u8) -> bool {
     let abort = || matches!(finish.outcome, Outcome::Error(error) if says_abort(error));
     let reasons = || moment.talk.sessions.values().filter_map(|session| session.ended.as_ref()?.reason.as_ref());
     match kind {
-        TEXT => reasons().next().is_some(),
-        AFTER_IDLE_CANCEL => abort() || reasons().next().is_some(),
+        Trait::Text => reasons().next().is_some(),
+        Trait::AfterIdleCancel => abort() || reasons().next().is_some(),
         _ => true,
     }
 }
@@ -168,38 +213,34 @@ fn runs_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
     others.into_iter().any(|(_, session)| session.turn.is_some() || ended(session))
 }
 
-/// What a prompt held was the reason to refuse it, if a plain one in the same session is taken after it: some agents
-/// refuse every prompt until a model is chosen.
-fn refused<const TRAIT: u8>(moment: &Moment<'_>, finish: &Finish<'_>, ruling: &mut Ruling<'_>) {
+/// A prompt was refused for its content if the agent accepts a plain one in the same session after it: some agents refuse
+/// every prompt until the user chooses a model.
+fn refused(moment: &Moment<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
     let course = finish.exchange.session().and_then(|id| moment.talk.course.session(id));
     let Some(refused) = course.and_then(|course| course.refused.as_ref()) else { return };
     let outcome = Outcome::Error(&refused.error);
     let of_params =
         matches!(outcome.error_code(), Some(-32602 | -32600)) && !refused.acted && !mentions(outcome, "model");
     let valid = moment.talk.edition.stable.problems("PromptRequest", &refused.params).is_empty();
-    if of_params && valid && content(moment, &refused.params).is_some_and(|traits| traits == [TRAIT]) {
-        let message =
-            format!("the prompt was answered with {}, and a plain one after it was taken", outcome.describe());
-        fail_in_case(moment, message, &[refused.n], ruling);
+    if of_params && valid && content(moment, &refused.params).is_some_and(|traits| traits == [wanted]) {
+        let fact = fact!(
+            "valid-prompt-refused",
+            "the agent refused a valid prompt with {answer}, and accepted a plain one after it; expected a turn",
+            answer = outcome.describe(); code = outcome.error_code()
+        );
+        fail_in_case(moment, fact, &[refused.n], ruling);
     }
 }
 
 fn lacks(moment: &Moment<'_>, kind: &str, ruling: &mut Ruling<'_>) {
     if moment.talk.initialized.is_some() && !moment.talk.agent_has(&["promptCapabilities", kind]) {
-        ruling.not_applicable(format!("the agent does not advertise promptCapabilities.{kind}"));
+        let capability = format!("promptCapabilities.{kind}");
+        ruling.not_applicable(fact!(
+            "not-advertised",
+            "the agent does not advertise agentCapabilities.{capability}",
+            capability
+        ));
     }
-}
-
-fn no_images(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    lacks(moment, "image", ruling);
-}
-
-fn no_audio(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    lacks(moment, "audio", ruling);
-}
-
-fn no_embedded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    lacks(moment, "embeddedContext", ruling);
 }
 
 /// "The Agent MUST respond to the original session/prompt request with a StopReason"; null has none.
@@ -207,7 +248,12 @@ fn no_embedded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: an agent that answers a prompt which the tester broke on purpose with null. That fails nothing.
 fn stop_reason(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((exchange, Value::Null)) = answer.result_of("session/prompt").filter(|(it, _)| !it.deliberate) {
-        ruling.fail("the result of session/prompt is null, and has no stop reason", &[exchange.n]);
+        let fact = fact!(
+            "null-result",
+            "the agent answered session/prompt with null; expected a stop reason";
+            method = exchange.method, pointer = "/result"
+        );
+        ruling.fail(fact, &[exchange.n]);
     }
 }
 
@@ -228,8 +274,7 @@ fn has_said_it_all(session: &Session) -> bool {
     reply.trim().len() >= TELLING && prompt.iter().any(|(_, prompt)| prompt.contains(reply.trim()))
 }
 
-/// As above: the agent said all that was asked for, waits for nothing, serves the connection, and has been silent for
-/// long.
+/// As above: the agent sent all requested text, waits for nothing, serves the connection, and has been silent for long.
 ///
 /// Correct but unusual: the agent thinks in silence for minutes, waits for the client, for a tool call or for a command in a
 /// terminal, or says something else than it was asked for. Time alone does not fail.
@@ -250,9 +295,19 @@ fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         let alone = turn.cancelled.is_none() && course.disturbed.is_none() && !talk.has_live_terminal(turn);
         let done = has_said_it_all(session) && !waits && !busy && alone;
         if done && silent && served {
-            ruling.fail("the turn said all that was asked for, and the prompt was not answered", &[open.n, verdict]);
+            let fact = fact!(
+                "prompt-unanswered",
+                "the agent sent all requested text, then nothing for {limit_ms} ms; expected a response to the prompt",
+                limit_ms = millis(OUTPUT_SILENCE); session_id = id
+            );
+            ruling.fail(fact, &[open.n, verdict]);
         } else {
-            ruling.inconclusive("the prompt was not answered before its time limit", &[open.n, verdict]);
+            let fact = fact!(
+                "prompt-timed-out",
+                "the agent did not answer the prompt within the time limit of the case";
+                session_id = id
+            );
+            ruling.inconclusive(fact, &[open.n, verdict]);
         }
     }
 }
@@ -271,7 +326,13 @@ fn no_early_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let background = moment.talk.has_live_terminal(finish.turn);
     for (id, tool) in tools.filter(|_| !finish.was_cancelled()) {
         if !tool.is_final() && !was_refused(tool) && !background {
-            ruling.fail(format!("the turn ends while the tool call `{id}` is {}", tool.status), &[tool.n]);
+            let fact = fact!(
+                "unfinished-tool-call",
+                "the agent ended the turn while the tool call `{tool_call_id}` is {actual}; expected completed or failed",
+                tool_call_id = id,
+                actual = tool.status
+            );
+            ruling.fail(fact, &[tool.n]);
         } else if tool.is_final() {
             ruling.pass();
         }
@@ -286,13 +347,18 @@ fn updates_came_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
     }
 }
 
-/// What belongs to a turn comes before its answer; after a cancel another rule says so, and more strictly.
+/// The updates of a turn come before its response; after a cancel `cancel.updates-before-response` says so, more strictly.
 fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(turn) = late_for(moment, update).filter(|turn| turn.at_cancel.is_none() && !turn.cancel_requested) else {
         return;
     };
     let ended = turn.ended.map(|(n, _)| n);
-    ruling.fail(format!("the update {} came after the answer to the prompt", update.variant), ended.as_slice());
+    let fact = fact!(
+        "update-after-response",
+        "the agent sent {update} after its response to the prompt; expected it before the response",
+        update = update.variant; session_id = update.session, pointer = "/params/update/sessionUpdate"
+    );
+    ruling.fail(fact, ended.as_slice());
 }
 
 /// "The Agent reports the model's output to the Client via session/update notifications." That a turn had output is not
@@ -304,7 +370,8 @@ fn output_reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     if finish.turn.wrote_message {
         ruling.pass();
     } else if finish.turn.first_output.is_none() && !finish.was_cancelled() {
-        ruling.inconclusive("the turn ended, and nothing of it was reported", &[finish.exchange.n]);
+        let fact = fact!("no-output", "the agent ended the turn and sent no update in it");
+        ruling.inconclusive(fact, &[finish.exchange.n]);
     }
 }
 
@@ -323,8 +390,12 @@ fn update_session_match(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &m
 fn updates_went_elsewhere(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let Some(strayed) = finish.turn.strayed.filter(|_| finish.turn.first_output.is_none()) else { return };
-    let message = "the turn ended with no update in its session, and an update named one that was never prompted";
-    fail_in_case(moment, message, &[strayed, finish.exchange.n], ruling);
+    let fact = fact!(
+        "update-in-other-session",
+        "the agent sent an update in a session that was never prompted; expected it in `{session_id}`, which got none",
+        session_id = finish.exchange.session()
+    );
+    fail_in_case(moment, fact, &[strayed, finish.exchange.n], ruling);
 }
 
 /// `cancelled`: "The Client cancels the turn."
@@ -335,22 +406,30 @@ fn updates_went_elsewhere(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
 fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let finish = Finish::even_overlapped(moment, answer);
     let Some(finish) = finish.filter(|finish| finish.reason() == Some("cancelled")) else { return };
-    let elsewhere = super::cancel::cancelled_elsewhere(moment, &finish).is_some();
-    let before = super::cancel::earlier_cancel(&finish);
+    let elsewhere = cancelled_elsewhere(moment, &finish).is_some();
+    let before = earlier_cancel(&finish);
     if finish.was_cancelled() {
         ruling.pass();
     } else if finish.turn.other_closed.is_some() {
-        // That closing one session leaves the others alone is a rule of its own.
+        // `close.other-sessions-unaffected` decides on this.
     } else if let Some(n) = finish.other_reason(moment) {
-        ruling.inconclusive("the turn ends as cancelled, and the client may have given a reason for that", &[n]);
+        let fact = fact!(
+            "cancelled-after-other-act",
+            "the agent ended the turn as cancelled; the client did not cancel it, but may have given another reason"
+        );
+        ruling.inconclusive(fact, &[n]);
     } else if !elsewhere && !before {
-        let message = "the turn ends as cancelled, and the client did not cancel it";
-        fail_in_case(moment, message, &[finish.exchange.n], ruling);
+        let fact = fact!(
+            "cancelled-without-cancel",
+            "the agent ended the turn as cancelled; expected another stop reason, since the client did not cancel";
+            pointer = "/result/stopReason", actual = "cancelled"
+        );
+        fail_in_case(moment, fact, &[finish.exchange.n], ruling);
     }
 }
 
 /// "Once a prompt turn completes, the Client may send another `session/prompt`": a turn that is being cancelled completes
-/// with the answer to its prompt, too. Nobody has to wait for ever for an agent that does not give it.
+/// with the answer to its prompt, too. No client has to wait for ever for an agent that does not give it.
 fn one_at_a_time(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text("sessionId").filter(|_| call.method == "session/prompt") else { return };
     let Some(session) = moment.talk.session(id) else { return };
@@ -360,11 +439,28 @@ fn one_at_a_time(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         None => {}
         Some(turn) if turn.closed.is_some() => {}
         Some(turn) if moment.talk.deliberate.range(turn.n..).next().is_some() => {
-            ruling.inconclusive("the tester broke the protocol during the turn before", &[turn.n]);
+            let fact = fact!(
+                "prompt-after-deliberate-fault",
+                "the client sent a prompt before the response to the last one; the tester broke the protocol in that turn";
+                session_id = id
+            );
+            ruling.inconclusive(fact, &[turn.n]);
         }
         Some(turn) if cancelled.is_some_and(|cancel| between(cancel.us, moment.us) > CLIENT_PATIENCE) => {
-            ruling.inconclusive("the agent did not answer the prompt that was cancelled", &[turn.n]);
+            let fact = fact!(
+                "cancelled-prompt-unanswered",
+                "the client sent a prompt; the agent did not answer the cancelled one within {limit_ms} ms",
+                limit_ms = millis(CLIENT_PATIENCE); session_id = id
+            );
+            ruling.inconclusive(fact, &[turn.n]);
         }
-        Some(turn) => ruling.fail("the prompt came before the one before it was answered", &[turn.n]),
+        Some(turn) => {
+            let fact = fact!(
+                "overlapping-prompts",
+                "the client sent a prompt before the response to the last one; expected one prompt at a time";
+                session_id = id
+            );
+            ruling.fail(fact, &[turn.n]);
+        }
     }
 }

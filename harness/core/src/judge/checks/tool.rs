@@ -4,10 +4,12 @@ use serde_json::Value;
 
 use super::common::{decide_absolute, proper};
 use super::support::Finish;
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Session, ToolCall};
 use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
 use crate::judge::ruling::Ruling;
+use crate::protocol::Member;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("tool.reported", On::Response(reported)),
@@ -26,6 +28,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("tool.reported-before-effects", On::Response(effects_after_report)),
 ];
 
+/// The id of a tool call in an update.
+const POINTER: &str = "/params/update/toolCallId";
+
 /// The session of a tool call report, with the call as it was known before.
 fn known<'m>(moment: &Moment<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Session, &'m str, Option<&'m ToolCall>)> {
     let session = moment.talk.session(update.session)?;
@@ -43,7 +48,12 @@ fn reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(write) = turn.writes.first().filter(|_| matches!(answer.outcome, Outcome::Result(_))) else { return };
     let asked = session.tools.values().any(|tool| tool.turn == turn.number);
     if turn.tools.is_empty() && !asked {
-        ruling.fail(format!("the turn wrote `{}` and reported no tool call", write.path), &[write.n]);
+        let fact = fact!(
+            "tool-call-not-reported",
+            "the agent wrote `{path}` in a turn without a tool call; expected it to report one",
+            path = write.path
+        );
+        ruling.fail(fact, &[write.n]);
     } else {
         ruling.pass();
     }
@@ -60,16 +70,37 @@ fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
     match tool {
         _ if session.loading.is_some() => {}
         Some(tool) if tool.announced => ruling.pass(),
-        Some(_) => ruling.note(format!("the tool call `{id}` was named by a permission request only")),
+        Some(_) => ruling.note(fact!(
+            "named-by-permission-only",
+            "the agent named the tool call `{tool_call_id}` only in a permission request before this update",
+            tool_call_id = id; pointer = POINTER
+        )),
         // A load that fails leaves the calls of before as they were.
         None if session.was_reopened || session.earlier_tools.contains_key(id) => {
-            ruling.inconclusive(format!("the tool call `{id}` may stem from before the session was opened again"), &[]);
+            let fact = fact!(
+                "tool-call-of-earlier-opening",
+                "the agent updated the tool call `{tool_call_id}`, which may date from before the session was reopened",
+                tool_call_id = id; pointer = POINTER
+            );
+            ruling.inconclusive(fact, &[]);
         }
         // A tool_call before the answer that opened the session breaks another requirement, and was not seen here.
         None if moment.talk.course.strangers.contains_key(update.session) => {
-            ruling.inconclusive(format!("the tool call `{id}` may stem from before the session was open"), &[]);
+            let fact = fact!(
+                "tool-call-of-early-update",
+                "the agent updated the tool call `{tool_call_id}`, which an update before the session may have created",
+                tool_call_id = id; pointer = POINTER
+            );
+            ruling.inconclusive(fact, &[]);
         }
-        None => ruling.fail(format!("no tool_call created `{id}` in this session"), &[]),
+        None => {
+            let fact = fact!(
+                "unknown-tool-call",
+                "the agent updated the unknown tool call `{tool_call_id}`; expected a tool_call that creates it first",
+                tool_call_id = id; pointer = POINTER
+            );
+            ruling.fail(fact, &[]);
+        }
     }
 }
 
@@ -89,10 +120,20 @@ fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
                 && !runs_on(tool, update))
                 || tool.is_final() && !is_restated(tool, update) =>
         {
-            ruling.fail(format!("a second tool_call has the id `{id}`"), &[tool.n]);
+            let fact = fact!(
+                "id-reused",
+                "the agent created a second tool call with the id `{tool_call_id}`; expected a unique id",
+                tool_call_id = id; pointer = POINTER
+            );
+            ruling.fail(fact, &[tool.n]);
         }
         Some(tool) => {
-            ruling.inconclusive(format!("the tool call `{id}` was created again, maybe as the same one"), &[tool.n]);
+            let fact = fact!(
+                "created-again",
+                "the agent created the tool call `{tool_call_id}` again, perhaps as the same one",
+                tool_call_id = id; pointer = POINTER
+            );
+            ruling.inconclusive(fact, &[tool.n]);
         }
         // The first tool call of a session has no other one to be confused with.
         None if session.tools.is_empty() => {}
@@ -120,7 +161,11 @@ fn has_same_title(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
 /// Correct but unusual: an empty title, which the schema allows.
 fn title_not_empty(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.variant == "tool_call" && update.body.get("title").and_then(Value::as_str) == Some("") {
-        ruling.note("a tool call has an empty title");
+        ruling.note(fact!(
+            "empty-title",
+            "the agent reported a tool call with an empty title";
+            pointer = "/params/update/title"
+        ));
     }
 }
 
@@ -134,7 +179,15 @@ fn final_status(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
         match tool.status.as_str() {
             _ if tool.is_final() => ruling.pass(),
             _ if !tool.is_allowed() || background => {}
-            status => ruling.fail(format!("the turn ended while the tool call `{id}` is {status}"), &[tool.n]),
+            status => {
+                let fact = fact!(
+                    "unfinished-tool-call",
+                    "the agent ended the turn while the tool call `{tool_call_id}` is {actual}; expected completed or failed",
+                    tool_call_id = id,
+                    actual = status
+                );
+                ruling.fail(fact, &[tool.n]);
+            }
         }
     }
 }
@@ -151,7 +204,13 @@ fn status_order(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
     };
     if let (Some(before), Some(after)) = (rank(&tool.status), rank(next)) {
         let good = if tool.is_final() { before == after } else { before <= after };
-        ruling.decide(good, || format!("the tool call `{id}` went from {} to {next}", tool.status));
+        ruling.decide(good, || {
+            fact!(
+                "status-order",
+                "the agent changed the tool call `{tool_call_id}` from {before} to {actual}; expected a later status",
+                tool_call_id = id, before = tool.status, actual = next; pointer = "/params/update/status"
+            )
+        });
     }
 }
 
@@ -170,8 +229,12 @@ fn in_progress(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
             let mut terminals =
                 moment.talk.terminals.values().filter(|terminal| terminal.turn == Some(turn.n) && alone);
             if let Some(terminal) = terminals.find(|terminal| terminal.outlasted) {
-                let message = format!("the tool call `{id}` was never in progress, though its command was waited for");
-                ruling.fail(message, &[tool.n, terminal.created]);
+                let fact = fact!(
+                    "never-in-progress",
+                    "the agent waited for a command of the tool call `{tool_call_id}`; expected it to report in_progress",
+                    tool_call_id = id; pointer = "/params/update/status"
+                );
+                ruling.fail(fact, &[tool.n, terminal.created]);
             }
         }
         _ => {}
@@ -196,8 +259,18 @@ fn location_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ru
 /// Correct but unusual: no line or null, as for an empty file. Neither is checked.
 fn location_line(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let lines = payload.members(&[("ToolCallLocation", "line")]);
-    for line in lines.filter_map(|member| member.value.as_i64()).filter(|line| *line >= 0) {
-        ruling.decide(line > 0, || "the line of a location is 0, and lines count from 1".to_owned());
+    for (member, line) in
+        lines.filter_map(|member| Some((member, member.value.as_i64()?))).filter(|(_, line)| *line >= 0)
+    {
+        ruling.decide(line > 0, || {
+            fact!(
+                "line-zero",
+                "the agent sent the line {actual} in {method} at {pointer}; expected lines from 1",
+                actual = line,
+                method = payload.method,
+                pointer = payload.pointer(&member.at)
+            )
+        });
     }
 }
 
@@ -227,29 +300,57 @@ fn terminal_known(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
     if replay || !talk.client_has(&["terminal"]) {
         return;
     }
-    for id in payload.members(&[("Terminal", "terminalId")]).filter_map(|member| member.value.as_str()) {
+    for (member, id) in terminal_ids(payload) {
+        let pointer = payload.pointer(&member.at);
         match talk.terminals.get(id) {
             Some(terminal) if Some(terminal.session.as_str()) == session_of(payload) => ruling.pass(),
             Some(terminal) if terminal.shares_id => {
-                let message = format!("the client gave the id `{id}` to terminals of several sessions");
-                ruling.inconclusive(message, &[terminal.created]);
+                let fact = fact!(
+                    "id-of-several-terminals",
+                    "the agent embedded the terminal `{terminal_id}`; the client gave that id to terminals of several sessions",
+                    terminal_id = id; pointer = pointer
+                );
+                ruling.inconclusive(fact, &[terminal.created]);
             }
             Some(terminal) => {
-                ruling.fail(
-                    format!("the terminal `{id}` was created in the session `{}`", terminal.session),
-                    &[terminal.created],
+                let fact = fact!(
+                    "terminal-of-other-session",
+                    "the agent embedded the terminal `{terminal_id}` of the session `{actual}`; expected one of this session",
+                    terminal_id = id, actual = terminal.session;
+                    pointer = pointer, expected = session_of(payload)
                 );
+                ruling.fail(fact, &[terminal.created]);
             }
             None if may_have_other_terminals(moment) => {
-                ruling.note(format!("the terminal `{id}` is the agent's own, which the client's _meta may allow"));
+                ruling.note(fact!(
+                    "own-terminal",
+                    "the agent embedded a terminal of its own, `{terminal_id}`, which the client's _meta may allow",
+                    terminal_id = id; pointer = pointer
+                ));
             }
             None if was_reopened(moment, session_of(payload)) => {
-                let message = format!("the terminal `{id}` may stem from before the session was opened again");
-                ruling.inconclusive(message, &[]);
+                let fact = fact!(
+                    "terminal-of-earlier-opening",
+                    "the agent embedded the terminal `{terminal_id}`, which may date from before the session was reopened",
+                    terminal_id = id; pointer = pointer
+                );
+                ruling.inconclusive(fact, &[]);
             }
-            None => ruling.fail(format!("no terminal/create returned the terminal `{id}`"), &[]),
+            None => {
+                let fact = fact!(
+                    "unknown-terminal",
+                    "the agent embedded the unknown terminal `{terminal_id}`; expected one that terminal/create returned",
+                    terminal_id = id; pointer = pointer
+                );
+                ruling.fail(fact, &[]);
+            }
         }
     }
+}
+
+/// The ids of the terminals that a payload embeds.
+fn terminal_ids<'p>(payload: &'p Payload<'p>) -> impl Iterator<Item = (&'p Member<'p>, &'p str)> {
+    payload.members(&[("Terminal", "terminalId")]).filter_map(|member| Some((member, member.value.as_str()?)))
 }
 
 /// Whether the client loaded or resumed the session, which may have terminals from an earlier connection.
@@ -274,17 +375,26 @@ fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &
         return;
     }
     let reopened = was_reopened(moment, session_of(payload));
-    for id in payload.members(&[("Terminal", "terminalId")]).filter_map(|member| member.value.as_str()) {
+    for (member, id) in terminal_ids(payload) {
         let Some(terminal) = moment.talk.terminals.get(id).filter(|terminal| terminal.embedded.is_none()) else {
             continue;
         };
         match terminal.released {
             Some(released) if terminal.shares_id || terminal.release_refused || reopened => {
-                let message = format!("the terminal `{id}` was embedded after a release, perhaps of another terminal");
-                ruling.inconclusive(message, &[released]);
+                let fact = fact!(
+                    "embedded-after-unclear-release",
+                    "the agent embedded the terminal `{terminal_id}` after a release, perhaps of another terminal",
+                    terminal_id = id; pointer = payload.pointer(&member.at)
+                );
+                ruling.inconclusive(fact, &[released]);
             }
             Some(released) => {
-                ruling.fail(format!("the terminal `{id}` was embedded only after its release"), &[released])
+                let fact = fact!(
+                    "embedded-after-release",
+                    "the agent embedded the terminal `{terminal_id}` after its release; expected it before",
+                    terminal_id = id; pointer = payload.pointer(&member.at)
+                );
+                ruling.fail(fact, &[released]);
             }
             None => ruling.pass(),
         }
@@ -300,7 +410,12 @@ fn reported_before_effects(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling:
     let turn = session.turn.as_ref().filter(|turn| !turn.overlapped);
     let mut silent = turn.into_iter().flat_map(|turn| &turn.writes).filter(|write| !write.reported && edits && over);
     if let Some(write) = silent.find(|write| report.contains(&Value::from(write.path.as_str()).to_string())) {
-        ruling.fail(format!("the tool call `{id}` was reported only after `{}` was written", write.path), &[write.n]);
+        let fact = fact!(
+            "reported-after-effect",
+            "the agent reported the tool call `{tool_call_id}` after it wrote `{path}`; expected the report before",
+            tool_call_id = id, path = write.path; pointer = POINTER
+        );
+        ruling.fail(fact, &[write.n]);
     }
 }
 

@@ -1,26 +1,33 @@
-//! Area `permission`, second half: what the client answers when it is asked, and what a cancel does to open questions.
+//! Area `permission`, the client's half: its answers to permission requests, also of cancelled turns.
 
 use serde_json::Value;
 
-use super::common::{BAD_PARAMS, NO_METHOD, is_passed_over, proper};
-use super::support::fail_in_case;
+use crate::fact;
 use crate::judge::check::{Check, On};
+use crate::judge::checks::common::{BAD_PARAMS, NO_METHOD, is_passed_over, proper};
+use crate::judge::checks::support::fail_in_case;
 use crate::judge::conversation::{Conversation, Decision, Exchange};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
 use crate::judge::ruling::Ruling;
-use crate::judge::timing::{LATER_TURN_OVER, USER_CROSSING, between};
+use crate::judge::timing::{LATER_TURN_OVER, USER_CROSSING, between, millis};
 use crate::requirement::Party;
 
-pub(super) const CHECKS: &[Check] = &[
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("permission.implemented", On::Response(implemented)),
     Check::client("permission.option-offered", On::Response(option_offered)),
     Check::client("permission.toolcall-minimal", On::Response(tool_call_minimal)),
     Check::client("permission.cancelled-on-cancel", On::Response(answered_on_cancel)),
     Check::client("permission.cancelled-on-cancel", On::Call(answered_before_cancel)),
-    Check::client("permission.cancelled-on-cancel", On::End(left_open::<PENDING>)),
-    Check::client("permission.cancelled-not-error", On::Response(outcome_after_cancel::<PENDING>)),
-    Check::client("permission.late-request", On::Response(outcome_after_cancel::<LATE>)),
-    Check::client("permission.late-request", On::End(left_open::<LATE>)),
+    Check::client("permission.cancelled-on-cancel", On::End(|moment, ruling| left_open(moment, When::Pending, ruling))),
+    Check::client(
+        "permission.cancelled-not-error",
+        On::Response(|moment, answer, ruling| outcome_after_cancel(moment, answer, When::Pending, ruling)),
+    ),
+    Check::client(
+        "permission.late-request",
+        On::Response(|moment, answer, ruling| outcome_after_cancel(moment, answer, When::Late, ruling)),
+    ),
+    Check::client("permission.late-request", On::End(|moment, ruling| left_open(moment, When::Late, ruling))),
     Check::client("permission.other-session", On::Response(kept_for_other_session)),
     Check::client("permission.other-session", On::Call(swept_before_prompt)),
     Check::client("permission.other-session", On::End(swept_before_fence)),
@@ -28,10 +35,20 @@ pub(super) const CHECKS: &[Check] = &[
 
 const ASK: &str = "session/request_permission";
 
-/// The request was open when its turn was cancelled.
-const PENDING: bool = false;
-/// The request was sent after its turn was cancelled.
-const LATE: bool = true;
+/// When the agent sent a permission request of a cancelled turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Before the cancel.
+    Pending,
+    /// After the cancel.
+    Late,
+}
+
+impl When {
+    const fn of(request: &Exchange, cancel: usize) -> Self {
+        if cancel < request.n { Self::Late } else { Self::Pending }
+    }
+}
 
 /// The method is one of those that every client has. An error other than -32601 may have its reason in the request.
 ///
@@ -40,9 +57,21 @@ fn implemented(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = proper(answer, ASK) else { return };
     match (answer.outcome, answer.outcome.error_code()) {
         (Outcome::Result(result), _) if result.is_object() => ruling.pass(),
-        (_, Some(NO_METHOD)) => ruling.fail(format!("{ASK} was answered with error -32601"), &[request.n]),
+        (_, Some(NO_METHOD)) => {
+            let fact = fact!(
+                "method-not-found",
+                "the client answered {method} with error -32601; expected it to implement the method",
+                method = ASK; code = NO_METHOD
+            );
+            ruling.fail(fact, &[request.n]);
+        }
         (Outcome::Error(_), _) if request.turn_cancelled.is_none() => {
-            ruling.inconclusive(format!("{ASK} was answered with {}", answer.outcome.describe()), &[request.n]);
+            let fact = fact!(
+                "error-response",
+                "the client answered {method} with {answer}, which may have another reason",
+                method = ASK, answer = answer.outcome.describe(); code = answer.outcome.error_code()
+            );
+            ruling.inconclusive(fact, &[request.n]);
         }
         _ => {}
     }
@@ -77,12 +106,19 @@ fn option_offered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     if offered.contains(&id) {
         ruling.pass();
     } else if doubled || offered.len() < all {
-        ruling.inconclusive(format!("the option `{id}` was selected, and the request is unclear"), &[request.n]);
-    } else {
-        ruling.fail(
-            format!("the option `{id}` was selected, and those offered are `{}`", offered.join("`, `")),
-            &[request.n],
+        let fact = fact!(
+            "option-of-unclear-request",
+            "the client selected the option `{option_id}`; the request is unclear, so this may be correct",
+            option_id = id; pointer = "/result/outcome/optionId", expected = offered
         );
+        ruling.inconclusive(fact, &[request.n]);
+    } else {
+        let fact = fact!(
+            "unknown-option",
+            "the client selected the option `{option_id}`; expected one of {expected}",
+            option_id = id, expected = offered; pointer = "/result/outcome/optionId"
+        );
+        ruling.fail(fact, &[request.n]);
     }
 }
 
@@ -102,24 +138,27 @@ fn tool_call_minimal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     match answer.outcome {
         Outcome::Result(result) if result.is_object() => ruling.pass(),
         _ if answer.outcome.error_code() == Some(BAD_PARAMS) => {
-            let message =
-                format!("a permission request with only the id of a known tool call got {}", answer.outcome.describe());
-            fail_in_case(moment, message, &[request.n], ruling);
+            let fact = fact!(
+                "minimal-tool-call-refused",
+                "the client answered a request with only the id of a known tool call with {answer}; expected a result",
+                answer = answer.outcome.describe(); code = BAD_PARAMS, tool_call_id = id
+            );
+            fail_in_case(moment, fact, &[request.n], ruling);
         }
         _ => {}
     }
 }
 
 /// The permission request that this answers, when its turn was cancelled; with the event of the cancel.
-fn stopped<'m>(answer: &Answer<'m>, when: bool) -> Option<(&'m Exchange, usize)> {
+fn stopped<'m>(answer: &Answer<'m>, when: When) -> Option<(&'m Exchange, usize)> {
     let request = proper(answer, ASK)?;
     let cancel = request.turn_cancelled?;
-    ((cancel < request.n) == when).then_some((request, cancel))
+    (When::of(request, cancel) == when).then_some((request, cancel))
 }
 
 /// "The Client MUST respond to all pending `session/request_permission` requests with the `cancelled` outcome."
 fn answered_on_cancel(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if let Some((request, _)) = stopped(answer, PENDING)
+    if let Some((request, _)) = stopped(answer, When::Pending)
         && Decision::of(&request.params, answer.outcome) == Decision::Cancelled
     {
         ruling.pass();
@@ -147,17 +186,31 @@ fn unanswered(talk: &Conversation) -> impl Iterator<Item = (&Exchange, usize)> {
 /// later request, or a later turn that was over long ago, shows that a request was passed over.
 ///
 /// Correct but unusual: the client answers at its next turn, or the agent gave up the request itself. Neither fails.
-fn left_open<const WHEN: bool>(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    for (request, cancel) in unanswered(moment.talk).filter(|(request, cancel)| (*cancel < request.n) == WHEN) {
-        let message = "a permission request of a cancelled turn was not answered";
+fn left_open(moment: &Moment<'_>, when: When, ruling: &mut Ruling<'_>) {
+    for (request, cancel) in unanswered(moment.talk).filter(|(request, cancel)| When::of(request, *cancel) == when) {
         if is_passed_over(moment.talk, request, cancel) {
-            ruling.fail(format!("{message}, though a later request was"), &[request.n, cancel]);
-        } else if WHEN == PENDING
+            let fact = fact!(
+                "request-ignored",
+                "the client did not answer a permission request of a cancelled turn, but answered a later request";
+                id = request.id.to_string()
+            );
+            ruling.fail(fact, &[request.n, cancel]);
+        } else if when == When::Pending
             && let Some(ended) = later_turn_over(moment, request)
         {
-            ruling.fail(format!("{message}, and a later turn was over long ago"), &[request.n, cancel, ended]);
+            let fact = fact!(
+                "request-ignored",
+                "the client did not answer a permission request of a cancelled turn within {limit_ms} ms after a later turn",
+                limit_ms = millis(LATER_TURN_OVER); id = request.id.to_string()
+            );
+            ruling.fail(fact, &[request.n, cancel, ended]);
         } else {
-            ruling.inconclusive(message, &[request.n, cancel]);
+            let fact = fact!(
+                "request-unanswered",
+                "the client had not answered a permission request of a cancelled turn when the trace ended";
+                id = request.id.to_string()
+            );
+            ruling.inconclusive(fact, &[request.n, cancel]);
         }
     }
 }
@@ -170,40 +223,60 @@ fn later_turn_over(moment: &Moment<'_>, request: &Exchange) -> Option<usize> {
     (between(us, until) > LATER_TURN_OVER).then_some(ended)
 }
 
-/// "If the current prompt turn gets cancelled, the Client MUST respond with the `cancelled` outcome." What is no outcome at
-/// all is a matter of shape.
+/// "If the current prompt turn gets cancelled, the Client MUST respond with the `cancelled` outcome." The table of shapes decides on
+/// a result without an outcome.
 ///
 /// Correct but unusual: the user takes an option and stops the turn at the same moment, and the client sends the cancel first;
 /// the agent gave up the request; or the session was closed. In a recording an option right after the cancel is inconclusive.
-fn outcome_after_cancel<const WHEN: bool>(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, cancel)) = stopped(answer, WHEN) else { return };
+fn outcome_after_cancel(moment: &Moment<'_>, answer: &Answer<'_>, when: When, ruling: &mut Ruling<'_>) {
+    let Some((request, cancel)) = stopped(answer, when) else { return };
     let code = answer.outcome.error_code();
     let session = request.session().and_then(|id| moment.talk.session(id));
     let gone = session.is_none_or(|session| {
         session.closed.is_some() || session.turn.as_ref().is_some_and(|turn| turn.closed.is_some())
     });
-    let seen = || match chosen(answer.outcome) {
-        Some(id) => format!("the turn was cancelled, and then its permission request answered with the option `{id}`"),
-        None => format!(
-            "the turn was cancelled, and then its permission request answered with {}",
-            answer.outcome.describe()
-        ),
-    };
     match answer.outcome {
         Outcome::Result(_) if Decision::of(&request.params, answer.outcome) == Decision::Cancelled => ruling.pass(),
         Outcome::Result(result) if !result.get("outcome").is_some_and(is_selected) => {}
         Outcome::Error(_) if code == Some(NO_METHOD) => {}
         Outcome::Error(_) if request.cancel_requested.is_some() => {
-            ruling.note(format!(
-                "the agent had cancelled the request by $/cancel_request, and got {}",
-                answer.outcome.describe()
+            ruling.note(fact!(
+                "cancelled-request",
+                "the client answered a request that the agent had cancelled with $/cancel_request with {answer}",
+                answer = answer.outcome.describe(); code = code
             ));
         }
-        Outcome::Error(_) if gone => ruling.inconclusive(seen(), &[request.n, cancel]),
-        _ if WHEN == PENDING && may_cross(moment, request, answer.outcome, cancel) => {
-            ruling.inconclusive(format!("{}; both within a moment", seen()), &[request.n, cancel]);
+        Outcome::Error(_) if gone => {
+            let fact = fact!(
+                "error-in-closed-session",
+                "the client answered a permission request of a closed session with {answer} after the cancel",
+                answer = answer.outcome.describe(); code = code
+            );
+            ruling.inconclusive(fact, &[request.n, cancel]);
         }
-        _ => ruling.fail(seen(), &[request.n, cancel]),
+        _ if when == When::Pending && may_cross(moment, request, answer.outcome, cancel) => {
+            let fact = fact!(
+                "decision-crossed-cancel",
+                "the client answered a permission request of a cancelled turn with {answer}, perhaps before the cancel",
+                answer = answer.outcome.describe(); option_id = chosen(answer.outcome), code = code
+            );
+            ruling.inconclusive(fact, &[request.n, cancel]);
+        }
+        _ => {
+            let fact = match chosen(answer.outcome) {
+                Some(id) => fact!(
+                    "option-after-cancel",
+                    "the client selected the option `{option_id}` after it cancelled the turn; expected the outcome cancelled",
+                    option_id = id; pointer = "/result/outcome"
+                ),
+                None => fact!(
+                    "error-after-cancel",
+                    "the client answered a permission request of a cancelled turn with {answer}; expected the outcome cancelled",
+                    answer = answer.outcome.describe(); code = code
+                ),
+            };
+            ruling.fail(fact, &[request.n, cancel]);
+        }
     }
 }
 
@@ -227,11 +300,11 @@ fn kept_for_other_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
     }
 }
 
-/// As above. A user may dismiss a question at any time, so what counts is an answer right behind the cancel of another
-/// session, with no cancel of its own until the client goes on in the session.
+/// As above. A user may dismiss a question at any time, so only an answer right after the cancel of another session counts,
+/// without a cancel of its own until the client goes on in the session.
 fn swept_before_prompt(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = call.text("sessionId").filter(|_| call.method == "session/prompt") {
-        accuse_sweep(moment.talk, id, moment.n, ruling);
+        decide_sweep(moment.talk, id, moment.n, ruling);
     }
 }
 
@@ -239,7 +312,7 @@ fn swept_before_prompt(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ru
 fn swept_before_fence(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let Some(fence) = moment.talk.fence else { return };
     for id in moment.talk.course.sessions.keys() {
-        accuse_sweep(moment.talk, id, fence, ruling);
+        decide_sweep(moment.talk, id, fence, ruling);
     }
 }
 
@@ -247,18 +320,21 @@ fn swept_before_fence(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 ///
 /// Correct but unusual: a user who stops everything, and whose client answers the open requests before it cancels each
 /// session; a turn may be over by then. A case knows what its user does, and a recording does not.
-fn accuse_sweep(talk: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'_>) {
+fn decide_sweep(talk: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'_>) {
     let session = talk.session(id).filter(|session| session.closed.is_none() && session.idle_cancel.is_none());
     let course = session.and_then(|_| talk.course.session(id));
     let Some(turn) = course.and_then(|course| course.turn.as_ref()) else { return };
     let spared = turn.at_cancel.is_none() && turn.disturbed.is_none() && !turn.cancel_requested;
     let over = turn.ended.is_some_and(|(ended, _)| ended < now);
     if let Some((cancel, answer)) = turn.swept.filter(|_| spared && over) {
-        let message =
-            format!("another session was cancelled, and a permission request of `{id}` answered as cancelled with it");
+        let fact = fact!(
+            "other-session-swept",
+            "the client answered a permission request of `{session_id}` as cancelled when it cancelled another session",
+            session_id = id; pointer = "/result/outcome"
+        );
         match talk.whole {
-            true => ruling.fail(message, &[answer, cancel]),
-            false => ruling.inconclusive(message, &[answer, cancel]),
+            true => ruling.fail(fact, &[answer, cancel]),
+            false => ruling.inconclusive(fact, &[answer, cancel]),
         }
     }
 }
