@@ -1,15 +1,16 @@
-//! Area `close`: what closing a session ends, and what it leaves alone.
+//! Area `close`: closing a session ends its work, and has no effect on other sessions.
 
 use serde_json::Value;
 
 use super::cancel::{cancelled_elsewhere, earlier_cancel};
 use super::common::{LOGIN, NO_METHOD, decide_applicable, note_null, proper};
 use super::support::{Finish, says_abort};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Decision, Exchange, Opening};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
 use crate::judge::ruling::Ruling;
-use crate::judge::timing::{CANCEL_LIMIT, TURN_AFTER_CLOSE, between};
+use crate::judge::timing::{CANCEL_LIMIT, CLEAN_UP, TURN_AFTER_CLOSE, between, millis};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -53,15 +54,34 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let active =
         session.opening == Opening::New && !session.was_ended && !crossed && exchange.cancel_requested.is_none();
     let newest = moment.talk.sessions.values().all(|other| other.known <= session.known);
-    let seen = || format!("closing an active session was answered with {}", answer.outcome.describe());
-    match answer.outcome.error_code() {
+    let code = answer.outcome.error_code();
+    let unclear = || {
+        fact!(
+            "error-response",
+            "the agent answered {method} for an active session with {answer}, which may have another reason",
+            method = CLOSE, answer = answer.outcome.describe(); code = code
+        )
+    };
+    match code {
         None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
         Some(NO_METHOD) => {
-            ruling.fail("session/close was answered with error -32601 although it is advertised", &[exchange.n])
+            let fact = fact!(
+                "method-not-found",
+                "the agent answered {method} with error -32601; expected it to implement the method that it advertises",
+                method = CLOSE; code = code
+            );
+            ruling.fail(fact, &[exchange.n]);
         }
-        Some(LOGIN) => ruling.inconclusive(seen(), &[exchange.n]),
-        _ if active && newest && moment.talk.whole => ruling.fail(seen(), &[exchange.n]),
-        _ if active => ruling.inconclusive(seen(), &[exchange.n]),
+        Some(LOGIN) => ruling.inconclusive(unclear(), &[exchange.n]),
+        _ if active && newest && moment.talk.whole => {
+            let fact = fact!(
+                "active-session-refused",
+                "the agent answered {method} for an active session with {answer}; expected a result",
+                method = CLOSE, answer = answer.outcome.describe(); code = code
+            );
+            ruling.fail(fact, &[exchange.n]);
+        }
+        _ if active => ruling.inconclusive(unclear(), &[exchange.n]),
         _ => {}
     }
 }
@@ -97,18 +117,38 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     match (reason, session.closed) {
         (Some("cancelled"), _) => ruling.pass(),
         (Some(reason), Some(closed)) if went_on => {
-            let message = format!("the turn of a session that was closed meanwhile ended with `{reason}`");
-            ruling.fail(message, &[exchange.n, request, closed]);
+            let fact = fact!(
+                "wrong-stop-reason",
+                "the agent ended the turn of a closed session as {actual}; expected cancelled",
+                actual = reason; expected = "cancelled", pointer = "/result/stopReason"
+            );
+            ruling.fail(fact, &[exchange.n, request, closed]);
         }
-        (Some(_), _) => ruling.inconclusive("the turn may have ended by itself before the close was read", &[request]),
+        (Some(reason), _) => {
+            let fact = fact!(
+                "close-crossed-response",
+                "the agent ended the turn as {actual}, perhaps before it read the close",
+                actual = reason; expected = "cancelled", pointer = "/result/stopReason"
+            );
+            ruling.inconclusive(fact, &[request]);
+        }
         (None, _) if exchange.cancel_requested.is_some() && answer.outcome.error_code() == Some(CANCELLED) => {}
-        // Stopping work often throws; the rules on cancelling say that this is to be caught.
+        // Stopping work often throws; after a cancel the specification requires agents to catch that.
         (None, _) if matches!(answer.outcome, Outcome::Error(error) if says_abort(error)) => {
-            let message = format!("the turn of a session that was closed ended with {}", answer.outcome.describe());
-            ruling.fail(message, &[exchange.n, request]);
+            let fact = fact!(
+                "error-for-closed-turn",
+                "the agent answered the prompt of a closed session with {answer}; expected the stop reason cancelled",
+                answer = answer.outcome.describe(); code = answer.outcome.error_code()
+            );
+            ruling.fail(fact, &[exchange.n, request]);
         }
         (None, _) => {
-            ruling.inconclusive(format!("the turn was answered with {}", answer.outcome.describe()), &[request])
+            let fact = fact!(
+                "error-response",
+                "the agent answered the prompt of a closed session with {answer}, which may have another reason",
+                answer = answer.outcome.describe(); code = answer.outcome.error_code()
+            );
+            ruling.inconclusive(fact, &[request]);
         }
     }
 }
@@ -126,14 +166,19 @@ fn turn_left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         let long = session.closed_us.is_some_and(|us| between(us, until) > CANCEL_LIMIT);
         match waited {
             Some(&verdict) if long && talk.fence.is_some_and(|fence| fence > closed) => {
-                let message = "the session was closed, and its pending prompt has no answer";
-                ruling.fail(message, &[turn.n, request, closed, verdict]);
+                let fact = fact!(
+                    "turn-not-ended",
+                    "the agent did not answer the prompt of a closed session within {limit_ms} ms",
+                    limit_ms = millis(CANCEL_LIMIT)
+                );
+                ruling.fail(fact, &[turn.n, request, closed, verdict]);
             }
             Some(&verdict) => {
-                ruling.inconclusive(
-                    "the pending prompt of a closed session had no answer in time",
-                    &[turn.n, request, verdict],
+                let fact = fact!(
+                    "prompt-timed-out",
+                    "the agent did not answer the prompt of a closed session within the time limit of the case"
                 );
+                ruling.inconclusive(fact, &[turn.n, request, verdict]);
             }
             None => {}
         }
@@ -149,12 +194,25 @@ fn frees_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for (id, terminal) in &talk.terminals {
         let Some(session) = talk.session(&terminal.session) else { continue };
         let Some(closed) = session.closed else { continue };
-        let message = || format!("the session was closed, and its terminal `{id}` not released");
         let long = session.closed_us.is_some_and(|us| talk.settled_since(us).is_some());
         match terminal.released {
             Some(_) => ruling.pass(),
-            None if long && terminal.created < closed => ruling.fail(message(), &[terminal.created, closed]),
-            None => ruling.inconclusive(format!("{} before the trace ended", message()), &[terminal.created, closed]),
+            None if long && terminal.created < closed => {
+                let fact = fact!(
+                    "terminal-not-released",
+                    "the agent did not release the terminal `{terminal_id}` of a closed session within {limit_ms} ms",
+                    terminal_id = id, limit_ms = millis(CLEAN_UP); session_id = terminal.session
+                );
+                ruling.fail(fact, &[terminal.created, closed]);
+            }
+            None => {
+                let fact = fact!(
+                    "terminal-open-at-end",
+                    "the agent had not released the terminal `{terminal_id}` of a closed session when the trace ended",
+                    terminal_id = id; session_id = terminal.session
+                );
+                ruling.inconclusive(fact, &[terminal.created, closed]);
+            }
         }
     }
 }
@@ -207,15 +265,26 @@ fn permission_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
     let Some(session) = request.session().and_then(|id| moment.talk.session(id)) else { return };
     let mut open = moment.talk.open_of(moment.from);
     let closing = open.find(|open| open.method == CLOSE && open.n > request.n && open.session() == request.session());
-    let seen = || format!("the permission request of a closed session was answered with {}", answer.outcome.describe());
+    let unclear = || {
+        fact!(
+            "answer-crossed-close",
+            "the client answered a permission request of a closed session with {answer}, which may have crossed the close",
+            answer = answer.outcome.describe(); code = answer.outcome.error_code()
+        )
+    };
     match (Decision::of(&request.params, answer.outcome), session.closed, closing) {
         (Decision::Cancelled, Some(closed), _) if closed > request.n => ruling.pass(),
         (Decision::Cancelled, _, Some(_)) => ruling.pass(),
         (_, Some(closed), _) if closed > request.n && session.close_asked > request.n => {
-            ruling.fail(seen(), &[request.n, closed]);
+            let fact = fact!(
+                "wrong-outcome-after-close",
+                "the client answered a permission request of a closed session with {answer}; expected the outcome cancelled",
+                answer = answer.outcome.describe(); code = answer.outcome.error_code(), pointer = "/result/outcome"
+            );
+            ruling.fail(fact, &[request.n, closed]);
         }
-        (_, Some(closed), _) if closed > request.n => ruling.inconclusive(seen(), &[request.n, closed]),
-        (_, _, Some(closing)) => ruling.inconclusive(seen(), &[request.n, closing.n]),
+        (_, Some(closed), _) if closed > request.n => ruling.inconclusive(unclear(), &[request.n, closed]),
+        (_, _, Some(closing)) => ruling.inconclusive(unclear(), &[request.n, closing.n]),
         _ => {}
     }
 }
@@ -228,13 +297,22 @@ fn permissions_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for open in talk.open_of(Party::Agent).filter(|open| is_permission(open)) {
         let Some(session) = open.session().and_then(|id| talk.session(id)) else { continue };
         let Some(closed) = session.closed.filter(|closed| *closed > open.n) else { continue };
-        let message = "the permission request of a session that was closed was not answered";
         let waited =
             talk.timed_out.contains_key(&open.n) || between(session.closed_us.unwrap_or(until), until) > CANCEL_LIMIT;
         if waited && session.close_asked > open.n && talk.answered_after(Party::Client, closed) {
-            ruling.fail(message, &[open.n, closed]);
+            let fact = fact!(
+                "request-ignored",
+                "the client did not answer a permission request of a closed session, but answered a later request";
+                id = open.id.to_string()
+            );
+            ruling.fail(fact, &[open.n, closed]);
         } else {
-            ruling.inconclusive(message, &[open.n, closed]);
+            let fact = fact!(
+                "request-unanswered",
+                "the client had not answered a permission request of a closed session when the trace ended";
+                id = open.id.to_string()
+            );
+            ruling.inconclusive(fact, &[open.n, closed]);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{Answer, Moment, UpdateSeen};
 use crate::judge::ruling::Ruling;
@@ -23,6 +24,12 @@ fn before_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     let Some((_, result)) = answer.result_of("session/new") else { return };
     let id = result.get("sessionId").and_then(Value::as_str).unwrap_or_default();
     if let Some(&early) = moment.talk.course.early_commands.get(id) {
-        ruling.fail(format!("the commands of `{id}` came before the answer to session/new"), &[early]);
+        let fact = fact!(
+            "commands-before-response",
+            "the agent sent the commands of `{session_id}` before its response to {method}; expected them after it",
+            session_id = id,
+            method = "session/new"
+        );
+        ruling.fail(fact, &[early]);
     }
 }

@@ -1,8 +1,9 @@
-//! Area `compaction`: what an agent tells of compacting its context.
+//! Area `compaction`: the agent's reports on the compaction of its context.
 
 use serde_json::Value;
 
 use super::common::{decide_offered, is_own_value};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{Moment, UpdateSeen};
 use crate::judge::ruling::Ruling;
@@ -39,9 +40,21 @@ fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     let (Some(session), Some("in_progress")) = (session, status(update)) else { return };
     let Some(id) = update.body.get("compactionId").and_then(Value::as_str) else { return };
     match session.compactions.get(id).map(String::as_str) {
-        Some("completed") => ruling.fail(format!("the compaction `{id}` was completed and is in progress again"), &[]),
+        Some("completed") => {
+            let fact = fact!(
+                "id-reused",
+                "the agent started the completed compaction `{compaction_id}` again; expected a new id",
+                compaction_id = id; pointer = "/params/update/compactionId"
+            );
+            ruling.fail(fact, &[]);
+        }
         Some("failed" | "cancelled") => {
-            ruling.inconclusive(format!("the compaction `{id}` is in progress again, maybe as the same one"), &[]);
+            let fact = fact!(
+                "started-again",
+                "the agent started the compaction `{compaction_id}` again, perhaps as the same one",
+                compaction_id = id; pointer = "/params/update/compactionId"
+            );
+            ruling.inconclusive(fact, &[]);
         }
         _ if session.compactions.keys().any(|other| other != id) => ruling.pass(),
         _ => {}
@@ -52,6 +65,12 @@ fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
 fn status_known(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(status) = status(update) {
         let known = matches!(status, "in_progress" | "completed" | "failed" | "cancelled") || is_own_value(status);
-        ruling.decide(known, || format!("the status `{status}` is reserved and not defined"));
+        ruling.decide(known, || {
+            fact!(
+                "reserved-status",
+                "the agent sent the status `{actual}`; expected a defined status, or a name with `_` first",
+                actual = status; pointer = "/params/update/status"
+            )
+        });
     }
 }

@@ -1,6 +1,7 @@
 //! Area `delete`: sessions that are removed from the list.
 
 use super::common::{LOGIN, decide_applicable, decide_implemented, note_null, proper};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::entries;
 use crate::judge::moment::{Answer, Moment, Outcome};
@@ -48,11 +49,15 @@ fn gone_from_list(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
         exchange.text("cursor").is_some() && talk.listing.as_ref().is_none_or(|walk| walk.n < answered)
     };
     if let Some((id, answered)) = listed.next() {
-        let message = format!("the deleted session `{id}` is listed");
+        let fact = fact!(
+            "deleted-session-listed",
+            "the agent listed the deleted session `{session_id}`; expected it to be gone",
+            session_id = id; method = "session/list", pointer = "/result/sessions"
+        );
         if is_active(id) || begun_before(answered) || talk.holes.anywhere || talk.holes.sessions {
-            ruling.inconclusive(message, &[answered]);
+            ruling.inconclusive(fact, &[answered]);
         } else {
-            ruling.fail(message, &[answered]);
+            ruling.fail(fact, &[answered]);
         }
     } else if page.get("nextCursor").is_none_or(serde_json::Value::is_null)
         && talk.deleted.keys().any(|id| talk.listed.contains(id) && deleted(id).is_some())
@@ -69,8 +74,12 @@ fn idempotent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
         Outcome::Result(_) => ruling.pass(),
         Outcome::Error(_) if answer.outcome.error_code() == Some(LOGIN) => {}
         Outcome::Error(_) => {
-            let message = format!("deleting the session again was answered with {}", answer.outcome.describe());
-            ruling.fail(message, &[exchange.n, *first]);
+            let fact = fact!(
+                "second-delete-refused",
+                "the agent answered a second {method} for one session with {answer}; expected a result",
+                method = DELETE, answer = answer.outcome.describe(); code = answer.outcome.error_code()
+            );
+            ruling.fail(fact, &[exchange.n, *first]);
         }
     }
 }

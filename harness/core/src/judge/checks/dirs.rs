@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use super::common::{BAD_PARAMS, decide_applicable, mentions};
+use crate::fact;
+use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session};
 use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
@@ -28,10 +30,14 @@ fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     decide_applicable(moment.talk, &CAPABILITY, ruling);
 }
 
-/// What binds agents without the capability does not concern one that has it.
+/// Requirements on agents without the capability do not apply to one that has it.
 fn advertised(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.agent_has(&CAPABILITY) {
-        ruling.not_applicable("the agent advertises agentCapabilities.sessionCapabilities.additionalDirectories");
+        ruling.not_applicable(fact!(
+            "advertised",
+            "the agent advertises agentCapabilities.{capability}",
+            capability = CAPABILITY.join(".")
+        ));
     }
 }
 
@@ -64,18 +70,30 @@ fn empty_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 
 /// Decides on the answer to a request whose list of roots is `good` for certain.
 fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, good: bool, ruling: &mut Ruling<'_>) {
-    let seen =
-        || format!("{} with additionalDirectories was answered with {}", exchange.method, answer.outcome.describe());
     let named = ["additionalDirectories", "additional_directories"].iter().any(|name| mentions(answer.outcome, name));
     match answer.outcome.error_code() {
         None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
-        Some(BAD_PARAMS) if named && good => ruling.fail(seen(), &[exchange.n]),
-        _ => ruling.inconclusive(seen(), &[exchange.n]),
+        Some(BAD_PARAMS) if named && good => {
+            let fact = fact!(
+                "directories-refused",
+                "the agent answered {method} with additionalDirectories with {answer}; expected it to accept them",
+                method = exchange.method, answer = answer.outcome.describe(); code = BAD_PARAMS
+            );
+            ruling.fail(fact, &[exchange.n]);
+        }
+        code => {
+            let fact = fact!(
+                "error-response",
+                "the agent answered {method} with additionalDirectories with {answer}, which may have another reason",
+                method = exchange.method, answer = answer.outcome.describe(); code = code
+            );
+            ruling.inconclusive(fact, &[exchange.n]);
+        }
     }
 }
 
 /// The roots are part of "the session's effective root set": a tool that refuses a path in one for where it lies has not
-/// taken it in. A recording may have reasons for that which nobody sees, such as a link that leads elsewhere.
+/// taken it in. A recording may have unseen reasons for that, such as a link that leads elsewhere.
 fn effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     const WORDS: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
     let session = moment.talk.session(update.session).filter(|session| session.turn.is_some() && moment.talk.whole);
@@ -91,7 +109,12 @@ fn effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
         Some("failed") if tool.is_allowed() => {
             let report = update.body.to_string().to_lowercase();
             if let Some(word) = WORDS.iter().find(|word| report.contains(*word)) {
-                ruling.fail(format!("a tool failed in the root `{root}` with the word `{word}`"), &[tool.n]);
+                let fact = fact!(
+                    "root-not-effective",
+                    "the agent's tool failed in the root `{directory}` with the words `{words}`; expected access to it",
+                    directory = root, words = word; pointer = "/params/update"
+                );
+                ruling.fail(fact, &[tool.n]);
             }
         }
         _ => {}
@@ -112,18 +135,22 @@ fn reported(entry: &Value) -> Option<&Vec<Value>> {
 ///
 /// Correct but unusual: an empty list or null, which is the same as none.
 fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_lacks(&CAPABILITY)) {
-        let id = entry.get("sessionId").and_then(Value::as_str).unwrap_or_default();
-        let message = || format!("the entry of `{id}` has additionalDirectories, which the agent does not advertise");
-        ruling.decide(reported(entry).is_none(), message);
+    for (at, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_lacks(&CAPABILITY)) {
+        ruling.decide(reported(entry).is_none(), || {
+            fact!(
+                "not-advertised",
+                "the agent listed `{session_id}` with additionalDirectories; expected this only if it advertises them",
+                session_id = entry.get("sessionId"); pointer = payload.pointer(at) + "/additionalDirectories"
+            )
+        });
     }
 }
 
 /// It reports "the complete ordered additional-root list associated with the listed session", of absolute paths.
 ///
 /// Correct but unusual: the agent resolves links, drops a root that lies in another one or is there twice, lists a relative
-/// root that the client gave, or answers while the session is being opened with other roots. All of that is inconclusive, and in a recording any root that is missing,
-/// since it may not exist.
+/// root that the client gave, or answers while the session is being opened with other roots. All of that is inconclusive, and
+/// in a recording any missing root, since it may not exist.
 fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_has(&CAPABILITY)) {
         let Some(roots) = reported(entry) else { continue };
@@ -132,18 +159,31 @@ fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling
         match (roots.iter().find(|root| !is_absolute(root)), moment.talk.session(id)) {
             // The client gave it, and the agent accepted it.
             (Some(root), Some(session)) if session.roots.iter().any(|given| given == *root) => {
-                let message = format!("the root `{root}` of `{id}` is no absolute path, as the client gave it");
-                ruling.inconclusive(message, &[session.known]);
+                let fact = fact!(
+                    "relative-path-of-client",
+                    "the agent listed `{session_id}` with the relative root `{path}`, as the client gave it",
+                    session_id = id,
+                    path = root
+                );
+                ruling.inconclusive(fact, &[session.known]);
             }
             // Another client may have given it before the recording began.
             (Some(root), None) if !moment.talk.whole => {
-                ruling.inconclusive(format!("the root `{root}` of `{id}` is no absolute path"), &[]);
+                ruling.inconclusive(relative(id, root), &[]);
             }
-            (Some(root), _) => ruling.fail(format!("the root `{root}` of `{id}` is no absolute path"), &[]),
+            (Some(root), _) => ruling.fail(relative(id, root), &[]),
             (None, Some(session)) => compare(moment, id, &roots, session, ruling),
             (None, None) => {}
         }
     }
+}
+
+fn relative(id: &str, root: &str) -> Fact {
+    fact!(
+        "relative-path",
+        "the agent listed `{session_id}` with the relative root `{path}`; expected an absolute path",
+        session_id = id, path = root; pointer = "/result/sessions"
+    )
 }
 
 fn compare(moment: &Moment<'_>, id: &str, roots: &[&str], session: &Session, ruling: &mut Ruling<'_>) {
@@ -164,11 +204,20 @@ fn compare(moment: &Moment<'_>, id: &str, roots: &[&str], session: &Session, rul
         ruling.pass();
     } else if strange || doubled || nested || opening || missing {
         // The same directory has several names, and a list with one directory twice or in another has no clear form.
-        ruling.inconclusive(
-            format!("`{id}` was given the roots {given:?}, and the listing has {found:?}"),
-            &[session.known],
+        let fact = fact!(
+            "other-roots",
+            "the agent listed `{session_id}` with other roots than the client gave, perhaps other names of them",
+            session_id = id; expected = given, actual = found
         );
+        ruling.inconclusive(fact, &[session.known]);
     } else {
-        ruling.fail(format!("`{id}` was given the roots {given:?}, and the listing has {found:?}"), &[session.known]);
+        let fact = fact!(
+            "wrong-roots",
+            "the agent listed `{session_id}` with the roots {actual}; expected {expected}",
+            session_id = id,
+            actual = found,
+            expected = given
+        );
+        ruling.fail(fact, &[session.known]);
     }
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::common::{BAD_PARAMS, NO_METHOD, NOT_FOUND, decide_absolute, decide_applicable, decide_implemented, proper};
 use super::support::last_part;
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, all_of_several, entries};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
@@ -52,7 +53,12 @@ fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// result without a list fail.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((_, Value::Null)) = answer.result_of(LIST) {
-        ruling.fail("the result of session/list is null", &[]);
+        let fact = fact!(
+            "null-result",
+            "the agent answered {method} with null; expected an object",
+            method = LIST; pointer = "/result"
+        );
+        ruling.fail(fact, &[]);
     } else if moment.talk.agent_has(&CAPABILITY) && answer.outcome.error_code() != Some(BAD_PARAMS) {
         let good = matches!(answer.outcome, Outcome::Result(result) if !result["sessions"].is_array());
         if !good {
@@ -77,8 +83,12 @@ fn no_match_empty(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     match result.get("sessions") {
         Some(Value::Array(sessions)) if sessions.is_empty() => ruling.pass(),
         None | Some(Value::Null) if !matched => {
-            ruling
-                .fail(format!("`sessions` is missing or null where no session has the cwd `{filter}`"), &[exchange.n]);
+            let fact = fact!(
+                "sessions-missing",
+                "the agent listed no sessions for the cwd `{cwd}`; expected an empty list, not null or no member",
+                cwd = filter; pointer = "/result/sessions"
+            );
+            ruling.fail(fact, &[exchange.n]);
         }
         _ => {}
     }
@@ -100,12 +110,22 @@ fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
             _ if trim(cwd) == trim(filter) => ruling.pass(),
             _ if cwd.is_empty() => {}
             Some(given) if moment.talk.whole && last_part(given) != last_part(filter) && !given.is_empty() => {
-                let message = format!("the filter is `{filter}`, and the session `{id}` of `{given}` was returned");
-                ruling.fail(message, &[exchange.n]);
+                let fact = fact!(
+                    "session-of-other-cwd",
+                    "the agent listed `{session_id}` of `{actual}`; expected only sessions of `{expected}`",
+                    session_id = id, actual = given, expected = filter; pointer = "/result/sessions"
+                );
+                ruling.fail(fact, &[exchange.n]);
             }
             // The same directory has several names where there are symbolic links.
-            _ => ruling
-                .inconclusive(format!("the filter is `{filter}`, and an entry has the cwd `{cwd}`"), &[exchange.n]),
+            _ => {
+                let fact = fact!(
+                    "other-cwd",
+                    "the agent listed `{session_id}` with the cwd `{actual}` for the filter `{expected}`, perhaps the same place",
+                    session_id = id, actual = cwd, expected = filter; pointer = "/result/sessions"
+                );
+                ruling.inconclusive(fact, &[exchange.n]);
+            }
         }
     }
 }
@@ -135,7 +155,14 @@ fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     let again: Vec<&str> =
         here.iter().copied().filter(|id| walk.is_some_and(|walk| walk.seen.contains_key(*id))).collect();
     match (doubled, again.as_slice()) {
-        (Some(id), _) => ruling.fail(format!("the session `{id}` stands twice on a page"), &[exchange.n]),
+        (Some(id), _) => {
+            let fact = fact!(
+                "listed-twice",
+                "the agent listed `{session_id}` twice on a page; expected each session once",
+                session_id = id; pointer = "/result/sessions"
+            );
+            ruling.fail(fact, &[exchange.n]);
+        }
         // Nothing but old entries: the page was repeated, and `list.cursor-accepted` says so.
         (None, all) if !all.is_empty() && all.len() == here.len() => {}
         (None, [id, ..]) => {
@@ -150,11 +177,20 @@ fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 }
 
 fn repeated(id: &str, certain: bool, exchange: &Exchange, ruling: &mut Ruling<'_>) {
-    let message = format!("the session `{id}` stands on two pages");
     if certain {
-        ruling.fail(message, &[exchange.n]);
+        let fact = fact!(
+            "listed-on-two-pages",
+            "the agent listed `{session_id}` on two pages; expected each session once",
+            session_id = id; pointer = "/result/sessions"
+        );
+        ruling.fail(fact, &[exchange.n]);
     } else {
-        ruling.inconclusive(format!("{message}, and may have moved between them"), &[exchange.n]);
+        let fact = fact!(
+            "moved-between-pages",
+            "the agent listed `{session_id}` on two pages; it may have moved between them",
+            session_id = id; pointer = "/result/sessions"
+        );
+        ruling.inconclusive(fact, &[exchange.n]);
     }
 }
 
@@ -164,7 +200,13 @@ fn repeated(id: &str, certain: bool, exchange: &Exchange, ruling: &mut Ruling<'_
 fn updated_at(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(&[("SessionInfo", "updatedAt")]) {
         if let Some(time) = member.value.as_str() {
-            ruling.decide(is_iso8601(time), || format!("updatedAt is `{time}`, which is no ISO 8601 timestamp"));
+            ruling.decide(is_iso8601(time), || {
+                fact!(
+                    "invalid-timestamp",
+                    "the agent sent the updatedAt `{actual}`; expected an ISO 8601 timestamp",
+                    actual = time; method = payload.method, pointer = payload.pointer(&member.at)
+                )
+            });
         }
     }
 }
@@ -178,23 +220,36 @@ fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     let Some(exchange) = proper(answer, LIST) else { return };
     let Some(walk) = moment.talk.listing.as_ref().filter(|walk| walk.goes_on(exchange)) else { return };
     let Outcome::Result(result) = answer.outcome else {
-        let seen = format!("the cursor of the last page was answered with {}", answer.outcome.describe());
         let blamed = matches!(answer.outcome.error_code(), Some(-32600 | BAD_PARAMS | NOT_FOUND | NO_METHOD));
         let soon = between(walk.us, exchange.us) < CURSOR_LIFETIME;
         return if blamed && walk.quiet && soon {
-            ruling.fail(seen, &[exchange.n, walk.n]);
+            let fact = fact!(
+                "cursor-refused",
+                "the agent answered the cursor of its last page with {answer}; expected the next page",
+                answer = answer.outcome.describe(); code = answer.outcome.error_code(), cursor = exchange.text("cursor")
+            );
+            ruling.fail(fact, &[exchange.n, walk.n]);
         } else {
-            ruling.inconclusive(seen, &[exchange.n, walk.n]);
+            let fact = fact!(
+                "error-response",
+                "the agent answered the cursor of its last page with {answer}, which may have another reason",
+                answer = answer.outcome.describe(); code = answer.outcome.error_code(), cursor = exchange.text("cursor")
+            );
+            ruling.inconclusive(fact, &[exchange.n, walk.n]);
         };
     };
     let ids: Vec<&str> = entries(result).map(|(id, _)| id).collect();
     if !ids.is_empty() && ids.iter().all(|id| walk.seen.contains_key(*id)) {
-        let message = "the page for a cursor repeats what was listed before";
+        let fact = fact!(
+            "page-repeated",
+            "the agent answered a cursor with sessions of earlier pages alone; expected the next page";
+            cursor = exchange.text("cursor"), pointer = "/result/sessions"
+        );
         let loops = result.get("nextCursor").and_then(Value::as_str) == exchange.text("cursor");
         if walk.quiet && (ids.len() > 1 || loops) {
-            ruling.fail(message, &[exchange.n, walk.n])
+            ruling.fail(fact, &[exchange.n, walk.n]);
         } else {
-            ruling.inconclusive(message, &[exchange.n])
+            ruling.inconclusive(fact, &[exchange.n]);
         }
     } else {
         ruling.pass();
@@ -215,15 +270,25 @@ fn read_only(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
     if !changed.contains(&true) {
         ruling.pass();
     } else if before.touched && all_of_several(&changed) {
-        ruling.fail("each listing changed `updatedAt` of every session", &[exchange.n, before.n]);
+        let fact = fact!(
+            "listing-changes-all",
+            "the agent changed `updatedAt` of every session with each listing; expected no change";
+            pointer = "/result/sessions"
+        );
+        ruling.fail(fact, &[exchange.n, before.n]);
     } else {
-        ruling.inconclusive("`updatedAt` of a session changed between two listings", &[exchange.n, before.n]);
+        let fact = fact!(
+            "changed-between-listings",
+            "the agent listed another `updatedAt` of a session than before, perhaps for another reason";
+            pointer = "/result/sessions"
+        );
+        ruling.inconclusive(fact, &[exchange.n, before.n]);
     }
 }
 
 /// "All parameters are optional."
 ///
-/// Correct but unusual: the agent refuses a member that the protocol does not know, or a `cwd` that is no text. Only a
+/// Correct but unusual: the agent refuses a member that the protocol does not know, or a `cwd` that is not a string. Only a
 /// refusal of params that the schema allows fails.
 fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, LIST).filter(|exchange| exchange.params.is_object()) else { return };
@@ -235,12 +300,12 @@ fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     };
     match answer.outcome.error_code() {
         Some(BAD_PARAMS) if exchange.params.as_object().is_some_and(|params| params.iter().all(good)) => {
-            let message = format!(
-                "session/list with the params {} was answered with {}",
-                exchange.params,
-                answer.outcome.describe()
+            let fact = fact!(
+                "params-refused",
+                "the agent answered {method} with the params {params} with {answer}; expected a list",
+                method = LIST, params = exchange.params, answer = answer.outcome.describe(); code = BAD_PARAMS
             );
-            ruling.fail(message, &[exchange.n]);
+            ruling.fail(fact, &[exchange.n]);
         }
         None if matches!(answer.outcome, Outcome::Result(_)) && moment.talk.agent_has(&CAPABILITY) => ruling.pass(),
         _ => {}
@@ -252,7 +317,15 @@ fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 /// Correct but unusual: null, which is no filter, or a path of Windows.
 fn filter_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(cwd) = call.text("cwd").filter(|_| call.method == LIST) {
-        ruling.decide(is_absolute(cwd), || format!("the cwd to filter by is `{cwd}`, which is no absolute path"));
+        ruling.decide(is_absolute(cwd), || {
+            fact!(
+                "relative-path",
+                "the client sent the relative path `{path}` in {method} at {pointer}; expected an absolute path",
+                path = cwd,
+                method = LIST,
+                pointer = "/params/cwd"
+            )
+        });
     }
 }
 
@@ -267,10 +340,18 @@ fn cursor_opaque(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     if talk.cursors.contains(cursor) {
         ruling.pass();
     } else if last.is_some_and(|n| talk.deliberate.contains(&n)) {
-        ruling
-            .inconclusive(format!("the cursor is `{cursor}`, after a page that was wrong on purpose"), last.as_slice());
+        let fact = fact!(
+            "cursor-after-deliberate-fault",
+            "the client sent the unknown cursor `{cursor}` after a deliberately wrong page",
+            cursor; pointer = "/params/cursor"
+        );
+        ruling.inconclusive(fact, last.as_slice());
     } else if talk.initialize.is_some() {
-        let message = format!("the cursor `{cursor}` is on no page that was answered on this connection");
-        ruling.fail(message, last.as_slice());
+        let fact = fact!(
+            "unknown-cursor",
+            "the client sent the cursor `{cursor}`; expected a nextCursor of this connection",
+            cursor; pointer = "/params/cursor"
+        );
+        ruling.fail(fact, last.as_slice());
     }
 }

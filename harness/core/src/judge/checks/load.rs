@@ -1,10 +1,11 @@
-//! Area `load`: what `session/load` replays, and what comes after it.
+//! Area `load`: the replay of `session/load`, and the turns after it.
 
 use serde_json::Value;
 
 use super::common::{
     decide_applicable, decide_continues, decide_implemented, is_history, note_null, plain, proper, repeats_history,
 };
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Opening, Session};
 use crate::judge::moment::{Answer, Moment, UpdateSeen};
@@ -56,8 +57,8 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 }
 
 /// The session whose successful load this answers, when its whole history happened in this trace, without a turn that
-/// was cut short and without one that is running. Nor was there a turn since it was opened again, of which an agent may
-/// have told everything twice. "Behavior for `session/load` on a deleted session is implementation-defined."
+/// was cut short and without one that is running. Nor was there a turn since it was reopened, which an agent may have
+/// reported twice. "Behavior for `session/load` on a deleted session is implementation-defined."
 fn loaded<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
     let session = moment.talk.session(proper(answer, LOAD)?.session()?)?;
     answer.result_of(LOAD)?;
@@ -76,6 +77,11 @@ fn shows(spoken: &str, replayed: &str) -> bool {
 /// Whether a store may have changed each line of a text, by normalising letters or mending an emoji that two chunks had cut.
 fn may_be_spelt_otherwise(text: &str) -> bool {
     text.lines().filter(|line| !line.trim().is_empty()).all(|line| !line.is_ascii())
+}
+
+/// Returns the beginning of a text, as findings quote it.
+fn beginning(text: &str) -> String {
+    plain(text).chars().take(80).collect()
 }
 
 fn is_command(text: &str) -> bool {
@@ -113,19 +119,37 @@ fn replay_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     match missing.as_slice() {
         [] if history(session).next().is_none() => {}
         [] => ruling.pass(),
-        _ if has_commands(session) => ruling.inconclusive(
-            "a part of the history was not replayed, and the user had given a slash command, which may have changed it",
-            &[],
-        ),
-        missing if missing.iter().all(|(_, text)| may_be_spelt_otherwise(text)) => {
-            ruling.inconclusive("a message was not replayed, or was replayed in other characters", &[]);
+        missing if has_commands(session) => {
+            let fact = fact!(
+                "gap-after-command",
+                "the agent did not replay {missing} messages; a slash command of the user may have removed them",
+                missing = missing.len()
+            );
+            ruling.inconclusive(fact, &[]);
         }
-        _ if session.replay.is_empty() => ruling
-            .fail("the session has a history, and nothing of it had been replayed when session/load was answered", &[]),
+        missing if missing.iter().all(|(_, text)| may_be_spelt_otherwise(text)) => {
+            let fact = fact!(
+                "gap-or-other-characters",
+                "the agent did not replay {missing} messages, or replayed them in other characters",
+                missing = missing.len()
+            );
+            ruling.inconclusive(fact, &[]);
+        }
+        missing if session.replay.is_empty() => {
+            let fact = fact!(
+                "no-replay",
+                "the agent answered {method} without a replay; expected the whole history before the response",
+                method = LOAD; missing = missing.len()
+            );
+            ruling.fail(fact, &[]);
+        }
         [(variant, text), ..] => {
-            let whose = if *variant == USER { "the user's" } else { "the agent's" };
-            let start: String = plain(text).chars().take(80).collect();
-            ruling.fail(format!("{whose} message `{start}` had not been replayed when session/load was answered"), &[]);
+            let fact = fact!(
+                "message-not-replayed",
+                "the agent answered {method} without a replay of the {kind} `{text}`; expected the whole history",
+                method = LOAD, kind = variant, text = beginning(text); missing = missing.len()
+            );
+            ruling.fail(fact, &[]);
         }
     }
 }
@@ -144,8 +168,12 @@ fn replay_order(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
             Some(place) => (from, matched) = (*place, matched + 1),
             None if places.is_empty() => return,
             None => {
-                let start: String = plain(text).chars().take(80).collect();
-                return ruling.fail(format!("`{start}` was replayed before what came before it"), &[]);
+                let fact = fact!(
+                    "replay-out-of-order",
+                    "the agent replayed `{text}` too early; expected the order of the conversation",
+                    text = beginning(text); kind = variant
+                );
+                return ruling.fail(fact, &[]);
             }
         }
     }
@@ -171,11 +199,19 @@ fn replay_before_response(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: 
     let whole = !moment.talk.holes.anywhere;
     let unknown = whole && session.opening != Opening::New && session.replay.is_empty() && update.variant == USER;
     if unknown || repeats_history(session, update) && !replayed {
-        ruling
-            .fail(format!("a {} of the history came after the response to session/load", update.variant), &[response]);
+        let fact = fact!(
+            "replay-after-response",
+            "the agent replayed {update} after its response to {method}; expected it before the response",
+            update = update.variant, method = LOAD; session_id = update.session, pointer = "/params/update"
+        );
+        ruling.fail(fact, &[response]);
     } else {
-        let message = format!("a {} came after the response to session/load and before any prompt", update.variant);
-        ruling.inconclusive(message, &[response]);
+        let fact = fact!(
+            "update-after-response",
+            "the agent sent {update} after its response to {method} and before any prompt",
+            update = update.variant, method = LOAD; session_id = update.session, pointer = "/params/update"
+        );
+        ruling.inconclusive(fact, &[response]);
     }
 }
 
@@ -202,12 +238,13 @@ fn replay_session_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
         None if talk.open_of(moment.from.other()).any(|open| open.method == "session/new") => {}
         None if talk.may_open_otherwise() => {}
         None => {
-            let message = format!(
-                "while `{}` is loaded, history came for `{}`",
-                load.session().unwrap_or_default(),
-                update.session
+            let fact = fact!(
+                "wrong-session",
+                "the agent replayed {update} for the unknown session `{session_id}`; expected `{expected}`",
+                update = update.variant, session_id = update.session, expected = load.session();
+                pointer = "/params/sessionId"
             );
-            ruling.fail(message, &[load.n]);
+            ruling.fail(fact, &[load.n]);
         }
     }
 }
@@ -225,11 +262,15 @@ fn replay_valid(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
     let id = update.body.get("toolCallId").and_then(Value::as_str);
     match id.filter(|_| update.variant == "tool_call_update") {
         Some(id) if !session.tools.contains_key(id) => {
-            let message = format!("the replay updates the tool call `{id}` and did not create it");
+            let fact = fact!(
+                "unknown-tool-call",
+                "the agent replayed an update of the unknown tool call `{tool_call_id}`; expected its tool_call first",
+                tool_call_id = id; pointer = "/params/update/toolCallId"
+            );
             let begun = !session.replay.is_empty() || !session.tools.is_empty();
             match session.earlier_tools.get(id) {
-                Some(is_final) if !begun || !is_final => ruling.inconclusive(message, &[]),
-                _ => ruling.fail(message, &[]),
+                Some(is_final) if !begun || !is_final => ruling.inconclusive(fact, &[]),
+                _ => ruling.fail(fact, &[]),
             }
         }
         _ => ruling.pass(),
@@ -257,8 +298,14 @@ fn user_chunks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             if right.contains(&line) {
                 ruling.pass();
             } else if wrong.contains(&line) {
-                let message = format!("`{line}` was said as {mine} and replayed as {other}");
-                if has_commands(session) { ruling.inconclusive(message, &[]) } else { ruling.fail(message, &[]) }
+                let fact = fact!(
+                    "replayed-as-other-kind",
+                    "the agent replayed `{line}` as {actual}; expected {expected}",
+                    line,
+                    actual = other,
+                    expected = mine
+                );
+                if has_commands(session) { ruling.inconclusive(fact, &[]) } else { ruling.fail(fact, &[]) }
             }
         }
     }
@@ -277,7 +324,12 @@ fn message_ids_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut
     let Some(id) = update.body.get("messageId").and_then(Value::as_str) else { return };
     match session.message_ids.get(id) {
         Some((variant, _)) if (variant == USER) != (update.variant == USER) => {
-            ruling.fail(format!("the message id `{id}` is a {variant}'s and a {}'s", update.variant), &[]);
+            let fact = fact!(
+                "id-of-two-kinds",
+                "the agent replayed the messageId `{message_id}` in {actual} after {first}; expected one message per id",
+                message_id = id, actual = update.variant, first = variant; pointer = "/params/update/messageId"
+            );
+            ruling.fail(fact, &[]);
         }
         Some(_) => {}
         None if session.message_ids.is_empty() => {}
@@ -285,13 +337,18 @@ fn message_ids_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut
     }
 }
 
-/// "Notices are live events rather than session history": what a prompt asked for is not live any more.
+/// "Notices are live events rather than session history": a notice of an earlier turn is not live any more.
 fn notice_replayed(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = moment.talk.session(update.session).filter(|_| update.variant == "notice");
     let Some(session) = session.filter(|session| session.loading.is_some() && session.turn.is_none()) else { return };
     let title = update.body.get("title").and_then(Value::as_str).unwrap_or_default();
     if session.notices.contains(title) {
-        ruling.fail(format!("the notice `{title}` of an earlier turn came again while the session was loaded"), &[]);
+        let fact = fact!(
+            "notice-replayed",
+            "the agent sent the notice `{title}` of an earlier turn during {method}; expected no notices in a replay",
+            title, method = LOAD; pointer = "/params/update/title"
+        );
+        ruling.fail(fact, &[]);
     }
 }
 

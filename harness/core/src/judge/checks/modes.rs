@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::common::{BAD_PARAMS, decide_implemented, note_null, proper};
+use super::common::{BAD_PARAMS, decide_implemented, mentions, note_null, proper};
 use super::support::fail_in_case;
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session, option_text};
 use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
@@ -40,14 +41,25 @@ fn ids(state: &Value) -> impl Iterator<Item = &str> {
 /// Correct but unusual: an agent without modes lists none, and has an empty text or a default as the current one. Where
 /// nothing is listed nothing can be compared.
 fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for (_, state) in payload.places("SessionModeState") {
+    for (at, state) in payload.places("SessionModeState") {
         let current = state.get("currentModeId").and_then(Value::as_str);
         if let Some(current) = current.filter(|_| state.get("availableModes").is_some_and(Value::is_array)) {
             let good = ids(state).any(|id| id == current);
             if ids(state).next().is_none() {
-                return ruling.inconclusive(format!("currentModeId is `{current}`, and no mode is listed"), &[]);
+                let fact = fact!(
+                    "no-modes-listed",
+                    "the agent sent the currentModeId `{actual}` and no modes",
+                    actual = current; method = payload.method, pointer = payload.pointer(at) + "/currentModeId"
+                );
+                return ruling.inconclusive(fact, &[]);
             }
-            ruling.decide(good, || format!("currentModeId is `{current}`, which availableModes does not list"));
+            ruling.decide(good, || {
+                fact!(
+                    "unlisted-mode",
+                    "the agent sent the currentModeId `{actual}`; expected a mode of availableModes",
+                    actual = current; method = payload.method, pointer = payload.pointer(at) + "/currentModeId"
+                )
+            });
         }
     }
 }
@@ -56,10 +68,17 @@ fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
 ///
 /// Correct but unusual: ids that differ in case or blanks alone, and two modes of one name. Ids are compared as they stand.
 fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for (_, state) in payload.places("SessionModeState") {
+    for (at, state) in payload.places("SessionModeState") {
         let mut seen = BTreeSet::new();
         match ids(state).find(|id| !seen.insert(*id)) {
-            Some(doubled) => ruling.fail(format!("two modes have the id `{doubled}`"), &[]),
+            Some(doubled) => {
+                let fact = fact!(
+                    "duplicate-id",
+                    "the agent listed two modes with the id `{mode_id}`; expected unique ids",
+                    mode_id = doubled; method = payload.method, pointer = payload.pointer(at) + "/availableModes"
+                );
+                ruling.fail(fact, &[]);
+            }
             None if seen.len() > 1 => ruling.pass(),
             None => {}
         }
@@ -89,7 +108,7 @@ fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// Judges the answer to a change that was asked for during a turn.
+/// Decides on the answer to a change that the client requested during a turn.
 ///
 /// Correct but unusual: the answer comes after the turn since the agent works on one message at a time, or the change is
 /// refused for another reason, such as a server that is "not running" or a login "in progress". Only an error that says
@@ -97,23 +116,35 @@ fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 pub(super) fn decide_anytime(answer: &Answer<'_>, exchange: &Exchange, session: &Session, ruling: &mut Ruling<'_>) {
     let Some(turn) = exchange.turn else { return };
     let running = session.turn.as_ref().is_some_and(|now| now.n == turn);
-    let says = |words: &[&str]| words.iter().any(|word| super::common::mentions(answer.outcome, word));
+    let says = |words: &[&str]| words.iter().any(|word| mentions(answer.outcome, word));
     let busy =
         says(&["busy", "running", "in progress", "generating", "during a turn", "during a prompt", "while a turn"]);
     let says_busy = busy && says(&["turn", "prompt", "request", "session", "agent"]) && !says(&["not running"]);
     match answer.outcome {
         Outcome::Result(_) if running => ruling.pass(),
         Outcome::Result(_) => {
-            let message = format!("{} was sent during a turn and answered only after it", exchange.method);
-            ruling.inconclusive(message, &[exchange.n, turn]);
+            let fact = fact!(
+                "answered-after-turn",
+                "the agent answered {method}, sent during a turn, only after the turn",
+                method = exchange.method
+            );
+            ruling.inconclusive(fact, &[exchange.n, turn]);
         }
         Outcome::Error(_) if says_busy => {
-            let message = format!("{} during a turn was answered with {}", exchange.method, answer.outcome.describe());
-            ruling.fail(message, &[exchange.n, turn]);
+            let fact = fact!(
+                "refused-as-busy",
+                "the agent refused {method} during a turn with {answer}; expected the change at any time",
+                method = exchange.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()
+            );
+            ruling.fail(fact, &[exchange.n, turn]);
         }
         Outcome::Error(_) => {
-            let message = format!("{} during a turn was refused, maybe for another reason", exchange.method);
-            ruling.inconclusive(message, &[exchange.n, turn]);
+            let fact = fact!(
+                "error-response",
+                "the agent answered {method} during a turn with {answer}, which may have another reason",
+                method = exchange.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()
+            );
+            ruling.inconclusive(fact, &[exchange.n, turn]);
         }
     }
 }
@@ -139,13 +170,17 @@ fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
         _ if asked => ruling.pass(),
         Some(set) if set.mode == mode => ruling.pass(),
         Some(set) if set.before == mode && session.turn.is_none() => {
-            let message = format!("the mode was set to `{}`, and an update names `{mode}` as before", set.mode);
+            let fact = fact!(
+                "old-mode-in-update",
+                "the agent sent an update with the old mode `{actual}` after the client set `{expected}`; expected the new one",
+                actual = mode, expected = set.mode; pointer = "/params/update/currentModeId"
+            );
             // Later the agent may have changed it again by itself.
             let at_once = between(set.us, moment.us) < UPDATE_WITH_RESPONSE && !set.after_another;
             if at_once {
-                fail_in_case(moment, message, &[set.n], ruling);
+                fail_in_case(moment, fact, &[set.n], ruling);
             } else {
-                ruling.inconclusive(message, &[set.n]);
+                ruling.inconclusive(fact, &[set.n]);
             }
         }
         _ => {}
@@ -162,11 +197,13 @@ fn set_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
         if set.mode == current {
             ruling.pass();
         } else {
-            // Whether the mode outlives the session's being loaded is left open.
-            ruling.inconclusive(
-                format!("the mode was set to `{}`, and is `{current}` after {}", set.mode, exchange.method),
-                &[set.n],
+            // The specification leaves open whether the mode survives a load.
+            let fact = fact!(
+                "other-mode-after-reopening",
+                "the agent answered {method} with the mode `{actual}`; the client had set `{expected}`",
+                method = exchange.method, actual = current, expected = set.mode; pointer = "/result/modes/currentModeId"
             );
+            ruling.inconclusive(fact, &[set.n]);
         }
     }
 }
@@ -180,12 +217,21 @@ fn unknown_refused(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     };
     match answer.outcome {
         Outcome::Result(_) => {
-            ruling.fail(format!("setting the mode `{mode}`, which is not listed, succeeded"), &[exchange.n])
+            let fact = fact!(
+                "unlisted-mode-accepted",
+                "the agent accepted the mode `{mode_id}`, which it does not list; expected an error",
+                mode_id = mode; method = SET
+            );
+            ruling.fail(fact, &[exchange.n]);
         }
         Outcome::Error(_) => {
             ruling.pass();
             if answer.outcome.error_code() != Some(BAD_PARAMS) {
-                ruling.note(format!("a mode that is not listed was refused with {}", answer.outcome.describe()));
+                ruling.note(fact!(
+                    "other-error-code",
+                    "the agent refused a mode that it does not list with {answer}; the code for this is {expected}",
+                    answer = answer.outcome.describe(), expected = BAD_PARAMS; actual = answer.outcome.error_code()
+                ));
             }
         }
     }
@@ -195,8 +241,11 @@ fn unknown_refused(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 fn update_field(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let has = |name: &str| update.body.get(name).is_some();
     if update.variant == "current_mode_update" && has("modeId") && !has("currentModeId") {
-        ruling
-            .note("the update has `modeId`, as in an example on the page on session modes, which the schema overrules");
+        ruling.note(fact!(
+            "mode-id-member",
+            "the agent sent `modeId` in an update, as one example of the specification; the schema has `currentModeId`";
+            pointer = "/params/update/modeId"
+        ));
     }
 }
 
@@ -210,8 +259,8 @@ fn self_change(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
     }
 }
 
-/// A mode that a turn changed in silence comes to light when the session is opened again; once before, it must have shown
-/// that this alone changes no mode.
+/// A mode that a turn changed without an update shows when the session is reopened; an earlier reopening must have shown that
+/// it does not change the mode by itself.
 fn silent_change(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let reopened = ["session/load", "session/resume"].iter().find_map(|method| answer.result_of(method));
     let Some((exchange, result)) = reopened.filter(|_| !client_sets(moment)) else { return };
@@ -224,8 +273,12 @@ fn silent_change(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let by_option = options.into_iter().any(|option| option_text(option, "currentValue") == Some(found));
     let turns = session.mode_kept.is_some_and(|prompts| prompts < session.prompts);
     if moment.talk.whole && turns && told != found && !by_option {
-        let message = format!("the mode is `{found}` after {}, and the client was told of `{told}`", exchange.method);
-        ruling.fail(message, &[session.known]);
+        let fact = fact!(
+            "silent-change",
+            "the agent answered {method} with the mode `{actual}`; expected an update that changes `{before}` to it",
+            method = exchange.method, actual = found, before = told; pointer = "/result/modes/currentModeId"
+        );
+        ruling.fail(fact, &[session.known]);
     }
 }
 
@@ -250,8 +303,18 @@ fn update_listed(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
     let unknown = session.loading.or(session.resuming).is_some()
         || session.modes.as_ref().is_some_and(|modes| ids(modes).next().is_none());
     if unknown && !session.lists_mode(mode) {
-        return ruling
-            .inconclusive(format!("the update names the mode `{mode}`, and which are listed is not known"), &[]);
+        let fact = fact!(
+            "unknown-modes",
+            "the agent sent an update with the mode `{actual}`; the list of its modes is not known at this point",
+            actual = mode; pointer = "/params/update/currentModeId"
+        );
+        return ruling.inconclusive(fact, &[]);
     }
-    ruling.decide(session.lists_mode(mode), || format!("the update names the mode `{mode}`, which is not listed"));
+    ruling.decide(session.lists_mode(mode), || {
+        fact!(
+            "unlisted-mode",
+            "the agent sent an update with the mode `{actual}`; expected a mode that it lists",
+            actual = mode; pointer = "/params/update/currentModeId"
+        )
+    });
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::common::{decide_offered, is_own_value};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{Moment, UpdateSeen};
 use crate::judge::ruling::Ruling;
@@ -26,6 +27,12 @@ fn severity(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let severity = update.body.get("severity").and_then(Value::as_str).filter(|_| update.variant == NOTICE);
     if let Some(severity) = severity {
         let known = matches!(severity, "info" | "warning" | "error") || is_own_value(severity);
-        ruling.decide(known, || format!("the severity `{severity}` is reserved and not defined"));
+        ruling.decide(known, || {
+            fact!(
+                "reserved-severity",
+                "the agent sent the severity `{actual}`; expected info, warning, error, or a name with `_` first",
+                actual = severity; pointer = "/params/update/severity"
+            )
+        });
     }
 }

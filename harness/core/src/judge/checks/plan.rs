@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::support::{Finish, fail_in_case};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::plan_texts;
 use crate::judge::moment::{Answer, Moment, UpdateSeen};
@@ -13,6 +14,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("plan.updated", On::Update(updated)),
     Check::agent("plan.updated", On::Response(left_pending)),
 ];
+
+/// The entries of a plan in an update.
+const POINTER: &str = "/params/update/entries";
 
 fn entries(body: &Value) -> &[Value] {
     body.get("entries").and_then(Value::as_array).map_or(&[], Vec::as_slice)
@@ -33,14 +37,28 @@ fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
     }
     match back.first() {
         Some(text) if before.is_disjoint(&now) => {
-            let message = format!(
-                "the plan holds `{text}` again, which the one before left out, and leaves out all that it held"
+            let fact = fact!(
+                "partial-plan",
+                "the agent sent a plan with the dropped entry `{entry}` and none of the last plan; expected all entries",
+                entry = text; pointer = POINTER
             );
-            fail_in_case(moment, message, &[], ruling);
+            fail_in_case(moment, fact, &[], ruling);
         }
-        Some(text) => ruling.inconclusive(format!("the entry `{text}` was left out of the plan, and came back"), &[]),
+        Some(text) => {
+            let fact = fact!(
+                "entry-came-back",
+                "the agent dropped the entry `{entry}` from the plan and sent it again",
+                entry = text; pointer = POINTER
+            );
+            ruling.inconclusive(fact, &[]);
+        }
         None if now.is_subset(&before) && now.len() < before.len() => {
-            ruling.inconclusive(format!("the plan has {} of the {} entries before it", now.len(), before.len()), &[]);
+            let fact = fact!(
+                "shorter-plan",
+                "the agent sent a plan with {actual} of the {before} entries of the last one",
+                actual = now.len(), before = before.len(); pointer = POINTER
+            );
+            ruling.inconclusive(fact, &[]);
         }
         None => ruling.pass(),
     }
@@ -56,11 +74,15 @@ fn updated(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// As above: a plan that nothing was done of is worth a note, since it may have been given up.
+/// As above: a plan without progress is worth a note, since the agent may have given it up.
 fn left_pending(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let plan = &finish.session.plan;
     if !plan.is_empty() && plan.iter().all(|entry| entry.get("status").and_then(Value::as_str) == Some("pending")) {
-        ruling.note("the turn ended with a plan of which every entry was pending");
+        ruling.note(fact!(
+            "plan-left-pending",
+            "the agent ended the turn with a plan whose entries are all pending";
+            session_id = finish.exchange.session()
+        ));
     }
 }

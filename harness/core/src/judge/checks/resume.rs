@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::common::{
     BAD_PARAMS, decide_applicable, decide_continues, decide_implemented, is_history, mentions, proper, repeats_history,
 };
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::Opening;
 use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
@@ -43,19 +44,23 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// "the Agent MUST NOT replay the conversation history via `session/update` notifications before responding."
 ///
 /// Correct but unusual: a report on a command that still runs crosses the request, or another client has a turn in the same
-/// session, which the agent shows to both. So what was not said on this connection is inconclusive, apart from a user's
+/// session, which the agent shows to both. So a message that is new on this connection is inconclusive, apart from a user's
 /// message in a session that is new to it.
 fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = moment.talk.session(update.session).filter(|_| is_history(update.variant)) else { return };
     let (Some(request), None, None) = (session.resuming, &session.turn, session.loading) else { return };
-    let message = format!("a {} came before the response to session/resume", update.variant);
+    let fact = fact!(
+        "replay",
+        "the agent sent {update} before its response to {method}; expected no replay",
+        update = update.variant, method = RESUME; session_id = update.session, pointer = "/params/update/sessionUpdate"
+    );
     let tool = update.body.get("toolCallId").and_then(Value::as_str).filter(|_| update.variant == "tool_call");
     let again = repeats_history(session, update) || tool.is_some_and(|id| session.tools.contains_key(id));
     let unknown = !session.is_introduced() && !moment.talk.holes.anywhere;
     if again || unknown && update.variant == "user_message_chunk" {
-        ruling.fail(message, &[request]);
+        ruling.fail(fact, &[request]);
     } else {
-        ruling.inconclusive(message, &[request]);
+        ruling.inconclusive(fact, &[request]);
     }
 }
 
@@ -72,7 +77,12 @@ fn no_replay(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 /// Correct but unusual: an object that is empty or whose members are all null. Only `null` itself fails.
 fn result_not_null(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((_, Value::Null)) = answer.result_of(RESUME) {
-        ruling.fail("the result of session/resume is null, and no object", &[]);
+        let fact = fact!(
+            "null-result",
+            "the agent answered {method} with null; expected an object",
+            method = RESUME; pointer = "/result"
+        );
+        ruling.fail(fact, &[]);
     }
 }
 
@@ -93,12 +103,20 @@ fn mcp_omitted(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
         _ if named && answer.outcome.error_code() == Some(BAD_PARAMS) => {
-            let message = format!("session/resume without mcpServers was answered with {}", answer.outcome.describe());
-            ruling.fail(message, &[exchange.n]);
+            let fact = fact!(
+                "omitted-servers-refused",
+                "the agent answered {method} without mcpServers with {answer}; expected a result, since they are optional",
+                method = RESUME, answer = answer.outcome.describe(); code = BAD_PARAMS
+            );
+            ruling.fail(fact, &[exchange.n]);
         }
         _ if named || answer.outcome.error_code() == Some(BAD_PARAMS) => {
-            ruling
-                .inconclusive("session/resume without mcpServers was refused, maybe for another reason", &[exchange.n]);
+            let fact = fact!(
+                "error-response",
+                "the agent answered {method} without mcpServers with {answer}, which may have another reason",
+                method = RESUME, answer = answer.outcome.describe(); code = answer.outcome.error_code()
+            );
+            ruling.inconclusive(fact, &[exchange.n]);
         }
         Outcome::Error(_) => {}
     }
