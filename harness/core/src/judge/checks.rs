@@ -35,7 +35,6 @@ mod schema;
 pub(super) mod script;
 mod session;
 mod settings;
-mod shell;
 mod support;
 mod terminal;
 mod tool;
@@ -87,7 +86,7 @@ pub(super) fn all() -> Vec<Check> {
         fs::CHECKS,
         fs::client::CHECKS,
         terminal::CHECKS,
-        shell::CHECKS,
+        terminal::client::CHECKS,
         modes::CHECKS,
         config::CHECKS,
         settings::CHECKS,

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::common::{BAD_PARAMS, NO_METHOD, decide_implemented, mentions, proper};
+use super::common::{BAD_PARAMS, NO_METHOD, decide_implemented, decide_refused, mentions, proper};
 use super::modes::decide_anytime;
+use crate::fact;
+use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session, option_text as text, option_values as values};
 use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
@@ -47,7 +49,14 @@ fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let Some(options) = list(payload.value) else { return };
     let mut seen = BTreeSet::new();
     match ids(options).find(|id| !seen.insert(*id)) {
-        Some(doubled) => ruling.fail(format!("two options have the id `{doubled}`"), &[]),
+        Some(doubled) => {
+            let fact = fact!(
+                "duplicate-id",
+                "the agent listed two options with the id `{config_id}`; expected unique ids",
+                config_id = doubled; method = payload.method
+            );
+            ruling.fail(fact, &[]);
+        }
         None if seen.len() > 1 => ruling.pass(),
         None => {}
     }
@@ -57,7 +66,7 @@ fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
 ///
 /// Correct but unusual: a select without values, or one that has its value in a group. Neither fails.
 fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for (_, option) in
+    for (at, option) in
         payload.places("SessionConfigOption").filter(|(_, option)| text(option, "type") == Some("select"))
     {
         let Some(current) = text(option, "currentValue") else { continue };
@@ -65,7 +74,15 @@ fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
         match values(option).collect::<Vec<_>>().as_slice() {
             [] => {}
             offered if offered.contains(&current) => ruling.pass(),
-            _ => ruling.fail(format!("the option `{id}` has the value `{current}`, which it does not offer"), &[]),
+            offered => {
+                let fact = fact!(
+                    "unlisted-value",
+                    "the agent sent the option `{config_id}` with the value `{actual}`; expected one of {expected}",
+                    config_id = id, actual = current, expected = offered;
+                    method = payload.method, pointer = payload.pointer(at) + "/currentValue"
+                );
+                ruling.fail(fact, &[]);
+            }
         }
     }
 }
@@ -96,8 +113,12 @@ fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     match (answer.outcome, named.or(words)) {
         (Outcome::Result(_), _) => ruling.pass(),
         (Outcome::Error(_), Some(_)) if matches!(answer.outcome.error_code(), Some(BAD_PARAMS..=-32600)) => {
-            let message = format!("a turn without any setting was refused with {}", answer.outcome.describe());
-            ruling.fail(message, &[exchange.n]);
+            let fact = fact!(
+                "setting-required",
+                "the agent refused a prompt without any setting with {answer}; expected a turn with default values",
+                answer = answer.outcome.describe(); code = answer.outcome.error_code()
+            );
+            ruling.fail(fact, &[exchange.n]);
         }
         _ => {}
     }
@@ -112,9 +133,12 @@ fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<
     match options.iter().find(|option| text(option, "type") == Some("boolean")) {
         Some(option) => {
             let id = text(option, "id").unwrap_or_default();
-            let message =
-                format!("the option `{id}` is boolean, and the client did not advertise session.configOptions.boolean");
-            ruling.fail(message, &[*n]);
+            let fact = fact!(
+                "not-advertised",
+                "the agent sent the boolean option `{config_id}`; expected it only if the client advertises {capability}",
+                config_id = id, capability = "session.configOptions.boolean"; method = payload.method
+            );
+            ruling.fail(fact, &[*n]);
         }
         None if !options.is_empty() => ruling.pass(),
         None => {}
@@ -125,9 +149,14 @@ fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<
 ///
 /// Correct but unusual: `options` is null, which means the same.
 fn boolean_shape(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for (_, option) in payload.places("SessionConfigBoolean") {
+    for (at, option) in payload.places("SessionConfigBoolean") {
         if option.get("options").is_some_and(|options| !options.is_null()) {
-            ruling.fail(format!("the boolean option `{}` has `options`", text(option, "id").unwrap_or_default()), &[]);
+            let fact = fact!(
+                "boolean-with-options",
+                "the agent sent the boolean option `{config_id}` with `options`; expected none",
+                config_id = text(option, "id"); method = payload.method, pointer = payload.pointer(at) + "/options"
+            );
+            ruling.fail(fact, &[]);
         }
     }
 }
@@ -136,11 +165,15 @@ fn boolean_shape(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>)
 ///
 /// Correct but unusual: no category, null, a category of its own after `_`, or several options of one category.
 fn category(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for (_, option) in payload.places("SessionConfigOption") {
+    for (at, option) in payload.places("SessionConfigOption") {
         if let Some(category) = text(option, "category") {
             let known = matches!(category, "mode" | "model" | "model_config" | "thought_level");
             ruling.decide(known || category.starts_with('_'), || {
-                format!("the category `{category}` is reserved and not defined")
+                fact!(
+                    "reserved-category",
+                    "the agent sent the category `{actual}`; expected a defined one, or a name with `_` first",
+                    actual = category; method = payload.method, pointer = payload.pointer(at) + "/category"
+                )
             });
         }
     }
@@ -193,7 +226,14 @@ fn set_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
     match list(result) {
         Some(now) => decide_complete(change.session, change.options, now, ruling),
-        None if result.is_null() => ruling.fail("the result is null, and no list of the options", &[change.exchange.n]),
+        None if result.is_null() => {
+            let fact = fact!(
+                "null-result",
+                "the agent answered {method} with null; expected the list of the options",
+                method = SET; pointer = "/result"
+            );
+            ruling.fail(fact, &[change.exchange.n]);
+        }
         None => {}
     }
 }
@@ -215,15 +255,22 @@ fn decide_complete(session: &Session, before: &[Value], now: &[Value], ruling: &
     match gone.as_slice() {
         _ if now.len() == 1 && certain => {
             let most = before.len().max(session.first_options.len());
-            ruling.fail(
-                format!("the list has 1 of {most} options, and the same value stood beside all others before"),
-                &[],
+            let fact = fact!(
+                "partial-list",
+                "the agent sent 1 of {expected} options, with a value that came with all others before; expected all",
+                expected = most; missing = gone
             );
+            ruling.fail(fact, &[]);
         }
         [] if before.len() > 1 => ruling.pass(),
         [] => {}
-        _ if now.len() < 2 => ruling.inconclusive(format!("the list lacks `{}`", gone.join("`, `")), &[]),
-        _ => ruling.note(format!("the list does not hold `{}` any more", gone.join("`, `"))),
+        _ if now.len() < 2 => {
+            let fact = fact!("options-missing", "the agent sent a list without the options {missing}", missing = gone);
+            ruling.inconclusive(fact, &[]);
+        }
+        _ => {
+            ruling.note(fact!("options-gone", "the agent removed the options {missing} from its list", missing = gone))
+        }
     }
 }
 
@@ -248,16 +295,23 @@ fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
         Some(now) if now == change.value && before != Some(now) => ruling.pass(),
         Some(now) if now == change.value => {}
         Some(now) if before == Some(now) && ![now, change.value].into_iter().any(stands_for_another) => {
-            let message = format!(
-                "the option `{}` was set to {}, and the result has {now}",
-                id.unwrap_or_default(),
-                change.value
+            let fact = fact!(
+                "old-value",
+                "the agent answered {method} for `{config_id}` with the old value {actual}; expected {expected}",
+                method = SET, config_id = id, actual = now, expected = change.value;
+                pointer = "/result/configOptions"
             );
-            ruling.fail(message, &[change.exchange.n]);
+            ruling.fail(fact, &[change.exchange.n]);
         }
         // A value may stand for another one, such as a default.
         Some(now) => {
-            ruling.inconclusive(format!("{} was set, and the result has {now}", change.value), &[change.exchange.n])
+            let fact = fact!(
+                "other-value",
+                "the agent answered {method} for `{config_id}` with {actual}, which may stand for {expected}",
+                method = SET, config_id = id, actual = now, expected = change.value;
+                pointer = "/result/configOptions"
+            );
+            ruling.inconclusive(fact, &[change.exchange.n]);
         }
     }
 }
@@ -289,18 +343,35 @@ fn set_boolean(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     match answer.outcome.error_code() {
         None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
         Some(BAD_PARAMS) => {
-            let message = format!("setting a boolean option was answered with {}", answer.outcome.describe());
-            ruling.fail(message, &[change.exchange.n]);
+            let fact = fact!(
+                "boolean-refused",
+                "the agent refused a boolean value for a boolean option with {answer}; expected a result",
+                answer = answer.outcome.describe(); method = SET, code = BAD_PARAMS
+            );
+            ruling.fail(fact, &[change.exchange.n]);
         }
-        _ => ruling
-            .inconclusive(format!("setting a boolean option was answered with {}", answer.outcome.describe()), &[]),
+        code => {
+            let fact = fact!(
+                "error-response",
+                "the agent answered a boolean value with {answer}, which may have another reason",
+                answer = answer.outcome.describe(); method = SET, code = code
+            );
+            ruling.inconclusive(fact, &[]);
+        }
     }
 }
 
 /// An option that the agent did not list is refused.
 fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some(change) = Change::of(moment, answer).filter(|change| change.option.is_none()) {
-        decide_refused(answer, &change, "an option that is not listed", ruling);
+        let accepted = |_: &str| {
+            fact!(
+                "unknown-option-accepted",
+                "the agent accepted a value for the unknown option `{config_id}`; expected an error",
+                config_id = change.exchange.text("configId"); method = SET
+            )
+        };
+        decide_change_refused(answer, accepted, ruling);
     }
 }
 
@@ -308,21 +379,21 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 fn unlisted_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let change = Change::of(moment, answer).filter(|change| change.valid().is_none() && !change.is_boolean());
     if let Some(change) = change.filter(|change| change.option.is_some() && change.value.is_string()) {
-        decide_refused(answer, &change, "a value that is not listed", ruling);
+        let accepted = |_: &str| {
+            fact!(
+                "unlisted-value-accepted",
+                "the agent accepted the value {actual} for the option `{config_id}`, which it does not list; expected an error",
+                actual = change.value, config_id = change.exchange.text("configId"); method = SET
+            )
+        };
+        decide_change_refused(answer, accepted, ruling);
     }
 }
 
-fn decide_refused(answer: &Answer<'_>, change: &Change<'_>, what: &str, ruling: &mut Ruling<'_>) {
-    match answer.outcome.error_code() {
-        None if matches!(answer.outcome, Outcome::Result(_)) => {
-            ruling.fail(format!("setting {what} succeeded"), &[change.exchange.n]);
-        }
-        Some(NO_METHOD) => {}
-        Some(BAD_PARAMS) => ruling.pass(),
-        _ => {
-            ruling.pass();
-            ruling.note(format!("setting {what} was refused with {}", answer.outcome.describe()));
-        }
+/// As [`decide_refused`], where the error of an unknown method decides nothing.
+fn decide_change_refused(answer: &Answer<'_>, accepted: impl FnOnce(&str) -> Fact, ruling: &mut Ruling<'_>) {
+    if answer.outcome.error_code() != Some(NO_METHOD) {
+        decide_refused(answer, BAD_PARAMS, accepted, ruling);
     }
 }
 
@@ -353,6 +424,12 @@ fn in_sync(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let mut twins = options.iter().filter(|option| text(option, "category") == Some("mode")).filter(same);
     if let (Some(option), Some(mode)) = (twins.next(), text(modes, "currentModeId")) {
         let value = text(option, "currentValue").unwrap_or_default();
-        ruling.decide(value == mode, || format!("the current mode is `{mode}`, and the option for it says `{value}`"));
+        ruling.decide(value == mode, || {
+            fact!(
+                "mode-and-option-differ",
+                "the agent sent the mode `{mode_id}` and the value `{value}` of the option for it; expected the same",
+                mode_id = mode, value; method = payload.method
+            )
+        });
     }
 }

@@ -1,8 +1,11 @@
-//! Area `terminal`: how the agent uses the client's terminals.
+//! Area `terminal`, the agent's half: how the agent uses the client's terminals.
+
+pub(super) mod client;
 
 use super::common::decide_absolute;
 use super::fs::{decide_survived, forbid, turn_did};
 use super::tool::{may_have_other_terminals, was_reopened};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Terminal};
 use crate::judge::moment::{Answer, CallSeen, Moment};
@@ -47,6 +50,9 @@ fn cwd_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     }
 }
 
+/// The member that names a terminal.
+const POINTER: &str = "/params/terminalId";
+
 /// The terminal that a call is about.
 fn named<'m>(moment: &Moment<'m>, call: &CallSeen<'m>) -> Option<(&'m str, &'m Terminal)> {
     let id = call.text("terminalId").filter(|_| call.method.starts_with("terminal/"))?;
@@ -72,15 +78,21 @@ fn release(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         match (is_ended(talk, terminal), terminal.spent(), time_to_release(talk, id, terminal)) {
             (true, ..) => {}
             (_, Some(exited), Some(proof)) => {
-                let message = format!(
-                    "the terminal `{id}` was not released, though its command had ended and a later turn was over"
+                let fact = fact!(
+                    "not-released",
+                    "the agent did not release the terminal `{terminal_id}` after its command and a later turn had ended",
+                    terminal_id = id; session_id = terminal.session
                 );
-                ruling.fail(message, &[terminal.created, exited, proof]);
+                ruling.fail(fact, &[terminal.created, exited, proof]);
             }
-            _ => ruling.inconclusive(
-                format!("the terminal `{id}` was not released; it may still be in use"),
-                &[terminal.created],
-            ),
+            _ => {
+                let fact = fact!(
+                    "open-at-end",
+                    "the agent had not released the terminal `{terminal_id}` when the trace ended; it may still be in use",
+                    terminal_id = id; session_id = terminal.session
+                );
+                ruling.inconclusive(fact, &[terminal.created]);
+            }
         }
     }
 }
@@ -104,15 +116,20 @@ fn release_after_kill(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         match time_to_release(talk, id, terminal).filter(|_| terminal.kill_done.is_some()) {
             _ if is_ended(talk, terminal) => {}
             Some(proof) => {
-                ruling.fail(
-                    format!("the terminal `{id}` was killed and not released"),
-                    &[terminal.created, killed, proof],
+                let fact = fact!(
+                    "not-released",
+                    "the agent did not release the terminal `{terminal_id}`, which it had killed",
+                    terminal_id = id; session_id = terminal.session
                 );
+                ruling.fail(fact, &[terminal.created, killed, proof]);
             }
             None => {
-                let message =
-                    format!("the terminal `{id}` was killed and not released; it may be kept for a later turn");
-                ruling.inconclusive(message, &[terminal.created, killed]);
+                let fact = fact!(
+                    "open-at-end",
+                    "the agent had not released the killed terminal `{terminal_id}` when the trace ended",
+                    terminal_id = id; session_id = terminal.session
+                );
+                ruling.inconclusive(fact, &[terminal.created, killed]);
             }
         }
     }
@@ -147,15 +164,35 @@ fn use_after_release(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
     let Some((id, terminal)) = named(moment, call) else { return };
     let Some(released) = terminal.released else { return };
     match call.method {
-        "terminal/release" => ruling.note(format!("the terminal `{id}` was released twice")),
+        "terminal/release" => ruling.note(fact!(
+            "released-twice",
+            "the agent released the terminal `{terminal_id}` twice",
+            terminal_id = id; pointer = POINTER
+        )),
         _ if terminal.shares_id => {
-            let message = format!("{} for `{id}`, which the client gave to terminals of several sessions", call.method);
-            ruling.inconclusive(message, &[released]);
+            let fact = fact!(
+                "id-of-several-terminals",
+                "the agent sent {method} for `{terminal_id}`; the client gave that id to terminals of several sessions",
+                method = call.method, terminal_id = id; pointer = POINTER
+            );
+            ruling.inconclusive(fact, &[released]);
         }
         _ if terminal.release_refused => {
-            ruling.inconclusive(format!("{} for `{id}`, whose release the client refused", call.method), &[released]);
+            let fact = fact!(
+                "release-refused",
+                "the agent sent {method} for `{terminal_id}`, whose release the client had refused",
+                method = call.method, terminal_id = id; pointer = POINTER
+            );
+            ruling.inconclusive(fact, &[released]);
         }
-        _ => ruling.fail(format!("{} for `{id}` after its release", call.method), &[released]),
+        _ => {
+            let fact = fact!(
+                "released-terminal",
+                "the agent sent {method} for the released terminal `{terminal_id}`; expected no use after the release",
+                method = call.method, terminal_id = id; pointer = POINTER
+            );
+            ruling.fail(fact, &[released]);
+        }
     }
 }
 
@@ -176,22 +213,39 @@ fn known_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text("terminalId").filter(|_| call.method.starts_with("terminal/")) else { return };
     match (moment.talk.terminals.get(id), call.text("sessionId")) {
         (Some(terminal), Some(session)) if terminal.session != session && terminal.shares_id => {
-            let message = format!("the client gave the id `{id}` to terminals of several sessions");
-            ruling.inconclusive(message, &[terminal.created]);
+            let fact = fact!(
+                "id-of-several-terminals",
+                "the agent sent {method} for `{terminal_id}`; the client gave that id to terminals of several sessions",
+                method = call.method, terminal_id = id; pointer = POINTER
+            );
+            ruling.inconclusive(fact, &[terminal.created]);
         }
         (Some(terminal), Some(session)) if terminal.session != session => {
-            let message =
-                format!("{} names the session `{session}`, and `{id}` is of `{}`", call.method, terminal.session);
-            ruling.fail(message, &[terminal.created]);
+            let fact = fact!(
+                "terminal-of-other-session",
+                "the agent sent {method} for `{terminal_id}` with the session `{actual}`; expected `{expected}`",
+                method = call.method, terminal_id = id, actual = session, expected = terminal.session;
+                pointer = "/params/sessionId"
+            );
+            ruling.fail(fact, &[terminal.created]);
         }
         (Some(_), _) => ruling.pass(),
         (None, _) if moment.talk.initialize.is_none() => {}
         (None, session) if was_reopened(moment, session) || may_have_other_terminals(moment) => {
-            let message = format!("the terminal `{id}` may come from an earlier connection or from an extension");
-            ruling.inconclusive(message, &[]);
+            let fact = fact!(
+                "terminal-of-other-origin",
+                "the agent sent {method} for `{terminal_id}`, which may come from an earlier connection or an extension",
+                method = call.method, terminal_id = id; pointer = POINTER
+            );
+            ruling.inconclusive(fact, &[]);
         }
         (None, _) => {
-            ruling.fail(format!("{} names the terminal `{id}`, which the client never returned", call.method), &[])
+            let fact = fact!(
+                "unknown-terminal",
+                "the agent sent {method} for the unknown terminal `{terminal_id}`; expected one that the client created",
+                method = call.method, terminal_id = id; pointer = POINTER
+            );
+            ruling.fail(fact, &[]);
         }
     }
 }
@@ -202,7 +256,7 @@ fn error_survived(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 }
 
 impl Terminal {
-    /// The event that told the agent of the command's end, when it also has the output up to that.
+    /// Returns the event with the command's exit, when the agent also has the output up to that.
     fn spent(&self) -> Option<usize> {
         self.exited.filter(|exited| self.read.is_some_and(|read| read >= *exited))
     }

@@ -1,18 +1,18 @@
-//! Area `terminal`, second half: what the client answers about the terminals that it runs.
+//! Area `terminal`, the client's half: its answers about the terminals that it runs.
 //!
-//! What the commands print and do is to be seen in cases alone. Here one answer is held against another.
+//! Only cases show the output and effects of commands. The checks here compare one answer with another.
 
 use serde_json::Value;
 
-use super::common::{NO_METHOD, NOT_FOUND, decide_refused, is_passed_over, proper};
 use crate::fact;
 use crate::judge::check::{Check, On};
+use crate::judge::checks::common::{NO_METHOD, NOT_FOUND, decide_refused, is_passed_over, proper};
 use crate::judge::conversation::{Exchange, Exit, Terminal};
 use crate::judge::moment::{Answer, Moment, Outcome};
 use crate::judge::ruling::Ruling;
 use crate::requirement::Party;
 
-pub(super) const CHECKS: &[Check] = &[
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("terminal.all-methods", On::Response(no_method)),
     Check::client("terminal.all-methods", On::End(all_methods)),
     Check::client("terminal.unadvertised", On::Response(unadvertised)),
@@ -69,7 +69,7 @@ fn has_session(moment: &Moment<'_>, id: &str) -> bool {
         && !moment.talk.open_of(Party::Client).any(closing)
 }
 
-/// The waits for the end of a command that nobody answered, with their terminals.
+/// The open waits for the end of a command, with their terminals.
 fn open_waits<'m>(moment: &Moment<'m>) -> impl Iterator<Item = (&'m Exchange, &'m Terminal)> {
     let open = moment.talk.open_of(Party::Agent).filter(|open| open.method == WAIT);
     open.filter_map(move |open| Some((open, named(moment, open)?)))
@@ -92,8 +92,12 @@ fn no_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
     }
     let meant = |terminal: &Terminal| terminal.released.is_none_or(|released| released == request.n);
     if request.method == CREATE || named(moment, request).is_some_and(meant) {
-        let message = format!("{} was answered with error -32601, and terminal is advertised", request.method);
-        ruling.fail(message, &[request.n]);
+        let fact = fact!(
+            "method-not-found",
+            "the client answered {method} with error -32601; expected it to implement terminal, which it advertises",
+            method = request.method; code = NO_METHOD
+        );
+        ruling.fail(fact, &[request.n]);
     }
 }
 
@@ -138,13 +142,26 @@ fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
     let anew = moment.talk.session(session).is_some_and(|session| session.was_ended || session.was_reopened);
     match moment.talk.terminals.get(id) {
         Some(other) if living(other) && anew => {
-            let message = format!("`{id}` is the id of a terminal that may be gone since the session was opened again");
-            ruling.inconclusive(message, &[other.created]);
+            let fact = fact!(
+                "id-after-reopening",
+                "the client created a terminal with the used id `{terminal_id}` after the session was closed or reopened",
+                terminal_id = id; pointer = "/result/terminalId"
+            );
+            ruling.inconclusive(fact, &[other.created]);
         }
         Some(other) if living(other) => {
-            ruling.fail(format!("`{id}` is the id of another terminal, which is not released"), &[other.created]);
+            let fact = fact!(
+                "id-in-use",
+                "the client created a terminal with the id `{terminal_id}` of one in use; expected a unique id",
+                terminal_id = id; pointer = "/result/terminalId"
+            );
+            ruling.fail(fact, &[other.created]);
         }
-        Some(_) => ruling.note(format!("`{id}` was the id of a terminal of another session, or of a released one")),
+        Some(_) => ruling.note(fact!(
+            "id-used-before",
+            "the client created a terminal with the id `{terminal_id}` of a released one or of another session",
+            terminal_id = id; pointer = "/result/terminalId"
+        )),
         None if moment.talk.terminals.values().any(living) => ruling.pass(),
         None => {}
     }
@@ -162,26 +179,49 @@ fn exit_status_present(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
     }
     match result.get("exitStatus") {
         None | Some(Value::Null) => {
-            ruling.fail("the output has no exitStatus, and the client had said before how the command ended", &[*n])
+            let fact = fact!(
+                "exit-status-missing",
+                "the client returned the output without an exitStatus; expected {expected}, as it had reported before",
+                expected = exit.to_string(); pointer = "/result/exitStatus", method = OUTPUT
+            );
+            ruling.fail(fact, &[*n]);
         }
         Some(status) if status.is_object() => decide_same(exit, *n, status, ruling),
-        // What is no object is a matter of shape.
+        // The table of shapes decides on other types.
         Some(_) => {}
     }
 }
 
-/// Compares what is said about the end of a command with what was said before.
+/// Compares the exit of a command in an answer with that in an earlier one.
 fn decide_same(before: &Exit, n: usize, status: &Value, ruling: &mut Ruling<'_>) {
     let bare = |signal: &str| signal.to_ascii_uppercase().trim_start_matches("SIG").to_owned();
     let Some(now) = Exit::of(status) else {
-        return ruling.fail(format!("the command had ended with {before}, and now nothing is said about that"), &[n]);
+        let fact = fact!(
+            "exit-lost",
+            "the client returned no exit code or signal; expected {expected}, as it had reported before",
+            expected = before.to_string()
+        );
+        return ruling.fail(fact, &[n]);
     };
     let codes = before.code.zip(now.code).map(|(before, now)| before == now);
     let signals = before.signal.as_deref().zip(now.signal.as_deref()).map(|(before, now)| bare(before) == bare(now));
     match (codes, signals) {
-        (Some(false), _) => ruling.fail(format!("the command had ended with {before}, and now with {now}"), &[n]),
+        (Some(false), _) => {
+            let fact = fact!(
+                "exit-changed",
+                "the client returned {actual} for an exited command; expected {expected}, as it had reported before",
+                actual = now.to_string(),
+                expected = before.to_string()
+            );
+            ruling.fail(fact, &[n]);
+        }
         (None, None | Some(false)) | (Some(true), Some(false)) => {
-            ruling.note(format!("the end of one command is once {before} and once {now}"));
+            ruling.note(fact!(
+                "exit-in-two-forms",
+                "the client reported one exit as {before} and as {actual}",
+                before = before.to_string(),
+                actual = now.to_string()
+            ));
         }
         _ => ruling.pass(),
     }
@@ -199,20 +239,25 @@ fn limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let widened = output.chars().filter(|&c| c == char::REPLACEMENT_CHARACTER).count();
     let bytes = (output.len() - widened * (char::REPLACEMENT_CHARACTER.len_utf8() - 1)) as u64;
     if bytes > limit && !moment.talk.whole && output.chars().count() as u64 <= limit {
-        let message =
-            format!("the output has {bytes} bytes in UTF-8 and no more characters than outputByteLimit, {limit}");
-        ruling.inconclusive(message, &[request.n, terminal.created]);
-    } else if bytes > limit {
-        ruling.fail(
-            format!("the output has {bytes} bytes, and outputByteLimit is {limit}"),
-            &[request.n, terminal.created],
+        let fact = fact!(
+            "limit-in-other-encoding",
+            "the client returned {actual_bytes} bytes of output in UTF-8; expected at most {expected_bytes}, perhaps encoded",
+            actual_bytes = bytes, expected_bytes = limit; pointer = "/result/output"
         );
+        ruling.inconclusive(fact, &[request.n, terminal.created]);
+    } else if bytes > limit {
+        let fact = fact!(
+            "output-over-limit",
+            "the client returned {actual_bytes} bytes of output; expected at most {expected_bytes}",
+            actual_bytes = bytes, expected_bytes = limit; pointer = "/result/output"
+        );
+        ruling.fail(fact, &[request.n, terminal.created]);
     } else if result.get("truncated") == Some(&Value::Bool(true)) {
         ruling.pass();
     }
 }
 
-/// "The terminal output captured so far." While a command runs it may clear its screen; behind its end nothing goes away.
+/// "The terminal output captured so far." While a command runs it may clear its screen; after its end the output stays.
 ///
 /// Correct but unusual: the user clears the terminal in the client. That is inconclusive in a recording, which does not show it.
 fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -222,10 +267,14 @@ fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     let truncated = result.get("truncated") != Some(&Value::Bool(false));
     match result.get("output").and_then(Value::as_str) {
         Some("") if !truncated => {
-            let message = "the command had ended, its output was there once, and is not there now";
+            let fact = fact!(
+                "output-lost",
+                "the client returned no output of an exited command; expected the output that it had returned before";
+                pointer = "/result/output", terminal_id = request.text("terminalId")
+            );
             match moment.talk.whole {
-                true => ruling.fail(message, &[before]),
-                false => ruling.inconclusive(message, &[before]),
+                true => ruling.fail(fact, &[before]),
+                false => ruling.inconclusive(fact, &[before]),
             }
         }
         Some(output) if !output.is_empty() => ruling.pass(),
@@ -246,8 +295,13 @@ fn wait_after_exit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
         Outcome::Result(result) => decide_same(exit, *n, result, ruling),
         Outcome::Error(_) if is_excused(request, answer) => {}
         Outcome::Error(_) => {
-            let message = format!("{WAIT} for a command that had ended with {exit} got {}", answer.outcome.describe());
-            ruling.fail(message, &[*n]);
+            let fact = fact!(
+                "wait-refused-after-exit",
+                "the client answered {method} for an exited command with {answer}; expected {expected}",
+                method = WAIT, answer = answer.outcome.describe(), expected = exit.to_string();
+                code = answer.outcome.error_code()
+            );
+            ruling.fail(fact, &[*n]);
         }
     }
 }
@@ -262,7 +316,12 @@ fn is_excused(request: &Exchange, answer: &Answer<'_>) -> bool {
 fn wait_after_exit_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for (request, terminal) in open_waits(moment).filter(|(_, terminal)| is_alive(moment, terminal)) {
         if terminal.ended_before(request) && is_passed_over(moment.talk, request, request.n) {
-            ruling.fail(format!("{WAIT} for a command that had ended was not answered"), &[request.n]);
+            let fact = fact!(
+                "wait-unanswered-after-exit",
+                "the client did not answer {method} for an exited command, but answered a later request",
+                method = WAIT; terminal_id = request.text("terminalId")
+            );
+            ruling.fail(fact, &[request.n]);
         }
     }
 }
@@ -278,7 +337,12 @@ fn flat_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if Exit::of(result).is_some() {
         ruling.pass();
     } else if result.get("exitStatus").and_then(Exit::of).is_some() {
-        ruling.fail(format!("the result of {WAIT} has its status in exitStatus"), &[]);
+        let fact = fact!(
+            "nested-exit-status",
+            "the client nested the exit of {method} in exitStatus; expected exitCode and signal in the result itself",
+            method = WAIT; pointer = "/result/exitStatus"
+        );
+        ruling.fail(fact, &[]);
     }
 }
 
@@ -293,14 +357,17 @@ fn kept_after_kill(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
         Outcome::Result(_) => ruling.pass(),
         Outcome::Error(_) if is_excused(request, answer) => {}
         Outcome::Error(_) => {
-            let message =
-                format!("the command was killed, and then {} got {}", request.method, answer.outcome.describe());
-            ruling.fail(message, &[request.n, killed]);
+            let fact = fact!(
+                "terminal-gone-after-kill",
+                "the client answered {method} for a killed command with {answer}; expected the terminal to stay valid",
+                method = request.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()
+            );
+            ruling.fail(fact, &[request.n, killed]);
         }
     }
 }
 
-/// A killed command has ended, for those as well who waited for its end.
+/// A killed command has ended, so the client also answers the pending waits for its end.
 ///
 /// Correct but unusual: a client that first asks the command to end and kills it seconds later. Only a case fails, after the
 /// time limit of its step and a fence.
@@ -316,7 +383,12 @@ fn wait_after_kill_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for (request, terminal) in open_waits(moment).filter(|(_, terminal)| is_alive(moment, terminal)) {
         let killed = terminal.kill_done.filter(|_| terminal.killed.is_some_and(|killed| killed > request.n));
         if let Some(killed) = killed.filter(|&killed| is_passed_over(moment.talk, request, killed)) {
-            ruling.fail(format!("the command was killed, and a pending {WAIT} not answered"), &[request.n, killed]);
+            let fact = fact!(
+                "wait-unanswered-after-kill",
+                "the client did not answer a pending {method} after it killed the command, but answered a later request",
+                method = WAIT; terminal_id = request.text("terminalId")
+            );
+            ruling.fail(fact, &[request.n, killed]);
         }
     }
 }
@@ -356,13 +428,17 @@ fn wait_at_release_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for (request, terminal) in open_waits(moment) {
         let released = terminal.release_done.filter(|_| terminal.released.is_some_and(|released| released > request.n));
         if let Some(released) = released.filter(|&released| is_passed_over(moment.talk, request, released)) {
-            ruling
-                .fail(format!("the terminal was released, and a pending {WAIT} not answered"), &[request.n, released]);
+            let fact = fact!(
+                "wait-unanswered-after-release",
+                "the client did not answer a pending {method} after the release, but answered a later request",
+                method = WAIT; terminal_id = request.text("terminalId")
+            );
+            ruling.fail(fact, &[request.n, released]);
         }
     }
 }
 
-/// Of a terminal that was never there, nothing can be told.
+/// The client refuses requests about an unknown terminal.
 fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = answer.exchange.filter(|request| !request.deliberate) else { return };
     let Some(id) = request.text("terminalId") else { return };
