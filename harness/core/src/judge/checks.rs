@@ -1,6 +1,5 @@
 //! The checks, one file per area of the protocol.
 
-mod addressed;
 mod announced;
 mod auth;
 mod cancel;
@@ -21,11 +20,9 @@ mod init;
 mod jsonrpc;
 mod list;
 mod load;
-mod login;
 mod mcp;
 mod modes;
 mod notice;
-mod opening;
 mod permission;
 mod plan;
 mod probes;
@@ -58,11 +55,13 @@ pub(super) fn all() -> Vec<Check> {
         init::client::CHECKS,
         init::capabilities::CHECKS,
         auth::CHECKS,
-        login::CHECKS,
+        auth::client::CHECKS,
+        auth::terminal::CHECKS,
         session::CHECKS,
-        opening::CHECKS,
         mcp::CHECKS,
-        addressed::CHECKS,
+        mcp::client::CHECKS,
+        dirs::client::CHECKS,
+        session::client::CHECKS,
         announced::CHECKS,
         prompt::CHECKS,
         content::CHECKS,

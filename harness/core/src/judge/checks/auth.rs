@@ -1,12 +1,16 @@
-//! Area `auth`: login methods, logging in and logging out.
+//! The agent's half of the area `auth`: login methods, logging in and logging out.
+
+pub(super) mod client;
+pub(super) mod terminal;
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
-use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
+use crate::judge::moment::{Answer, Moment, Outcome};
 use crate::judge::ruling::Ruling;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -34,10 +38,6 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("auth.logout.implemented", On::End(no_logout)),
     Check::agent("auth.logout.requires-login-again", On::Response(login_again)),
     Check::agent("auth.logout.requires-login-again", On::End(no_logout)),
-    Check::client("auth.method-id-advertised", On::Call(method_id_advertised)),
-    Check::client("auth.terminal.no-authenticate", On::Call(no_terminal_authenticate)),
-    Check::client("auth.logout.gate", On::Call(logout_gate)),
-    Check::client("auth.logout.gate", On::End(logout_advertised)),
 ];
 
 /// The login methods in a result of `initialize`.
@@ -69,7 +69,7 @@ fn unique_ids(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     let mut seen = BTreeSet::new();
     for id in methods_in(result).filter_map(|method| method.get("id")?.as_str()) {
-        ruling.decide(seen.insert(id), || format!("two login methods have the id `{id}`"));
+        ruling.decide(seen.insert(id), || fact!("duplicate-id", "the agent advertised two login methods with the id `{id}`; expected unique ids", id; pointer = "/result/authMethods"));
     }
 }
 
@@ -80,7 +80,7 @@ fn known_type(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
         let good = is_agents_own(method) || is_terminal(method);
         let kind = method.get("type").unwrap_or(&Value::Null);
         ruling.decide(good, || {
-            format!("the login method `{}` has the type {kind}, which v1 does not know", name(method))
+            fact!("unknown-type", "the agent advertised the login method `{id}` with the type {actual}; expected agent or terminal", id = name(method), actual = kind; pointer = "/result/authMethods")
         });
     }
 }
@@ -91,16 +91,23 @@ fn known_type(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 fn terminal_gate(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("initialize") else { return };
     if moment.talk.client_has(&["auth", "terminal"]) {
-        return ruling.not_applicable("the client advertised auth.terminal");
+        return ruling.not_applicable(fact!(
+            "capability-advertised",
+            "the client advertises {capability}",
+            capability = "auth.terminal"
+        ));
     }
     for method in methods_in(result) {
         match is_terminal(method) {
             true => {
-                let message = format!(
-                    "the login method `{}` is for a terminal, and the client has no auth.terminal",
-                    name(method)
+                let fact = fact!(
+                    "terminal-method-without-capability",
+                    "the agent advertised the terminal login `{id}` to a client that does not advertise {capability}",
+                    id = name(method),
+                    capability = "auth.terminal";
+                    pointer = "/result/authMethods"
                 );
-                ruling.fail(message, &[exchange.n]);
+                ruling.fail(fact, &[exchange.n]);
             }
             false => ruling.pass(),
         }
@@ -116,7 +123,7 @@ fn terminal_no_command(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
         let given = |member: &&str| method.get(member).is_some_and(|value| !value.is_null());
         let own = ["command", "cwd"].into_iter().find(given);
         ruling.decide(own.is_none(), || {
-            format!("the terminal method `{}` has a `{}`", name(method), own.unwrap_or_default())
+            fact!("forbidden-member", "the agent advertised the terminal login `{id}` with the member `{member}`; expected only args and env", id = name(method), member = own; pointer = "/result/authMethods")
         });
     }
 }
@@ -132,8 +139,8 @@ fn terminal_args_env(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
             member("args").is_none_or(|args| args.as_array().is_some_and(|args| args.iter().all(Value::is_string)));
         let env = member("env").is_none_or(|env| env.as_object().is_some_and(|env| env.values().all(Value::is_string)));
         if member("args").is_some() || member("env").is_some() {
-            ruling.decide(args, || format!("args of the terminal method `{}` is no list of strings", name(method)));
-            ruling.decide(env, || format!("env of the terminal method `{}` is no object of strings", name(method)));
+            ruling.decide(args, || fact!("wrong-args", "the agent advertised the terminal login `{id}` with wrong `args`; expected a list of strings", id = name(method); actual = method.get("args")));
+            ruling.decide(env, || fact!("wrong-env", "the agent advertised the terminal login `{id}` with wrong `env`; expected an object of strings", id = name(method); actual = method.get("env")));
         }
     }
 }
@@ -152,9 +159,9 @@ fn authenticate<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Exch
 fn authenticate_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = authenticate(moment, answer) else { return };
     match answer.outcome.error_code() {
-        Some(-32601) => ruling.fail("a login method is advertised, and authenticate is not implemented", &[exchange.n]),
+        Some(-32601) => ruling.fail(fact!("not-implemented", "the agent answered {method} with error -32601; expected it to implement what it advertises", method = exchange.method; code = -32601), &[exchange.n]),
         Some(_) => {
-            ruling.inconclusive(format!("authenticate was answered with {}", answer.outcome.describe()), &[exchange.n])
+            ruling.inconclusive(fact!("refused", "the agent answered {method} with {answer}", method = exchange.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()), &[exchange.n])
         }
         None => ruling.pass(),
     }
@@ -163,7 +170,11 @@ fn authenticate_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
 /// "On success, the Agent returns an empty result"; null is the older form of it. Other values are in `judge::shapes`.
 fn authenticate_result(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let (Some(_), Outcome::Result(Value::Null)) = (authenticate(moment, answer), answer.outcome) {
-        ruling.note("the result of authenticate is null, and not an empty object");
+        ruling.note(fact!(
+            "null-result",
+            "the agent answered {method} with null; expected an empty object",
+            method = "authenticate"
+        ));
         ruling.pass();
     }
 }
@@ -182,9 +193,9 @@ fn authenticate_unlocks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     }
     match answer.outcome.error_code() {
         Some(-32000) if login.unlocked => {
-            ruling.inconclusive("session/new asks for a login again; the last login may have expired", &[exchange.n]);
+            ruling.inconclusive(fact!("login-needed-again", "the agent answered session/new with error -32000 again; the login may have expired"; code = -32000), &[exchange.n]);
         }
-        Some(-32000) => ruling.fail("session/new asks for a login after authenticate succeeded", &[done, exchange.n]),
+        Some(-32000) => ruling.fail(fact!("login-needed-after-login", "the agent answered session/new with error -32000 after authenticate succeeded"; code = -32000, method_id = login.method), &[done, exchange.n]),
         None => ruling.pass(),
         Some(_) => {}
     }
@@ -202,10 +213,22 @@ fn unknown_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
         return;
     }
     match answer.outcome.error_code() {
-        None => ruling.fail(format!("authenticate succeeded with `{id}`, which no login method has"), &[exchange.n]),
+        None => ruling.fail(
+            fact!(
+                "unknown-method-accepted",
+                "the agent accepted authenticate with the unknown login method `{method_id}`; expected error -32602",
+                method_id = id
+            ),
+            &[exchange.n],
+        ),
         Some(code) => {
             if code != -32602 {
-                ruling.note(format!("an unknown login method is refused with error {code}, and not -32602"));
+                ruling.note(fact!(
+                    "other-code",
+                    "the agent refused an unknown login method with error {code}; expected {expected}",
+                    code,
+                    expected = -32602
+                ));
             }
             ruling.pass();
         }
@@ -243,11 +266,17 @@ fn required_code(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     match answer.outcome.error_code() {
         Some(-32000) => ruling.pass(),
         _ if WORDS.iter().any(|words| text.contains(words)) => {
-            let message = format!("session/new asks for a login by {}; expected -32000", answer.outcome.describe());
+            let fact = fact!(
+                "login-by-other-code",
+                "the agent asked for a login by {answer}; expected error {expected}",
+                answer = answer.outcome.describe(),
+                expected = -32000;
+                code = answer.outcome.error_code()
+            );
             let servers = exchange.params.get("mcpServers").and_then(Value::as_array);
             match servers.is_some_and(|servers| !servers.is_empty()) {
-                true => ruling.inconclusive(message, &[exchange.n]),
-                false => ruling.fail(message, &[exchange.n]),
+                true => ruling.inconclusive(fact, &[exchange.n]),
+                false => ruling.fail(fact, &[exchange.n]),
             }
         }
         _ => {}
@@ -266,15 +295,19 @@ fn logout_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
     }
     match answer.outcome {
         Outcome::Result(Value::Null) => {
-            ruling.note("the result of logout is null, and not an empty object");
+            ruling.note(fact!(
+                "null-result",
+                "the agent answered {method} with null; expected an empty object",
+                method = "logout"
+            ));
             ruling.pass();
         }
         Outcome::Result(_) => {}
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32601) => {
-            ruling.fail("auth.logout is advertised, and logout is not implemented", &[exchange.n]);
+            ruling.fail(fact!("not-implemented", "the agent answered {method} with error -32601; expected it to implement what it advertises", method = exchange.method; code = -32601), &[exchange.n]);
         }
         Outcome::Error(_) => {
-            ruling.inconclusive(format!("logout was answered with {}", answer.outcome.describe()), &[exchange.n]);
+            ruling.inconclusive(fact!("refused", "the agent answered {method} with {answer}", method = exchange.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()), &[exchange.n]);
         }
     }
 }
@@ -292,83 +325,49 @@ fn login_again(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     match answer.outcome.error_code() {
         Some(-32000) => ruling.pass(),
         None if *wanted < undone && cwd.as_deref() != exchange.text("cwd") => {
-            ruling.inconclusive("session/new wants no login after logout, in another directory", &[*wanted, undone]);
+            ruling.inconclusive(
+                fact!(
+                    "no-login-in-other-directory",
+                    "the agent created a session in another directory after logout without a login"
+                ),
+                &[*wanted, undone],
+            );
         }
         None if *wanted < undone => {
-            let message = "session/new wanted a login before, and wants none after logout";
-            ruling.fail(message, &[*wanted, undone, exchange.n]);
+            let fact = fact!(
+                "no-login-after-logout",
+                "the agent created a session after logout; expected error -32000, as before the login"
+            );
+            ruling.fail(fact, &[*wanted, undone, exchange.n]);
         }
         _ => {}
-    }
-}
-
-/// "The Client calls authenticate with the advertised authentication method ID." Where the agent advertised none, the call
-/// is an open question.
-///
-/// Correct but unusual: a client that logs in again with a method of an earlier connection. The agent may have changed its
-/// list, and the one in force is that of this connection.
-fn method_id_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
-    if moment.talk.initialized.is_some() && advertised(moment.talk).next().is_some() {
-        let known = advertised(moment.talk).any(|method| method.get("id").is_some_and(|known| known == id));
-        ruling.decide(known, || format!("the client logs in with `{id}`, which no login method has"));
-    }
-}
-
-/// "Clients MUST NOT pass a `terminal` method": it is run by the client itself.
-///
-/// Correct but unusual: a client that uses the agent's own method next to it, even one of the same name or id.
-fn no_terminal_authenticate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
-    let (terminal, own): (Vec<_>, Vec<_>) = advertised(moment.talk).partition(|method| is_terminal(method));
-    let among = |methods: &[&Value]| methods.iter().any(|method| method.get("id").is_some_and(|known| known == id));
-    match among(&own) {
-        true if !terminal.is_empty() => ruling.pass(),
-        false if among(&terminal) => {
-            ruling.fail(format!("the client calls authenticate for `{id}`, a login in a terminal"), &[]);
-        }
-        _ => {}
-    }
-}
-
-/// Where `logout` is not advertised, "Clients MUST NOT call it".
-///
-/// Correct but unusual: a client that forgets its own credentials, or ends the agent, when its user logs out.
-fn logout_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let proof = moment.talk.initialized.as_ref().map(|(n, _)| *n);
-    if call.method == "logout" && moment.talk.agent_lacks(&["auth", "logout"]) {
-        ruling.fail("the client calls logout, and the agent does not advertise auth.logout", proof.as_slice());
-    }
-}
-
-/// As above: an agent that advertises it may be asked. That a client ended without it shows nothing, since it may have no
-/// way to log out; the cases that have its user log out decide.
-fn logout_advertised(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.agent_has(&["auth", "logout"]) {
-        ruling.not_applicable("the agent advertises auth.logout");
     }
 }
 
 fn no_methods(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.initialized.is_some() && advertised(moment.talk).next().is_none() {
-        ruling.not_applicable("the agent advertises no login method");
+        ruling.not_applicable(fact!("no-login-method", "the agent does not advertise a login method"));
     }
 }
 
 fn no_terminal_method(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.initialized.is_some() && !advertised(moment.talk).any(is_terminal) {
-        ruling.not_applicable("the agent advertises no terminal login");
+        ruling.not_applicable(fact!("no-terminal-login", "the agent does not advertise a terminal login"));
     }
 }
 
 fn no_agent_method(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.initialized.is_some() && !advertised(moment.talk).any(is_agents_own) {
-        ruling.not_applicable("the agent advertises no login method of its own");
+        ruling.not_applicable(fact!("no-agent-login", "the agent does not advertise a login method of the type agent"));
     }
 }
 
 fn no_logout(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.initialized.is_some() && !moment.talk.agent_has(&["auth", "logout"]) {
-        ruling.not_applicable("the agent does not advertise auth.logout");
+        ruling.not_applicable(fact!(
+            "capability-not-advertised",
+            "the agent does not advertise {capability}",
+            capability = "auth.logout"
+        ));
     }
 }

@@ -1,5 +1,7 @@
 //! Area `dirs`: the further roots of a session.
 
+pub(super) mod client;
+
 use serde_json::Value;
 
 use super::common::{BAD_PARAMS, decide_applicable, mentions};

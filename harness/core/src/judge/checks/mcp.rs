@@ -1,9 +1,15 @@
 //! The agent's half of the area `mcp`: how it starts and calls the MCP servers that the tester plays.
 //!
-//! That a server is left out is told by the steps of a case, since only they know when it should have been called.
+//! The steps of a case show that an agent left a server out, since only they know when it should have called the server.
+
+pub(super) mod client;
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::fact;
+use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
@@ -11,35 +17,21 @@ use crate::trace::{McpEvent, McpTransport, McpWhat, Visit};
 use crate::wire::{Content, Envelope, read_line};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("mcp.stdio.supported", On::Mcp(stdio_supported)),
+    Check::agent("mcp.stdio.supported", On::Mcp(|_, event, ruling| connected(McpTransport::Stdio, event, ruling))),
     Check::agent("mcp.stdio.args-env", On::Mcp(args_env)),
-    Check::agent("mcp.http.honest", On::Mcp(http_honest)),
+    Check::agent("mcp.http.honest", On::Mcp(|_, event, ruling| connected(McpTransport::Http, event, ruling))),
     Check::agent("mcp.http.headers", On::Visit(headers)),
-    Check::agent("mcp.sse.honest", On::Mcp(sse_honest)),
+    Check::agent("mcp.sse.honest", On::Mcp(|_, event, ruling| connected(McpTransport::Sse, event, ruling))),
 ];
 
-/// "All Agents MUST support connecting to MCP servers via stdio."
+/// Passes an agent that connects to a server over this transport, and never fails: the step of a case does, if the trace
+/// shows the call of a tool.
 ///
-/// Correct but unusual: an agent that starts a server only when a tool of it is called. This function never fails; the step of a
-/// case does, if the trace shows the call.
-fn stdio_supported(_: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
-    connected(McpTransport::Stdio, event, ruling);
-}
-
-/// "When the Agent supports `mcpCapabilities.http`, Clients can specify MCP servers configurations using the HTTP transport."
+/// "All Agents MUST support connecting to MCP servers via stdio." "When the Agent supports `mcpCapabilities.http`, Clients
+/// can specify MCP servers configurations using the HTTP transport", and so with sse.
 ///
-/// Correct but unusual: as with stdio, an agent that connects late. This function never fails.
-fn http_honest(_: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
-    connected(McpTransport::Http, event, ruling);
-}
-
-/// As with http.
-///
-/// Correct but unusual: an agent that tries streamable HTTP first. This function never fails.
-fn sse_honest(_: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
-    connected(McpTransport::Sse, event, ruling);
-}
-
+/// Correct but unusual: an agent that connects to a server only when it calls a tool of it, or tries streamable HTTP before
+/// sse.
 fn connected(over: McpTransport, event: &McpEvent, ruling: &mut Ruling<'_>) {
     if let McpWhat::FromAgent(text) = &event.what
         && event.over == over
@@ -59,26 +51,47 @@ fn args_env(moment: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
     let named = moment.talk.mcp_servers.iter().filter(|entry| text(entry, "command") == Some(command));
     let entries: Vec<&Value> = named.collect();
     // Several sessions may name one server in several ways.
-    let departures: Vec<String> = entries
-        .iter()
-        .filter_map(|entry| {
-            let wanted: Vec<&str> = items(entry, "args").iter().filter_map(Value::as_str).collect();
-            if wanted != *args {
-                return Some(format!("with the arguments {args:?} instead of {wanted:?}"));
-            }
-            let departs = |(name, value): &(&str, &str)| env.get(*name).map(String::as_str) != Some(*value);
-            let (name, value) = pairs(entry, "env").into_iter().find(departs)?;
-            Some(match env.get(name) {
-                None => format!("without the environment variable `{name}`"),
-                Some(found) => format!("with {found:?} instead of {value:?} in the environment variable `{name}`"),
-            })
-        })
-        .collect();
+    let departures: Vec<Fact> = entries.iter().filter_map(|entry| departure(entry, &event.server, args, env)).collect();
     if departures.len() < entries.len() {
         ruling.pass();
-    } else if let Some(departure) = departures.last() {
-        ruling.fail(format!("the MCP server `{}` was started {departure}", event.server), &[]);
+    } else if let Some(departure) = departures.into_iter().next_back() {
+        ruling.fail(departure, &[]);
     }
+}
+
+/// The first difference between an entry of the client and how the agent started its server.
+fn departure(entry: &Value, server: &str, args: &[String], env: &BTreeMap<String, String>) -> Option<Fact> {
+    let wanted: Vec<&str> = items(entry, "args").iter().filter_map(Value::as_str).collect();
+    if wanted != *args {
+        let (actual, expected) = (format!("{args:?}"), format!("{wanted:?}"));
+        return Some(fact!(
+            "wrong-args",
+            "the agent started the MCP server `{server}` with the arguments {actual}; expected {expected}",
+            server,
+            actual,
+            expected;
+            args = args
+        ));
+    }
+    let departs = |(name, value): &(&str, &str)| env.get(*name).map(String::as_str) != Some(*value);
+    let (name, expected) = pairs(entry, "env").into_iter().find(departs)?;
+    Some(match env.get(name) {
+        None => fact!(
+            "env-missing",
+            "the agent started the MCP server `{server}` without the variable {name}; expected the configured value",
+            server,
+            name;
+            expected = expected
+        ),
+        Some(actual) => fact!(
+            "wrong-env",
+            "the agent started the MCP server `{server}` with {name} set to \"{actual}\"; expected \"{expected}\"",
+            server,
+            name,
+            actual,
+            expected
+        ),
+    })
 }
 
 /// http: "HTTP headers to include in requests to the server." sse: "HTTP headers to include when establishing the SSE
@@ -103,8 +116,8 @@ fn headers(moment: &Moment<'_>, visit: &Visit, ruling: &mut Ruling<'_>) {
     if departures.len() < lists.len() {
         ruling.pass();
     } else if let Some(name) = departures.last() {
-        let message = format!("a {} to an MCP server lacks the header `{name}` that was given for it", visit.method);
-        ruling.fail(message, &[]);
+        let fact = fact!("header-missing", "the agent sent {method} to an MCP server without the header `{header}`; expected the configured header", method = visit.method, header = name; url = visit.url);
+        ruling.fail(fact, &[]);
     }
 }
 

@@ -1,7 +1,11 @@
-//! Areas `session` and `update`: sessions, and which of them messages name.
+//! The agent's half of the areas `session` and `update`: sessions, and the updates that name them.
+
+pub(super) mod client;
 
 use serde_json::Value;
 
+use crate::fact;
+use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Opening};
 use crate::judge::moment::{Answer, CallSeen, Moment, UpdateSeen};
@@ -31,9 +35,12 @@ pub(super) const CHECKS: &[Check] = &[
 fn returns_id(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("session/new") else { return };
     if result.is_null() {
-        ruling.fail("the result of session/new is null", &[]);
+        ruling.fail(fact!("null-result", "the agent answered session/new with null; expected an object with a session id"; pointer = "/result"), &[]);
     } else if result.get("sessionId").and_then(Value::as_str) == Some("") {
-        ruling.fail("the session id is empty", &[]);
+        ruling.fail(
+            fact!("empty-id", "the agent answered session/new with an empty session id"; pointer = "/result/sessionId"),
+            &[],
+        );
     }
 }
 
@@ -45,9 +52,9 @@ fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
     let Some(id) = result.get("sessionId").and_then(Value::as_str).filter(|id| !id.is_empty()) else { return };
     match moment.talk.session(id) {
         Some(other) => {
-            let message = format!("session/new returns `{id}`, the id of another session");
+            let fact = fact!("id-reused", "the agent answered session/new with `{session_id}`, the id of another session; expected a new id", session_id = id; pointer = "/result/sessionId");
             let also = [other.known, exchange.n];
-            if other.was_ended { ruling.inconclusive(message, &also) } else { ruling.fail(message, &also) }
+            if other.was_ended { ruling.inconclusive(fact, &also) } else { ruling.fail(fact, &also) }
         }
         None if !moment.talk.sessions.is_empty() => ruling.pass(),
         None => {}
@@ -74,8 +81,24 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
         Some(ref before) if *before == now && chosen.next().is_some() => ruling.pass(),
         Some(ref before) if *before != now => {
             if let Some(set) = chosen.find(|set| set.mode == now) {
-                let message =
-                    format!("the session is in the mode `{now}`, which was chosen for another; it was in `{before}`");
+                let shared = || {
+                    fact!(
+                        "mode-of-another-session",
+                        "the agent reports the mode `{actual}`, which the client chose for another session; expected `{expected}`",
+                        actual = now,
+                        expected = before;
+                        session_id = id
+                    )
+                };
+                let maybe_default = || {
+                    fact!(
+                        "mode-maybe-default",
+                        "the agent reports the mode `{actual}`, chosen for another session and maybe the default; expected `{expected}`",
+                        actual = now,
+                        expected = before;
+                        session_id = id
+                    )
+                };
                 let mut newer = moment.talk.sessions.values();
                 let begins_elsewhere = newer.any(|session| {
                     session.opening == Opening::New
@@ -83,8 +106,8 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
                         && session.mode().is_some_and(|mode| mode != set.mode)
                 });
                 match begins_elsewhere {
-                    true => ruling.fail(message, &[set.n, exchange.n]),
-                    false => ruling.inconclusive(format!("{message}; it may be the default now"), &[set.n, exchange.n]),
+                    true => ruling.fail(shared(), &[set.n, exchange.n]),
+                    false => ruling.inconclusive(maybe_default(), &[set.n, exchange.n]),
                 }
             }
         }
@@ -104,9 +127,12 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
         _ if talk.initialized.is_none() => {}
         Some(code) => {
             if !matches!(code, -32002 | -32602) {
-                ruling.note(format!(
-                    "{} with an unknown session is refused with error {code}, and not -32002",
-                    exchange.method
+                ruling.note(fact!(
+                    "other-code",
+                    "the agent refused {method} of an unknown session with error {code}; expected {expected}",
+                    method = exchange.method,
+                    code,
+                    expected = -32002
                 ));
             }
             ruling.pass();
@@ -114,11 +140,19 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
         // An agent that stores sessions may know one from another connection.
         None if stored.iter().any(|path| talk.agent_has(path)) => {
             ruling.inconclusive(
-                format!("{} succeeded with the session `{id}`, not opened here", exchange.method),
+                fact!("session-from-elsewhere", "the agent accepted {method} for the session `{session_id}`, which was not opened on this connection", method = exchange.method, session_id = id),
                 &[exchange.n],
             );
         }
-        None => ruling.fail(format!("{} succeeded with the unknown session `{id}`", exchange.method), &[exchange.n]),
+        None => ruling.fail(
+            fact!(
+                "unknown-session-accepted",
+                "the agent accepted {method} for the unknown session `{session_id}`; expected an error",
+                method = exchange.method,
+                session_id = id
+            ),
+            &[exchange.n],
+        ),
     }
 }
 
@@ -129,12 +163,27 @@ fn update_after_new(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     match moment.talk.course.strangers.get(id) {
         Some(&early) => {
             ruling.fail(
-                format!("an update for the new session `{id}` came before the answer that names it"),
+                fact!(
+                    "update-before-response",
+                    "the agent sent an update for the new session `{session_id}` before the response to session/new",
+                    session_id = id
+                ),
                 &[early, exchange.n],
             );
         }
         None => ruling.pass(),
     }
+}
+
+/// The fact that the client never opened the session that a message names.
+fn unknown_session(method: &str, session_id: &str) -> Fact {
+    fact!(
+        "unknown-session",
+        "the agent sent {method} for the session `{session_id}`, which the client did not open",
+        method,
+        session_id;
+        pointer = "/params/sessionId"
+    )
 }
 
 fn is_being_made(talk: &Conversation) -> bool {
@@ -149,7 +198,7 @@ fn update_session_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &m
     if moment.talk.session(update.session).is_some() {
         ruling.pass();
     } else if !moment.talk.may_know_session(update.session) && !is_being_made(moment.talk) {
-        ruling.fail(format!("the client knows no session `{}`", update.session), &[]);
+        ruling.fail(unknown_session("session/update", update.session), &[]);
     }
 }
 
@@ -160,13 +209,17 @@ fn strangers_stayed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
     let unknown = |id: &str| moment.talk.session(id).is_none() && !moment.talk.may_know_session(id);
     for (id, &n) in moment.talk.course.strangers.iter().filter(|(id, _)| unknown(id)) {
-        let message = format!("the client knows no session `{id}`");
         let mut later = moment.talk.errors.range(n..).filter(|(_, (method, _))| method == "session/new");
         match later.next() {
             Some((&failed, _)) => {
-                ruling.inconclusive(format!("{message}, since it could not be created"), &[n, failed])
+                let fact = fact!(
+                    "session-not-created",
+                    "the agent sent session/update for `{session_id}`, and session/new failed later",
+                    session_id = id
+                );
+                ruling.inconclusive(fact, &[n, failed])
             }
-            None => ruling.fail(message, &[n]),
+            None => ruling.fail(unknown_session("session/update", id), &[n]),
         }
     }
 }
@@ -177,7 +230,7 @@ fn strangers_stayed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 fn update_is_notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == "session/update" {
         ruling
-            .decide(call.kind == Kind::Notification, || "session/update was sent with an id, as a request".to_owned());
+            .decide(call.kind == Kind::Notification, || fact!("update-as-request", "the agent sent session/update with an id, as a request; expected a notification"; pointer = "/id"));
     }
 }
 
@@ -187,7 +240,7 @@ fn permission_session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &m
         return;
     }
     if let Some(id) = call.text("sessionId").filter(|id| !moment.talk.may_know_session(id)) {
-        ruling.decide(moment.talk.session(id).is_some(), || format!("the client knows no session `{id}`"));
+        ruling.decide(moment.talk.session(id).is_some(), || unknown_session(call.method, id));
     }
 }
 
@@ -197,9 +250,9 @@ fn usage_currency(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     let Some(currency) = currency.filter(|_| update.variant == "usage_update") else { return };
     let iso = currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase());
     if !iso && !currency.trim().is_empty() {
-        ruling.note(format!("the currency `{currency}` is no ISO 4217 code"));
+        ruling.note(fact!("unknown-currency", "the agent sent the currency `{actual}`; expected an ISO 4217 code", actual = currency; pointer = "/params/update/cost/currency"));
     }
-    ruling.decide(!currency.trim().is_empty(), || "the currency is empty".to_owned());
+    ruling.decide(!currency.trim().is_empty(), || fact!("empty-currency", "the agent sent an empty currency; expected an ISO 4217 code"; pointer = "/params/update/cost/currency"));
 }
 
 /// A `session_info_update` holds the metadata that changed, and not the identity of the session.
@@ -208,7 +261,11 @@ fn info_partial(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
         let fixed =
             ["sessionId", "cwd", "additionalDirectories"].into_iter().find(|member| update.body.get(member).is_some());
         ruling.decide(fixed.is_none(), || {
-            format!("the session_info_update has the member `{}`", fixed.unwrap_or_default())
+            fact!(
+                "identity-in-update",
+                "the agent sent a session_info_update with the member `{member}`, which never changes",
+                member = fixed
+            )
         });
     }
 }
@@ -217,6 +274,6 @@ fn info_partial(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
 fn info_updated_at(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let stamp = update.body.get("updatedAt").and_then(Value::as_str);
     if let Some(stamp) = stamp.filter(|_| update.variant == "session_info_update") {
-        ruling.decide(is_iso8601(stamp), || format!("updatedAt is `{stamp}`, and no timestamp of ISO 8601"));
+        ruling.decide(is_iso8601(stamp), || fact!("malformed-timestamp", "the agent sent `{actual}` as updatedAt; expected an ISO 8601 timestamp", actual = stamp; pointer = "/params/update/updatedAt"));
     }
 }

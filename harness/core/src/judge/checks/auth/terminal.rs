@@ -1,12 +1,13 @@
-//! Area `auth`: logins in a terminal, which the client runs by itself.
+//! The client's half of the area `auth`: logins in a terminal, which the client starts itself.
 
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::login::LoginProcess;
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::protocol::CONFIGURED;
 
-pub(super) const CHECKS: &[Check] = &[
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("auth.terminal.same-program", On::Login(same_program)),
     Check::client("auth.terminal.args-appended", On::Login(args_appended)),
     Check::client("auth.terminal.env-override", On::Login(env_override)),
@@ -24,7 +25,18 @@ pub(super) const CHECKS: &[Check] = &[
 fn same_program(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     let has = |names: &[String]| names.iter().any(|name| name == CONFIGURED);
     let kept = !has(&login.base.environment) || has(&login.start.environment);
-    ruling.decide(kept, || format!("the login runs without {CONFIGURED}, which is configured for the agent"));
+    ruling.decide(kept, || {
+        fact!(
+            "configuration-lost",
+            "the client started the login without the variable {name}, which is configured for the agent",
+            name = CONFIGURED
+        )
+    });
+}
+
+/// Quotes texts, so that blanks in them show.
+fn in_quotes(texts: &(impl std::fmt::Debug + ?Sized)) -> String {
+    format!("{texts:?}")
 }
 
 /// "Appends the method's `args`". Further arguments between are no part of the rule.
@@ -34,12 +46,12 @@ fn args_appended(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) 
     let (found, base, adds) = (&login.start.args, &login.base.args, &login.adds.args);
     let before = found.strip_suffix(adds.as_slice());
     match before {
-        None => ruling.fail(format!("the login has the arguments {found:?}, which do not end with {adds:?}"), &[]),
+        None => ruling.fail(fact!("args-not-appended", "the client started the login with the arguments {actual}; expected them to end with {expected}", actual = in_quotes(found), expected = in_quotes(adds); args = found), &[]),
         Some(before) if before == base.as_slice() => ruling.pass(),
         Some(before) if base.iter().any(|arg| !before.contains(arg)) => {
-            ruling.fail(format!("the login has the arguments {found:?}, and the agent has {base:?} before these"), &[]);
+            ruling.fail(fact!("base-args-lost", "the client started the login with the arguments {actual}; expected the agent's arguments {expected} first", actual = in_quotes(found), expected = in_quotes(base); args = found), &[]);
         }
-        Some(_) => ruling.inconclusive(format!("the login has the further arguments {found:?}"), &[]),
+        Some(_) => ruling.inconclusive(fact!("further-args", "the client started the login with further arguments: {actual}", actual = in_quotes(found); args = found), &[]),
     }
 }
 
@@ -51,9 +63,9 @@ fn env_override(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
         let there = login.start.environment.iter().any(|known| known == name);
         match login.start.values.get(name) {
             Some(found) => ruling.decide(found == wanted, || {
-                format!("the login runs with {name} set to {found:?}, and its method says {wanted:?}")
+                fact!("env-not-overridden", "the client started the login with {name} set to {actual}; expected {expected}", name, actual = in_quotes(found), expected = in_quotes(wanted))
             }),
-            None if !there => ruling.fail(format!("the login runs without {name}, which its method sets"), &[]),
+            None if !there => ruling.fail(fact!("env-missing", "the client started the login without the variable {name}; expected the value of its login method", name; expected = wanted), &[]),
             // A trace that does not tell the value.
             None => {}
         }
@@ -65,7 +77,9 @@ fn env_override(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: a terminal inside a multiplexer or an editor. It is one as long as the process sees one.
 fn interactive(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     if let Some(terminal) = login.start.terminal {
-        ruling.decide(terminal, || "the standard input and output of the login are no terminal".to_owned());
+        ruling.decide(terminal, || {
+            fact!("not-a-terminal", "the client started the login without a terminal at its standard input and output")
+        });
     }
 }
 
@@ -74,7 +88,13 @@ fn interactive(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: a user who types JSON into the terminal. Only messages of the protocol count.
 fn separate_process(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match login.addressed {
-        Some(n) => ruling.fail("the client sends the login a message of the protocol", &[n]),
+        Some(n) => ruling.fail(
+            fact!(
+                "message-to-login",
+                "the client sent a protocol message to the login process; expected messages only on the connection"
+            ),
+            &[n],
+        ),
         None if login.ended.is_some() => ruling.pass(),
         None => {}
     }
@@ -86,7 +106,13 @@ fn separate_process(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_
 fn exit_status(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match (login.taken_for_done(), login.ended) {
         (Some(proof), _) if !was_sniffed(login) => {
-            ruling.fail("the login failed, and the client goes on as if it had succeeded", &proof);
+            ruling.fail(
+                fact!(
+                    "failure-taken-for-success",
+                    "the client continued after a failed login as after a success; expected it to use the exit status"
+                ),
+                &proof,
+            );
         }
         (_, Some((_, true))) if login.reconnected.is_some() => ruling.pass(),
         _ if login.taken_for_failed() => ruling.pass(),
@@ -99,7 +125,7 @@ fn exit_status(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
 fn output_sniffed(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match login.taken_for_done() {
         Some(proof) if was_sniffed(login) => {
-            ruling.fail("the login failed, and for what it printed the client goes on as if it had succeeded", &proof);
+            ruling.fail(fact!("output-taken-for-success", "the client continued after a failed login because of its output; expected it to use the exit status"), &proof);
         }
         _ if login.printed.is_some() && login.taken_for_failed() => ruling.pass(),
         _ => {}
@@ -118,7 +144,13 @@ fn reconnects(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match (login.reconnected, login.kept_on) {
         (Some(_), _) => ruling.pass(),
         (None, Some(n)) => {
-            ruling.fail("the login is done, and the client goes on with the connection from before", &[end, n]);
+            ruling.fail(
+                fact!(
+                    "not-reconnected",
+                    "the client used the old connection after the login; expected a new connection"
+                ),
+                &[end, n],
+            );
         }
         (None, None) => {}
     }

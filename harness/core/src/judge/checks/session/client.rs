@@ -1,20 +1,25 @@
-//! The client's half of the areas `session`, `prompt`, `load` and `list`, as far as it is about the session that a message
-//! names: whether the agent gave that id, in this spelling, and whether the session is open by then.
+//! The client's half of the area `session`: the sessions that its messages name, and the working directory.
+//!
+//! A wrong session id is one mistake. So `session/prompt` is here as well: one classification decides which requirement of
+//! the areas `session`, `prompt`, `load` and `list` it violates.
 
 use serde_json::Value;
 
-use super::support::is_respelt;
+use crate::fact;
 use crate::judge::check::{Check, On};
+use crate::judge::checks::support::is_respelt;
 use crate::judge::conversation::{Conversation, Exchange, Opening, Session};
 use crate::judge::moment::{CallSeen, Moment};
 use crate::judge::ruling::Ruling;
+use crate::protocol::is_absolute;
 use crate::requirement::Party;
 
-pub(super) const CHECKS: &[Check] = &[
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("session.known-id-only", On::Call(known_id_only)),
     Check::client("session.id-verbatim", On::Call(id_verbatim)),
     Check::client("session.await-new", On::Call(await_new)),
     Check::client("prompt.session-first", On::Call(session_first)),
+    Check::client("session.cwd-absolute", On::Call(cwd_absolute)),
     Check::client("load.no-prompt-before-response", On::Call(no_prompt_before_response)),
     Check::client("list.load-before-use", On::Call(load_before_use)),
 ];
@@ -29,7 +34,7 @@ enum Named<'m> {
     Reopening(usize),
     /// The agent named a session whose id is the same but for its spelling.
     Respelt(&'m str),
-    /// Nobody gave the id, and the request that may give it is not answered.
+    /// No response gave the id, and the request that may give it is not answered.
     Early(&'m Exchange),
     /// A listing showed it, and nothing more.
     Listed,
@@ -37,7 +42,7 @@ enum Named<'m> {
     Elsewhere,
     /// The request to load or resume it failed.
     Failed(usize),
-    /// Nobody gave the id.
+    /// No response gave the id.
     Unknown,
 }
 
@@ -89,17 +94,51 @@ fn is_use(call: &CallSeen<'_>) -> bool {
 /// one that the agent named in an early update. The recording may begin after the session was opened. None of these fails.
 fn known_id_only(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(named) = Named::of(moment, call).filter(|_| is_use(call)) else { return };
-    let message = |what: &str| format!("{} names the session `{}`, {what}", call.method, id(call));
+    let not_opened = || {
+        fact!(
+            "session-not-opened",
+            "the client sent {method} for the session `{session_id}`, which could not be opened",
+            method = call.method,
+            session_id = id(call);
+            pointer = "/params/sessionId"
+        )
+    };
     match named {
         Named::Open(session) if session.closed.is_none() => ruling.pass(),
-        Named::Elsewhere => ruling.inconclusive(message("which was not opened by a method of this edition"), &[]),
+        Named::Elsewhere => {
+            let fact = fact!(
+                "session-from-elsewhere",
+                "the client sent {method} for the session `{session_id}`, which no method of this edition opened",
+                method = call.method,
+                session_id = id(call)
+            );
+            ruling.inconclusive(fact, &[]);
+        }
         // Giving up a session may cross with the answer that there is none.
         Named::Failed(request) if call.method == "session/cancel" => {
-            ruling.inconclusive(message("which could not be opened"), &[request]);
+            ruling.inconclusive(not_opened(), &[request]);
         }
-        Named::Failed(request) => ruling.fail(message("which could not be opened"), &[request]),
-        Named::Listed if call.method != PROMPT => ruling.fail(message("which was listed and not opened"), &[]),
-        Named::Unknown => ruling.fail(message("which nobody opened on this connection"), &[]),
+        Named::Failed(request) => ruling.fail(not_opened(), &[request]),
+        Named::Listed if call.method != PROMPT => {
+            let fact = fact!(
+                "listed-not-opened",
+                "the client sent {method} for the listed session `{session_id}`; expected session/load or session/resume first",
+                method = call.method,
+                session_id = id(call);
+                pointer = "/params/sessionId"
+            );
+            ruling.fail(fact, &[]);
+        }
+        Named::Unknown => {
+            let fact = fact!(
+                "unknown-session",
+                "the client sent {method} for the session `{session_id}`, which the agent did not open on this connection",
+                method = call.method,
+                session_id = id(call);
+                pointer = "/params/sessionId"
+            );
+            ruling.fail(fact, &[]);
+        }
         _ => {}
     }
 }
@@ -114,7 +153,7 @@ fn id_verbatim(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     let telling = !id(call).chars().all(plain);
     match Named::of(moment, call) {
         Some(Named::Respelt(known)) => {
-            ruling.fail(format!("{} names the session `{}`; the agent's is `{known}`", call.method, id(call)), &[]);
+            ruling.fail(fact!("respelt-session-id", "the client sent {method} with the session id `{actual}`; expected the agent's spelling `{expected}`", method = call.method, actual = id(call), expected = known; pointer = "/params/sessionId"), &[]);
         }
         Some(Named::Open(_)) if telling => ruling.pass(),
         _ => {}
@@ -124,13 +163,13 @@ fn id_verbatim(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
 /// The id of a new session is in the answer, so nothing can be said of the session before.
 ///
 /// Correct but unusual: while `session/new` is open the client uses its other sessions, or one from a listing. Only an id
-/// that nobody gave fails.
+/// that no response gave fails.
 fn await_new(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     match Named::of(moment, call).filter(|_| is_use(call)) {
         Some(Named::Open(session)) if session.opening == Opening::New => ruling.pass(),
         Some(Named::Early(new)) => {
-            let message = format!("{} names the session `{}` while session/new is not answered", call.method, id(call));
-            ruling.fail(message, &[new.n]);
+            let fact = fact!("session-id-before-response", "the client sent {method} for the session `{session_id}` before the response to session/new", method = call.method, session_id = id(call); pointer = "/params/sessionId");
+            ruling.fail(fact, &[new.n]);
         }
         _ => {}
     }
@@ -147,9 +186,9 @@ fn session_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     match Named::of(moment, call).filter(|_| call.method == PROMPT) {
         Some(Named::Open(_)) => ruling.pass(),
         Some(Named::Reopening(request)) => {
-            ruling.fail("the prompt came before the answer to the request that opens its session", &[request]);
+            ruling.fail(fact!("prompt-before-response", "the client sent session/prompt before the response to the request that opens its session"; session_id = id(call)), &[request]);
         }
-        Some(Named::Early(new)) => ruling.fail("the prompt came before the answer to session/new", &[new.n]),
+        Some(Named::Early(new)) => ruling.fail(fact!("prompt-before-new", "the client sent session/prompt before the response to session/new"; session_id = id(call)), &[new.n]),
         _ => {}
     }
 }
@@ -164,7 +203,7 @@ fn without_session(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         return;
     }
     let pending = talk.open_of(Party::Client).find(|open| OPENS.contains(&open.method.as_str())).map(|open| open.n);
-    ruling.fail("the prompt names no session, and none was open", pending.as_slice());
+    ruling.fail(fact!("no-session", "the client sent session/prompt without a session id, and no session was open"; pointer = "/params/sessionId"), pending.as_slice());
 }
 
 /// "The Client can then continue sending prompts": when the conversation was replayed and the request answered.
@@ -174,9 +213,9 @@ fn no_prompt_before_response(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &
     let Some(session) = moment.talk.session(id(call)).filter(|_| call.method == PROMPT) else { return };
     match (session.loading, session.reopened) {
         (Some(load), None) => {
-            let message = "the prompt came before the answer to session/load";
+            let fact = fact!("prompt-before-load", "the client sent session/prompt before the response to session/load"; session_id = id(call));
             let unseen = moment.talk.holes.anywhere && !session.is_introduced();
-            if unseen { ruling.inconclusive(message, &[load]) } else { ruling.fail(message, &[load]) }
+            if unseen { ruling.inconclusive(fact, &[load]) } else { ruling.fail(fact, &[load]) }
         }
         (None, Some((Opening::Load, _))) => ruling.pass(),
         _ => {}
@@ -190,7 +229,7 @@ fn load_before_use(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
     let listed = moment.talk.listed.contains(id(call));
     match Named::of(moment, call).filter(|_| call.method == PROMPT) {
         Some(Named::Listed) => {
-            ruling.fail(format!("the session `{}` was listed, and neither loaded nor resumed", id(call)), &[]);
+            ruling.fail(fact!("listed-not-opened", "the client sent session/prompt for the listed session `{session_id}`; expected session/load or session/resume first", session_id = id(call); pointer = "/params/sessionId"), &[]);
         }
         Some(Named::Open(session)) if listed && session.opening != Opening::New => ruling.pass(),
         _ => {}
@@ -199,4 +238,28 @@ fn load_before_use(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
 
 fn id<'m>(call: &CallSeen<'m>) -> &'m str {
     call.text("sessionId").unwrap_or_default()
+}
+
+/// Returns the params, when the request opens a session.
+pub(in crate::judge::checks) fn opening<'m>(call: &CallSeen<'m>) -> Option<&'m Value> {
+    call.params.filter(|_| matches!(call.method, "session/new" | "session/load" | "session/resume"))
+}
+
+/// Returns the params, when the request opens a session that existed before.
+pub(in crate::judge::checks) fn reopening<'m>(call: &CallSeen<'m>) -> Option<&'m Value> {
+    opening(call).filter(|_| call.method != "session/new")
+}
+
+/// Returns a list of the params; empty when it is absent.
+pub(in crate::judge::checks) fn items<'m>(params: &'m Value, name: &str) -> &'m [Value] {
+    params.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The working directory "MUST be an absolute path".
+///
+/// Correct but unusual: the root, a path of Windows or of a network share, or one with `..` in it. All are absolute.
+fn cwd_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(cwd) = opening(call).and_then(|params| params.get("cwd")?.as_str()) {
+        ruling.decide(is_absolute(cwd), || fact!("relative-path", "the client sent {method} with the relative cwd `{path}`; expected an absolute path", method = call.method, path = cwd; pointer = "/params/cwd"));
+    }
 }

@@ -1,0 +1,75 @@
+//! The client's half of the area `auth`: which login methods it uses, and when it logs out.
+
+use serde_json::Value;
+
+use super::{advertised, is_terminal};
+use crate::fact;
+use crate::judge::check::{Check, On};
+use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::ruling::Ruling;
+
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
+    Check::client("auth.method-id-advertised", On::Call(method_id_advertised)),
+    Check::client("auth.terminal.no-authenticate", On::Call(no_terminal_authenticate)),
+    Check::client("auth.logout.gate", On::Call(logout_gate)),
+    Check::client("auth.logout.gate", On::End(logout_advertised)),
+];
+
+/// "The Client calls authenticate with the advertised authentication method ID." Where the agent advertised none, the call
+/// is an open question.
+///
+/// Correct but unusual: a client that logs in again with a method of an earlier connection. The agent may have changed its
+/// list, and the one in force is that of this connection.
+fn method_id_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
+    if moment.talk.initialized.is_some() && advertised(moment.talk).next().is_some() {
+        let known = advertised(moment.talk).any(|method| method.get("id").is_some_and(|known| known == id));
+        ruling.decide(known, || fact!("unknown-method", "the client sent authenticate with `{method_id}`; expected the id of an advertised login method", method_id = id; pointer = "/params/methodId"));
+    }
+}
+
+/// "Clients MUST NOT pass a `terminal` method": it is run by the client itself.
+///
+/// Correct but unusual: a client that uses the agent's own method next to it, even one of the same name or id.
+fn no_terminal_authenticate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
+    let (terminal, own): (Vec<_>, Vec<_>) = advertised(moment.talk).partition(|method| is_terminal(method));
+    let among = |methods: &[&Value]| methods.iter().any(|method| method.get("id").is_some_and(|known| known == id));
+    match among(&own) {
+        true if !terminal.is_empty() => ruling.pass(),
+        false if among(&terminal) => {
+            ruling.fail(fact!("terminal-method", "the client sent authenticate for the terminal login `{method_id}`; expected it to run the login itself", method_id = id; pointer = "/params/methodId"), &[]);
+        }
+        _ => {}
+    }
+}
+
+/// Where `logout` is not advertised, "Clients MUST NOT call it".
+///
+/// Correct but unusual: a client that forgets its own credentials, or ends the agent, when its user logs out.
+fn logout_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let proof = moment.talk.initialized.as_ref().map(|(n, _)| *n);
+    if call.method == "logout" && moment.talk.agent_lacks(&["auth", "logout"]) {
+        ruling.fail(
+            fact!(
+                "capability-not-advertised",
+                "the client sent {method} to an agent that does not advertise {capability}",
+                method = call.method,
+                capability = "auth.logout"
+            ),
+            proof.as_slice(),
+        );
+    }
+}
+
+/// As above: an agent that advertises it may be asked. That a client ended without it shows nothing, since it may have no
+/// way to log out; the cases that have its user log out decide.
+fn logout_advertised(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    if moment.talk.agent_has(&["auth", "logout"]) {
+        ruling.not_applicable(fact!(
+            "capability-advertised",
+            "the agent advertises {capability}",
+            capability = "auth.logout"
+        ));
+    }
+}

@@ -1,0 +1,81 @@
+//! The client's half of the area `dirs`: the additional directories that it names when it opens a session.
+
+use serde_json::Value;
+
+use crate::fact;
+use crate::judge::check::{Check, On};
+use crate::judge::checks::common::decide_announced;
+use crate::judge::checks::session::client::{items, opening, reopening};
+use crate::judge::checks::support::{last_part, same_path};
+use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::ruling::Ruling;
+use crate::protocol::is_absolute;
+
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
+    Check::client("dirs.gate", On::Call(dirs_gate)),
+    Check::client("dirs.absolute", On::Call(dirs_absolute)),
+    Check::client("dirs.cwd-matches", On::Call(cwd_matches)),
+];
+
+const ROOTS: [&str; 2] = ["sessionCapabilities", "additionalDirectories"];
+
+/// "Clients MUST only send `additionalDirectories` when the Agent advertises `sessionCapabilities.additionalDirectories`."
+///
+/// Correct but unusual: an empty list, or null. Both name no directory, and an empty list is noted.
+fn dirs_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(params) = opening(call) else { return };
+    if !items(params, "additionalDirectories").is_empty() {
+        decide_announced(moment, &ROOTS, (call.method, "/params/additionalDirectories"), ruling);
+    } else if params.get("additionalDirectories").is_some() && moment.talk.agent_lacks(&ROOTS) {
+        // Omitting the member and an empty list are the same.
+        ruling.note(fact!("empty-list-not-advertised", "the client sent an empty list of additionalDirectories, which the agent does not advertise"; pointer = "/params/additionalDirectories"));
+    }
+}
+
+/// "each `additionalDirectories` entry MUST be an absolute path".
+///
+/// Correct but unusual: one directory twice, the `cwd` itself, a path of Windows.
+fn dirs_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(params) = opening(call).filter(|_| moment.talk.agent_has(&ROOTS)) else { return };
+    for root in items(params, "additionalDirectories").iter().filter_map(Value::as_str) {
+        ruling.decide(is_absolute(root), || fact!("relative-path", "the client sent {method} with the relative additional directory `{path}`; expected an absolute path", method = call.method, path = root; pointer = "/params/additionalDirectories"));
+    }
+}
+
+/// The list of further roots is taken "as long as the request `cwd` matches the session's `cwd`".
+///
+/// Correct but unusual: the client names the directory by a link, or in another case. So a directory of another name fails
+/// only in a case, whose directories are no links.
+fn cwd_matches(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(params) = reopening(call).filter(|_| moment.talk.agent_has(&ROOTS)) else { return };
+    let (Some(id), Some(cwd)) = (call.text("sessionId"), call.text("cwd")) else { return };
+    let given = moment.talk.session(id).filter(|session| session.is_introduced() && !session.cwd.is_empty());
+    let listed = moment.talk.listed_cwds.get(id);
+    let known: Vec<&str> =
+        given.map(|session| session.cwd.as_str()).into_iter().chain(listed.map(String::as_str)).collect();
+    let other = || {
+        fact!(
+            "other-cwd",
+            "the client sent {method} with the cwd `{actual}`; expected `{expected}`, the cwd of the session",
+            method = call.method,
+            actual = cwd,
+            expected = known;
+            session_id = id,
+            pointer = "/params/cwd"
+        )
+    };
+    if known.is_empty() {
+    } else if items(params, "additionalDirectories").is_empty() {
+        if !known.iter().any(|known| same_path(known, cwd)) {
+            ruling.note(other());
+        }
+    } else if known.iter().any(|known| same_path(known, cwd)) {
+        ruling.pass();
+    } else if let Some(session) = given.filter(|session| moment.talk.whole && last_part(&session.cwd) != last_part(cwd))
+    {
+        ruling.fail(other(), &[session.known]);
+    } else {
+        // Links give one directory several names, and agents may list another one than they were given.
+        ruling.inconclusive(other(), &[]);
+    }
+}

@@ -1,0 +1,75 @@
+//! The client's half of the area `mcp`: the MCP servers that it names when it opens a session.
+
+use serde_json::Value;
+
+use crate::fact;
+use crate::judge::check::{Check, On};
+use crate::judge::checks::common::decide_announced;
+use crate::judge::checks::session::client::{items, opening, reopening};
+use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::ruling::Ruling;
+use crate::protocol::is_absolute;
+
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
+    Check::client("mcp.stdio.command-absolute", On::Call(command_absolute)),
+    Check::client("mcp.http.gate", On::Call(|moment, call, ruling| transport_gate(moment, call, "http", ruling))),
+    Check::client("mcp.sse.gate", On::Call(|moment, call, ruling| transport_gate(moment, call, "sse", ruling))),
+    Check::client("mcp.passed-on-reattach", On::Call(passed_on)),
+];
+
+/// The entries of one transport. An entry for stdio is known by having no type.
+fn servers<'m>(params: &'m Value, transport: &str) -> impl Iterator<Item = &'m Value> {
+    items(params, "mcpServers").iter().filter(move |entry| match entry.get("type") {
+        None | Some(Value::Null) => transport == "stdio",
+        Some(kind) => kind.as_str() == Some(transport),
+    })
+}
+
+/// `command`: "The absolute path to the MCP server executable."
+fn command_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(params) = opening(call) else { return };
+    for command in servers(params, "stdio").filter_map(|server| server.get("command")?.as_str()) {
+        ruling.decide(is_absolute(command), || {
+            fact!("relative-path", "the client sent {method} with the MCP server command `{path}`; expected an absolute path", method = call.method, path = command; pointer = "/params/mcpServers")
+        });
+    }
+}
+
+/// "Before using HTTP or SSE transports, Clients MUST verify the Agent's capabilities during initialization."
+fn transport_gate(moment: &Moment<'_>, call: &CallSeen<'_>, transport: &str, ruling: &mut Ruling<'_>) {
+    if opening(call).is_some_and(|params| servers(params, transport).next().is_some()) {
+        decide_announced(moment, &["mcpCapabilities", transport], (call.method, "/params/mcpServers"), ruling);
+    }
+}
+
+/// `session/load` is called with "MCP servers to connect to", and nothing says that the agent remembers those of
+/// `session/new`. The list may have changed in between, so one that is empty now proves nothing; the page has the list
+/// for `session/resume` as well, which the schema lets go without.
+fn passed_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(params) = reopening(call) else { return };
+    let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
+    let before = session.filter(|session| session.mcp_servers > 0);
+    match (params.get("mcpServers"), before) {
+        (Some(Value::Array(servers)), _) if !servers.is_empty() => ruling.pass(),
+        (_, None) => {}
+        (None, Some(before)) if call.method == "session/load" => {
+            let fact = fact!(
+                "servers-not-passed",
+                "the client sent session/load without MCP servers, and had opened the session with some"
+            );
+            ruling.fail(fact, &[before.known]);
+        }
+        (None, Some(_)) => ruling.note(fact!(
+            "servers-omitted",
+            "the client sent session/resume without the MCP servers with which it had opened the session"
+        )),
+        (Some(_), Some(before)) => {
+            let fact = fact!(
+                "servers-empty",
+                "the client sent {method} with an empty list of MCP servers, and had opened the session with some",
+                method = call.method
+            );
+            ruling.inconclusive(fact, &[before.known]);
+        }
+    }
+}
