@@ -91,6 +91,7 @@ pub(super) fn all() -> Vec<Check> {
         settings::CHECKS,
         commands::CHECKS,
         ext::CHECKS,
+        ext::BOTH.as_flattened(),
         elicit::CHECKS,
         form::CHECKS,
         probes::CHECKS,

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::common::{LOGIN, NO_METHOD, mentions};
 use super::jsonrpc::response::skipped_in_recording;
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
@@ -13,30 +14,38 @@ use crate::requirement::Party;
 use crate::trace::{INVENTED, ProcessEvent};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("ext.no-custom-root-fields.agent", On::Payload(no_custom_root_fields)),
     Check::agent("ext.meta-ignored.agent", On::Response(meta_ignored)),
-    Check::agent("ext.trace-keys.agent", On::Payload(trace_keys)),
-    Check::agent("ext.method-underscore.agent", On::Call(method_underscore)),
-    Check::agent("ext.direction.agent", On::Call(direction)),
-    Check::agent("ext.custom-request-answered.agent", On::Response(custom_request_answered)),
-    Check::agent("ext.custom-request-answered.agent", On::End(custom_request_passed_over)),
-    Check::agent("ext.unknown-custom-request.agent", On::Response(unknown_custom_request)),
-    Check::agent("ext.unknown-notification.agent", On::Response(unknown_notification)),
-    Check::agent("ext.capability-in-meta.agent", On::Call(capability_in_meta)),
     Check::agent("ext.result-meta-tolerated.agent", On::Response(result_meta_tolerated)),
     Check::agent("ext.capability-checked.agent", On::Response(did_without)),
-    Check::agent("ext.capability-checked.agent", On::Process(broke_off)),
-    Check::client("ext.no-custom-root-fields.client", On::Payload(no_custom_root_fields)),
-    Check::client("ext.trace-keys.client", On::Payload(trace_keys)),
-    Check::client("ext.method-underscore.client", On::Call(method_underscore)),
-    Check::client("ext.direction.client", On::Call(direction)),
-    Check::client("ext.custom-request-answered.client", On::Response(custom_request_answered)),
-    Check::client("ext.custom-request-answered.client", On::End(custom_request_passed_over)),
-    Check::client("ext.unknown-custom-request.client", On::Response(unknown_custom_request)),
-    Check::client("ext.unknown-notification.client", On::Response(unknown_notification)),
-    Check::client("ext.capability-in-meta.client", On::Call(capability_in_meta)),
     Check::client("ext.capability-checked.client", On::Call(went_on)),
-    Check::client("ext.capability-checked.client", On::Process(broke_off)),
+];
+
+pub(super) const BOTH: &[[Check; 2]] = &[
+    Check::both(
+        ["ext.no-custom-root-fields.agent", "ext.no-custom-root-fields.client"],
+        On::Payload(no_custom_root_fields),
+    ),
+    Check::both(["ext.trace-keys.agent", "ext.trace-keys.client"], On::Payload(trace_keys)),
+    Check::both(["ext.method-underscore.agent", "ext.method-underscore.client"], On::Call(method_underscore)),
+    Check::both(["ext.direction.agent", "ext.direction.client"], On::Call(direction)),
+    Check::both(
+        ["ext.custom-request-answered.agent", "ext.custom-request-answered.client"],
+        On::Response(custom_request_answered),
+    ),
+    Check::both(
+        ["ext.custom-request-answered.agent", "ext.custom-request-answered.client"],
+        On::End(custom_request_passed_over),
+    ),
+    Check::both(
+        ["ext.unknown-custom-request.agent", "ext.unknown-custom-request.client"],
+        On::Response(unknown_custom_request),
+    ),
+    Check::both(
+        ["ext.unknown-notification.agent", "ext.unknown-notification.client"],
+        On::Response(unknown_notification),
+    ),
+    Check::both(["ext.capability-in-meta.agent", "ext.capability-in-meta.client"], On::Call(capability_in_meta)),
+    Check::both(["ext.capability-checked.agent", "ext.capability-checked.client"], On::Process(broke_off)),
 ];
 
 /// Members of messages that earlier schemas knew. They are legacy, and no names of anybody's own.
@@ -95,13 +104,26 @@ fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mu
     for member in payload.parts.members.iter().filter(|member| member.known == Site::Custom) {
         let drafted = payload.drafts.contains(&member.at) || moment.talk.edition.draft_names.contains(member.name);
         if drafted || WITHDRAWN.contains(&member.name) {
-            ruling.note(format!("the member `{}` of {} is a draft's or withdrawn", member.at, payload.method));
+            ruling.note(fact!(
+                "draft-member",
+                "the {party} sent the member {pointer} in {method}, which only a draft or an earlier version has",
+                party = moment.from,
+                pointer = member.at,
+                method = payload.method
+            ));
         } else if is_explained(payload, member) {
             clean = false;
         } else {
             clean = false;
-            let what = if payload.is_result { "the result" } else { "the params" };
-            ruling.fail(format!("{what} of {} has the custom member `{}`", payload.method, member.at), &[]);
+            let fact = fact!(
+                "custom-member",
+                "the {party} sent the custom member {pointer} in {part} of {method}; expected custom data in `_meta`",
+                party = moment.from,
+                pointer = member.at,
+                part = if payload.is_result { "the result" } else { "the params" },
+                method = payload.method
+            );
+            ruling.fail(fact, &[]);
         }
     }
     if clean {
@@ -135,13 +157,32 @@ fn meta_ignored(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
         _ if !carried => {}
         Outcome::Result(_) => ruling.pass(),
         Outcome::Error(error) if mentions(answer.outcome, "_meta") => {
-            let message = format!("{} with _meta was answered with {}", exchange.method, answer.outcome.describe());
+            let refused = || {
+                fact!(
+                    "meta-refused",
+                    "the {party} answered {method} with `_meta` with {answer}; expected it to ignore unknown keys",
+                    party = moment.from,
+                    method = exchange.method,
+                    answer = answer.outcome.describe();
+                    code = answer.outcome.error_code()
+                )
+            };
+            let maybe_refused = || {
+                fact!(
+                    "refused-with-meta",
+                    "the {party} answered {method} with `_meta` with {answer}, maybe for another reason",
+                    party = moment.from,
+                    method = exchange.method,
+                    answer = answer.outcome.describe();
+                    code = answer.outcome.error_code()
+                )
+            };
             let keys = exchange.params.get("_meta").and_then(Value::as_object).into_iter().flat_map(|meta| meta.keys());
             let own = !moment.talk.whole && keys.into_iter().any(|key| mentions(answer.outcome, key));
             if own || repeats_meta(error, &exchange.params) || answer.outcome.error_code() == Some(LOGIN) {
-                ruling.inconclusive(format!("{message}, maybe for another reason"), &[exchange.n]);
+                ruling.inconclusive(maybe_refused(), &[exchange.n]);
             } else {
-                ruling.fail(message, &[exchange.n]);
+                ruling.fail(refused(), &[exchange.n]);
             }
         }
         Outcome::Error(_) => {}
@@ -163,13 +204,20 @@ fn repeats_meta(error: &Value, params: &Value) -> bool {
 }
 
 /// `traceparent`, `tracestate` and `baggage` "SHOULD be reserved for W3C trace context".
-fn trace_keys(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn trace_keys(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for meta in payload.parts.members.iter().filter(|member| member.name == "_meta") {
         for key in ["traceparent", "tracestate", "baggage"] {
             let Some(value) = meta.value.get(key) else { continue };
             let good = value.as_str().is_some_and(|text| key != "traceparent" || is_traceparent(text));
             ruling.decide(good, || {
-                format!("the member `{key}` of _meta is {value}, and not in the form of W3C trace context")
+                fact!(
+                    "malformed-trace-context",
+                    "the {party} sent {actual} as `{key}` in `_meta`; expected the form of W3C trace context",
+                    party = moment.from,
+                    actual = value.to_string(),
+                    key;
+                    pointer = meta.at
+                )
             });
         }
     }
@@ -203,9 +251,9 @@ fn method_underscore(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
         // These have rules of their own in the area `jsonrpc`.
         method if method.starts_with("rpc.") || misspelt => {}
         method if drafted || is_withdrawn(method) => {
-            ruling.note(format!("the method `{method}` is a draft's or withdrawn"));
+            ruling.note(fact!("draft-method", "the {party} called {method}, which only a draft or an earlier version has", party = moment.from, method));
         }
-        method => ruling.fail(format!("`{method}` is no method of the protocol and has no leading underscore"), &[]),
+        method => ruling.fail(fact!("custom-method-without-underscore", "the {party} called {method}; expected a method of the protocol or a leading underscore", party = moment.from, method; pointer = "/method"), &[]),
     }
 }
 
@@ -218,7 +266,7 @@ fn direction(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
     if methods.knows(moment.from, call.method) {
         ruling.pass();
     } else if methods.knows(moment.from.other(), call.method) {
-        ruling.fail(format!("`{}` is a method for {}s to call", call.method, moment.from.other()), &[]);
+        ruling.fail(fact!("wrong-direction", "the {party} called {method}, which only {owner}s call", party = moment.from, method = call.method, owner = moment.from.other(); pointer = "/method"), &[]);
     }
 }
 
@@ -240,24 +288,35 @@ fn custom_request_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             skipped_in_recording(moment, open, ruling);
             continue;
         };
-        let message = format!("the custom request {} had no answer before its time limit", open.method);
         if talk.answered_after(moment.from, open.n) {
-            ruling.fail(format!("{message}, though a later request was answered"), &[open.n, verdict]);
+            let fact = fact!(
+                "unanswered-before-later",
+                "the {party} did not answer {method} before the time limit, but answered a later request",
+                party = moment.from,
+                method = open.method
+            );
+            ruling.fail(fact, &[open.n, verdict]);
         } else {
-            ruling.inconclusive(message, &[open.n, verdict]);
+            let fact = fact!(
+                "unanswered",
+                "the {party} did not answer {method} before the time limit",
+                party = moment.from,
+                method = open.method
+            );
+            ruling.inconclusive(fact, &[open.n, verdict]);
         }
     }
 }
 
 /// An unknown custom request "should" be answered with the error "Method not found".
-fn unknown_custom_request(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn unknown_custom_request(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method.starts_with(INVENTED)) else { return };
     match answer.outcome.error_code() {
         Some(NO_METHOD) => ruling.pass(),
         None if matches!(answer.outcome, Outcome::Result(_)) => {
-            ruling.fail(format!("the invented request {} was answered with a result", exchange.method), &[exchange.n]);
+            ruling.fail(fact!("unknown-request-accepted", "the {party} answered the unknown request {method} with a result; expected error {expected}", party = moment.from, method = exchange.method, expected = NO_METHOD), &[exchange.n]);
         }
-        _ => ruling.note(format!("an unknown custom request was answered with {}", answer.outcome.describe())),
+        _ => ruling.note(fact!("other-code", "the {party} answered an unknown request with {answer}; expected error {expected}", party = moment.from, answer = answer.outcome.describe(), expected = NO_METHOD; code = answer.outcome.error_code())),
     }
 }
 
@@ -273,7 +332,7 @@ fn unknown_notification(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     let only = !talk.is_unclear(other) && told.iter().all(|(n, method)| unknown(*n, method));
     if let Some((n, method)) = told.last().filter(|_| only) {
         let answered = answer.outcome.describe();
-        ruling.fail(format!("the unknown notification {method} was answered with {answered}"), &[*n]);
+        ruling.fail(fact!("notification-answered", "the {party} answered the unknown notification {method} with {answer}; expected it to ignore this", party = moment.from, method, answer = answered; code = answer.outcome.error_code()), &[*n]);
     }
 }
 
@@ -286,7 +345,16 @@ fn capability_in_meta(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
         ruling.pass();
     } else {
         let place = if from_agent { "the result" } else { "the params" };
-        ruling.fail(format!("{} was called, and no _meta in {place} of initialize announces it", call.method), &[*n]);
+        ruling.fail(
+            fact!(
+                "extension-not-advertised",
+                "the {party} called {method}; expected `_meta` in {place} of initialize to advertise it",
+                party = moment.from,
+                method = call.method,
+                place
+            ),
+            &[*n],
+        );
     }
 }
 
@@ -316,7 +384,7 @@ fn did_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
         Outcome::Error(_) if mentions(answer.outcome, method) => {
             let answered = answer.outcome.describe();
             ruling
-                .fail(format!("{} was answered with {answered}, since {method} is not there", exchange.method), &[*n]);
+                .fail(fact!("failed-without-extension", "the agent answered {method} with {answer}, since the client lacks {extension}", method = exchange.method, answer = answered, extension = method; code = answer.outcome.error_code()), &[*n]);
         }
         Outcome::Error(_) => {}
     }
@@ -335,10 +403,24 @@ fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_
         let mut earlier = moment.talk.errors.range(..n);
         if let Some((other, (method, code))) = earlier.find(|(_, (method, _))| !method.starts_with('_') && own(method))
         {
-            let message = format!("the {} failed after several errors, such as {code} for {method}", moment.from);
-            return ruling.inconclusive(message, &[n, *other]);
+            let fact = fact!(
+                "failed-after-errors",
+                "the {party} failed after several errors, such as {code} for {method}",
+                party = moment.from,
+                code,
+                method
+            );
+            return ruling.inconclusive(fact, &[n, *other]);
         }
-        ruling.fail(format!("the {} failed when {method} was answered with -32601", moment.from), &[n]);
+        ruling.fail(
+            fact!(
+                "failed-without-extension",
+                "the {party} failed after {method} was answered with error -32601",
+                party = moment.from,
+                method
+            ),
+            &[n],
+        );
     }
 }
 
@@ -354,11 +436,11 @@ fn result_meta_tolerated(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     match answer.outcome {
         Outcome::Result(_) if tools.all(|tool| tool.status == "completed") => ruling.pass(),
         Outcome::Error(_) if mentions(answer.outcome, "_meta") => {
-            let message = format!("after a result with _meta the turn ended in {}", answer.outcome.describe());
-            ruling.fail(message, &[carried]);
+            let fact = fact!("turn-failed-after-meta", "the agent ended the turn with {answer} after a result with `_meta`; expected it to ignore unknown keys", answer = answer.outcome.describe(); code = answer.outcome.error_code());
+            ruling.fail(fact, &[carried]);
         }
         _ => ruling.inconclusive(
-            "after a result with _meta a tool call or the turn did not succeed, maybe for another reason",
+            fact!("not-completed-after-meta", "the agent did not complete a tool call or the turn after a result with `_meta`, maybe for another reason"),
             &[carried],
         ),
     }

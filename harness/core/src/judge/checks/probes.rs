@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::common::HOLDS;
+use crate::fact;
+use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::option_values;
 use crate::judge::moment::{Answer, CallSeen, Moment, Payload, UpdateSeen};
@@ -26,16 +27,23 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("content.uri-syntax.agent", On::Payload(uri_absolute)),
 ];
 
-/// Notes that it is so, or what is instead.
-fn tell(ruling: &mut Ruling<'_>, good: bool, otherwise: &str) {
-    ruling.note(if good { HOLDS } else { otherwise });
+/// Notes that the statement of the probe holds, or the fact that contradicts it.
+fn tell(ruling: &mut Ruling<'_>, good: bool, otherwise: impl FnOnce() -> Fact) {
+    ruling.note(if good { holds() } else { otherwise() });
+}
+
+/// The note on a probe whose statement holds.
+pub(super) fn holds() -> Fact {
+    fact!("holds", "it holds")
 }
 
 fn delete_implies_list(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     let has = |name: &str| result.pointer(&format!("/agentCapabilities/sessionCapabilities/{name}")).is_some();
     if has("delete") {
-        tell(ruling, has("list"), "delete is advertised without list");
+        tell(ruling, has("list"), || {
+            fact!("delete-without-list", "the agent advertises session/delete and not session/list")
+        });
     }
 }
 
@@ -44,14 +52,16 @@ fn load_returns_state(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
     for (name, known) in [("modes", session.modes.is_some()), ("configOptions", session.options.is_some())] {
         if known {
-            tell(ruling, result.get(name).is_some_and(|state| !state.is_null()), &format!("{name} is not returned"));
+            tell(ruling, result.get(name).is_some_and(|state| !state.is_null()), || {
+                fact!("state-not-returned", "the agent answered session/load without {member}", member = name)
+            });
         }
     }
 }
 
 fn load_reruns_nothing(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.result_of("session/load").is_some() {
-        ruling.note(HOLDS);
+        ruling.note(holds());
     }
 }
 
@@ -59,7 +69,11 @@ fn load_reruns(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
     let acts = ["fs/", "terminal/", "session/request_permission"].iter().any(|start| call.method.starts_with(start));
     if session.is_some_and(|session| session.loading.is_some() && session.turn.is_none()) && acts {
-        ruling.note(format!("{} came while the session was loaded", call.method));
+        ruling.note(fact!(
+            "call-while-loading",
+            "the agent sent {method} while it loaded the session",
+            method = call.method
+        ));
     }
 }
 
@@ -68,27 +82,39 @@ fn permission_offers(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     let Some(options) = options.filter(|_| call.method == "session/request_permission") else { return };
     let kinds = options.iter().filter_map(|option| option.get("kind")?.as_str());
     let refuses = kinds.into_iter().any(|kind| kind.starts_with("reject"));
-    tell(ruling, refuses, if options.is_empty() { "there are no options" } else { "no option rejects" });
+    let fact = || match options.is_empty() {
+        true => fact!("no-options", "the agent requested permission without options"),
+        false => fact!("no-reject-option", "the agent requested permission without an option to reject"),
+    };
+    tell(ruling, refuses, fact);
 }
 
 fn permission_in_turn(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
     if let Some(session) = session.filter(|_| call.method == "session/request_permission") {
-        tell(ruling, session.turn.is_some(), "permission was asked for while no turn was running");
+        tell(ruling, session.turn.is_some(), || {
+            fact!("permission-outside-turn", "the agent requested permission while no turn was running")
+        });
     }
 }
 
 fn command_split(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(command) = call.text("command").filter(|_| call.method == "terminal/create") else { return };
     let args = call.params.and_then(|params| params.get("args")?.as_array()).is_some_and(|args| !args.is_empty());
-    tell(ruling, args || !command.contains(' '), "a command has blanks in it and no args");
+    tell(ruling, args || !command.contains(' '), || {
+        fact!("command-with-blanks", "the agent sent the command `{command}` with blanks and without args", command)
+    });
 }
 
 fn update_after_close(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = moment.talk.session(update.session);
     let closed = session.is_some_and(|session| session.closed.is_some() && session.loading.is_none());
     if closed || moment.talk.deleted.contains_key(update.session) {
-        ruling.note(format!("a {} came for a session that was closed or deleted", update.variant));
+        ruling.note(fact!(
+            "update-after-close",
+            "the agent sent {update} for a closed or deleted session",
+            update = update.variant
+        ));
     }
 }
 
@@ -97,15 +123,20 @@ fn chunk_in_window(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
     let id = update.body.get("compactionId").and_then(Value::as_str);
     let (Some(session), Some(id)) = (session, id) else { return };
     match session.compactions.get(id).map(String::as_str) {
-        Some("in_progress") => ruling.note(HOLDS),
-        Some(status) => ruling.note(format!("a chunk came for a compaction that was {status}")),
-        None => ruling.note("a chunk came before the first update of its compaction"),
+        Some("in_progress") => ruling.note(holds()),
+        Some(status) => ruling.note(fact!(
+            "chunk-outside-compaction",
+            "the agent sent a chunk for a compaction that was {status}",
+            status
+        )),
+        None => ruling
+            .note(fact!("chunk-before-compaction", "the agent sent a chunk before the first update of its compaction")),
     }
 }
 
 fn tool_id(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = update.body.get("toolCallId").and_then(Value::as_str) {
-        tell(ruling, !id.is_empty(), "a toolCallId is empty");
+        tell(ruling, !id.is_empty(), || fact!("empty-tool-call-id", "the agent sent an empty toolCallId"));
     }
 }
 
@@ -114,9 +145,15 @@ fn command_names(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
     let mut seen = BTreeSet::new();
     for name in commands.iter().filter_map(|command| command.get("name")?.as_str()) {
         let plain = !name.starts_with('/') && !name.contains(' ');
-        tell(ruling, plain, &format!("the command `{name}` begins with a slash or has a blank in it"));
+        tell(ruling, plain, || {
+            fact!(
+                "unusual-command-name",
+                "the agent sent the command name `{name}` with a leading slash or a blank",
+                name
+            )
+        });
         if !seen.insert(name) {
-            ruling.note(format!("two commands have the name `{name}`"));
+            ruling.note(fact!("duplicate-command", "the agent sent two commands with the name `{name}`", name));
         }
     }
 }
@@ -125,7 +162,9 @@ fn values_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>)
     for (_, option) in payload.places("SessionConfigSelect") {
         let mut seen = BTreeSet::new();
         let doubled = option_values(option).find(|value| !seen.insert(*value));
-        tell(ruling, doubled.is_none(), &format!("two values are `{}`", doubled.unwrap_or_default()));
+        tell(ruling, doubled.is_none(), || {
+            fact!("duplicate-value", "the agent sent two option values `{value}`", value = doubled)
+        });
     }
 }
 
@@ -136,6 +175,6 @@ fn uri_absolute(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) 
         // A single letter is the drive of a path.
         let named =
             scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
-        tell(ruling, named, "a uri has no scheme");
+        tell(ruling, named, || fact!("uri-without-scheme", "the agent sent the URI `{uri}` without a scheme", uri));
     }
 }
