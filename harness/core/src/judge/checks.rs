@@ -51,6 +51,7 @@ pub(super) fn all() -> Vec<Check> {
         jsonrpc::error::CHECKS,
         jsonrpc::error::BOTH.as_flattened(),
         schema::CHECKS,
+        schema::BOTH.as_flattened(),
         init::CHECKS,
         init::client::CHECKS,
         init::capabilities::CHECKS,

@@ -8,4 +8,4 @@ mod client;
 mod judge;
 mod row;
 
-pub(super) use judge::{judge, requirements};
+pub(super) use judge::{judge, problem_fact, requirements};

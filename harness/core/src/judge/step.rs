@@ -1,5 +1,7 @@
 //! Why a subject ended, and the sentences on the results of steps.
 
+use super::finding::Fact;
+use crate::fact;
 use crate::requirement::Party;
 use crate::trace::{
     Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, SubjectEnd,
@@ -65,6 +67,40 @@ pub fn step_text(step: &StepEvent, subject: Party) -> String {
         None => observed,
         Some(expected) => format!("expected {expected}; {observed}"),
     }
+}
+
+/// The fact that a step did not go as expected: the expectation and the observation, in words and as they were recorded.
+pub(super) fn step_fact(step: &StepEvent, subject: Party) -> Fact {
+    let mut fact = match expected_text(step, subject) {
+        None => fact!(
+            "unmet",
+            "{observed}",
+            observed = observed_text(step, subject);
+            step = step.kind,
+            observation = step.observed
+        ),
+        Some(expected) => fact!(
+            "unmet",
+            "expected {expected}; {observed}",
+            expected,
+            observed = observed_text(step, subject);
+            step = step.kind,
+            expectation = step.expected,
+            observation = step.observed
+        ),
+    };
+    fact.kind = match step.outcome {
+        Outcome::Done => "done",
+        Outcome::Contradicted => "contradicted",
+        Outcome::TimedOut => "timed-out",
+        Outcome::Quiet => "weak-fence",
+        Outcome::Ended => "ended",
+        Outcome::Missed => "missed",
+        Outcome::NotApplicable => "not-advertised",
+        Outcome::LoginNeeded => "login-needed",
+        Outcome::HarnessError => "harness-error",
+    };
+    fact
 }
 
 /// What a step expected, in words.

@@ -100,9 +100,6 @@ pub(super) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut
     }
 }
 
-/// What is noted of a probe that turned out as its text says.
-pub(super) const HOLDS: &str = "it holds";
-
 /// The error of something that is not there.
 pub(super) const NOT_FOUND: i64 = -32002;
 

@@ -4,26 +4,28 @@ use serde_json::{Value, json};
 
 use super::common::decide_absolute;
 use super::init::{Trait, accepted};
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::fold::without_drafts;
 use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
 use crate::judge::ruling::Ruling;
+use crate::judge::shapes::problem_fact;
 use crate::protocol::{Kind, is_absolute};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("schema.paths-absolute.agent", On::Payload(paths_absolute)),
     Check::agent("schema.line-numbers-one-based.agent", On::Payload(line_numbers)),
     Check::agent(
         "schema.nullable-accepted.agent",
         On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Nulls, ruling)),
     ),
-    Check::agent("schema.valid.agent", On::Call(params_there)),
-    Check::agent("schema.valid.agent", On::Response(result_without_owner)),
-    Check::client("schema.paths-absolute.client", On::Payload(paths_absolute)),
-    Check::client("schema.valid.client", On::Call(params_there)),
-    Check::client("schema.valid.client", On::Response(result_without_owner)),
+];
+
+pub(super) const BOTH: &[[Check; 2]] = &[
+    Check::both(["schema.paths-absolute.agent", "schema.paths-absolute.client"], On::Payload(paths_absolute)),
+    Check::both(["schema.valid.agent", "schema.valid.client"], On::Call(params_there)),
+    Check::both(["schema.valid.agent", "schema.valid.client"], On::Response(result_without_owner)),
 ];
 
 /// Absent params are no payload that the table of shapes could look at; those of `initialize` have a rule of their own.
@@ -34,7 +36,15 @@ fn params_there(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     let method = edition.methods.find(moment.from, call.kind, call.method);
     let Some(method) = method.filter(|_| call.params.is_none() && call.method != "initialize") else { return };
     if let Some(problem) = edition.stable.problems(&method.params, &json!({})).first() {
-        ruling.fail(format!("{} has no params: {}", call.method, problem.message), &[]);
+        let fact = fact!(
+            "missing-params",
+            "the {party} sent {method} without params: {problem}",
+            party = moment.from,
+            method = call.method,
+            problem = problem.message;
+            pointer = "/params"
+        );
+        ruling.fail(fact, &[]);
     }
 }
 
@@ -68,12 +78,18 @@ fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     let Some(definition) = method.and_then(|method| method.result.as_deref()) else { return };
     let (problems, _) = without_drafts(edition, definition, result);
     let Some(problem) = problems.first() else { return };
-    let at = if problem.at.is_empty() { "its root" } else { &problem.at };
-    let message = format!("result of {}, at {at}: {}", exchange.method, problem.message);
     if known {
-        ruling.fail(message, &[exchange.n]);
+        ruling.fail(problem_fact(&exchange.method, true, problem), &[exchange.n]);
     } else {
-        ruling.inconclusive(format!("{message}; the method may not have been agreed on"), &[exchange.n]);
+        let fact = fact!(
+            "invalid-result-of-unconfirmed-method",
+            "the {party} sent an invalid result of {method}, which it may not have advertised: {problem}",
+            party = moment.from,
+            method = exchange.method,
+            problem = problem.message;
+            pointer = problem.at
+        );
+        ruling.inconclusive(fact, &[exchange.n]);
     }
 }
 
@@ -114,8 +130,18 @@ fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
             // Only an agent may have a relative path from the other party.
             let session = session_of(payload, &member.at).filter(|_| moment.from == Party::Agent);
             let what = format!("in {}, {}", payload.method, member.at);
+            let as_given = || {
+                fact!(
+                    "relative-path-as-given",
+                    "the {party} sent the relative path `{path}` in {method}, as the client had given it",
+                    party = moment.from,
+                    path,
+                    method = payload.method;
+                    pointer = member.at
+                )
+            };
             if is_given(moment, session, path) {
-                ruling.inconclusive(format!("{what} is `{path}`, as the client gave it"), &[]);
+                ruling.inconclusive(as_given(), &[]);
             } else {
                 let pointer = payload.pointer(&member.at);
                 decide_absolute(moment, session, (payload.method, &pointer), path, ruling);
@@ -140,11 +166,11 @@ fn is_given(moment: &Moment<'_>, session: Option<&str>, path: &str) -> bool {
 /// "Line numbers are 1-based."
 ///
 /// Correct but unusual: an absent or null line, a line after the end of the file, and line 1 of an empty file.
-fn line_numbers(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn line_numbers(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(&[("ReadTextFileRequest", "line"), ("ToolCallLocation", "line")]) {
         if let Some(line) = member.value.as_u64() {
             ruling.decide(line > 0, || {
-                format!("{}, {}: the line is 0, and lines count from 1", payload.method, member.at)
+                fact!("line-zero", "the {party} sent line 0 in {method}; expected a line number from 1", party = moment.from, method = payload.method; pointer = member.at)
             });
         }
     }

@@ -1,10 +1,13 @@
 //! What the steps of a case decide: a step accuses only the requirements that it names.
 
-use super::common::{HOLDS, NO_METHOD};
+use super::common::NO_METHOD;
+use super::probes::holds;
 use super::support::{asks_first, is_usually_answered, waits_for_others};
+use crate::fact;
+use crate::judge::Fact;
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::ruling::Book;
-use crate::judge::step::{ended_unexplained, observed_text, step_text};
+use crate::judge::step::{ended_unexplained, step_fact, step_text};
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepEvent, StepKind};
 
@@ -25,7 +28,7 @@ pub(in crate::judge) fn judge_step(
 ) {
     if step.kind == StepKind::Needs && step.outcome == Outcome::NotApplicable {
         for requirement in case_requirements {
-            book.ruling(requirement, n).not_applicable(observed_text(step, subject));
+            book.ruling(requirement, n).not_applicable(step_fact(step, subject));
         }
     }
     for requirement in &step.decides {
@@ -37,25 +40,45 @@ pub(in crate::judge) fn judge_step(
         match step.outcome {
             _ if talk.edition.catalogue.is_probe(requirement) => ruling.note(told(step, subject)),
             Outcome::Done => ruling.pass(),
-            Outcome::NotApplicable => ruling.not_applicable(observed_text(step, subject)),
+            Outcome::NotApplicable => ruling.not_applicable(step_fact(step, subject)),
             Outcome::Contradicted if step.kind == StepKind::Mcp && !shows_attempt(talk, step) => {
-                let why = "the trace shows no call of a tool of that server";
-                ruling.inconclusive(format!("{}, and {why}", step_text(step, subject)), &step.events);
+                let fact = fact!(
+                    "no-tool-call",
+                    "{step}; the agent did not report a call of a tool of that server",
+                    step = step_text(step, subject);
+                    expectation = step.expected,
+                    observation = step.observed
+                );
+                ruling.inconclusive(fact, &step.events);
             }
             Outcome::Contradicted => match outside_cause(talk, step) {
                 Some(cause) => ruling.inconclusive(cause, &step.events),
-                None => ruling.fail(step_text(step, subject), &step.events),
+                None => ruling.fail(step_fact(step, subject), &step.events),
             },
             Outcome::Ended if talk.initialized.is_some() && ended_unexplained(step, subject) => {
-                ruling.fail(step_text(step, subject), &step.events);
+                ruling.fail(step_fact(step, subject), &step.events);
             }
             Outcome::TimedOut if was_passed_over(talk, step, requirement) => {
-                ruling.fail(format!("{}, though a later request was answered", step_text(step, subject)), &step.events);
+                let fact = fact!(
+                    "unanswered-before-later",
+                    "{step}; the {party} answered a later request",
+                    step = step_text(step, subject),
+                    party = subject;
+                    expectation = step.expected,
+                    observation = step.observed
+                );
+                ruling.fail(fact, &step.events);
             }
             Outcome::TimedOut if has_stalled(talk, step) => {
-                let message =
-                    format!("{}; it answered such a request before, and nothing since", step_text(step, subject));
-                ruling.stalled(message, &step.events);
+                let fact = fact!(
+                    "stalled",
+                    "{step}; the {party} answered such a request before, and sent nothing since",
+                    step = step_text(step, subject),
+                    party = subject;
+                    expectation = step.expected,
+                    observation = step.observed
+                );
+                ruling.stalled(fact, &step.events);
             }
             Outcome::TimedOut
             | Outcome::Quiet
@@ -63,7 +86,7 @@ pub(in crate::judge) fn judge_step(
             | Outcome::Missed
             | Outcome::LoginNeeded
             | Outcome::HarnessError => {
-                ruling.inconclusive(step_text(step, subject), &step.events);
+                ruling.inconclusive(step_fact(step, subject), &step.events);
             }
         }
     }
@@ -105,20 +128,27 @@ fn shows_attempt(talk: &Conversation, step: &StepEvent) -> bool {
 }
 
 /// An error that need not be the subject's own: a login that is missing, or a model that cannot be reached.
-fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<String> {
+fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<Fact> {
     let (method, code) = step.events.iter().find_map(|event| talk.errors.get(event))?;
     if talk.edition.methods.knows(Party::Agent, method) {
         // A client has neither a login nor a model that its services would depend on.
         return None;
     }
     if *code == -32000 {
-        return Some(format!("{method} was answered with error -32000: the agent asks for a login"));
+        return Some(fact!(
+            "login-needed",
+            "the agent answered {method} with error {code}, which asks for a login",
+            method,
+            code
+        ));
     }
     let from_the_model = method == "session/prompt" && !REFUSALS.contains(code);
-    from_the_model.then(|| format!("the turn failed with error {code}, which may come from the agent's model"))
+    from_the_model.then(|| {
+        fact!("maybe-model-error", "the agent ended the turn with error {code}, which may come from its model", code; method = method)
+    })
 }
 
 /// What a step saw of something that the specification leaves open.
-fn told(step: &StepEvent, subject: Party) -> String {
-    if step.outcome == Outcome::Done { HOLDS.to_owned() } else { step_text(step, subject) }
+fn told(step: &StepEvent, subject: Party) -> Fact {
+    if step.outcome == Outcome::Done { holds() } else { step_fact(step, subject) }
 }

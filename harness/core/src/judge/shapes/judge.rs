@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::row::Row;
 use super::{agent, client};
+use crate::fact;
+use crate::judge::Fact;
 use crate::judge::check::Registry;
 use crate::judge::moment::Payload;
 use crate::judge::ruling::Book;
@@ -130,7 +132,7 @@ impl Table {
                     owned.insert(index);
                     // A recording that does not tell whether the requirement holds still shows the message.
                     let owner = if book.decides(row.requirement) { row.requirement } else { self.valid };
-                    accuse(owner, payload, &payload.problems[index], event, book);
+                    fail(owner, payload, &payload.problems[index], event, book);
                 }
             }
         }
@@ -138,7 +140,7 @@ impl Table {
             book.ruling(self.valid, event).pass();
         }
         for (_, problem) in payload.problems.iter().enumerate().filter(|(index, _)| !owned.contains(index)) {
-            accuse(self.valid, payload, problem, event, book);
+            fail(self.valid, payload, problem, event, book);
         }
     }
 
@@ -156,8 +158,15 @@ impl Table {
             let parent = member.at.rsplit_once('/').map_or("", |(parent, _)| parent);
             let wanted = format!("{parent}/{known}");
             owned.extend((0..payload.problems.len()).filter(|&index| payload.problems[index].at == wanted));
-            let message = format!("in {}, the member {} is spelt `{known}` in the protocol", payload.method, member.at);
-            book.ruling(self.members, event).fail(message, &[]);
+            let fact = fact!(
+                "misspelt-member",
+                "the member {pointer} of {method} is misspelt; expected the protocol's spelling `{expected}`",
+                pointer = member.at,
+                method = payload.method,
+                expected = known;
+                actual = member.name
+            );
+            book.ruling(self.members, event).fail(fact, &[]);
         }
         let tempting = |name: &str| name.contains(char::is_uppercase);
         if !misspelt && payload.parts.members.iter().any(|m| m.known == Site::Defined && tempting(m.name)) {
@@ -173,10 +182,10 @@ impl Table {
             let found = payload.value.pointer(&problem.at).and_then(Value::as_str).unwrap_or_default();
             if problem.set.iter().any(|known| known != found && plain(known) == plain(found)) {
                 owned.insert(index);
-                accuse(self.spelling, payload, problem, event, book);
+                fail(self.spelling, payload, problem, event, book);
             } else if payload.method == "session/update" && problem.at == "/update/sessionUpdate" {
                 owned.insert(index);
-                accuse(VARIANT, payload, problem, event, book);
+                fail(VARIANT, payload, problem, event, book);
             }
         }
         let has_set = payload
@@ -198,8 +207,13 @@ impl Table {
             book.ruling(VARIANT, event).pass();
         }
         if draft {
-            book.ruling(VARIANT, event)
-                .note(format!("the update kind {} is known to the unstable schema only", kind.unwrap_or_default()));
+            let fact = fact!(
+                "draft-update",
+                "the agent sent the update kind `{actual}`, which only the unstable schema defines",
+                actual = kind;
+                pointer = "/update/sessionUpdate"
+            );
+            book.ruling(VARIANT, event).note(fact);
         }
     }
 
@@ -211,11 +225,21 @@ impl Table {
             let absent = NULL_IS_ABSENT.iter().find(|(method, at, _)| payload.method == *method && problem.at == *at);
             let null = payload.value.pointer(&problem.at) == Some(&Value::Null);
             if problem.at.ends_with("/_meta") && owned.insert(index) {
-                accuse(self.meta, payload, problem, event, book);
+                fail(self.meta, payload, problem, event, book);
             } else if let Some((_, at, requirement)) = absent.filter(|_| null && owned.insert(index)) {
-                book.ruling(requirement, event).note(format!("{at} is null, which receivers take for an empty list"));
+                book.ruling(requirement, event).note(fact!(
+                    "null-list",
+                    "{pointer} of {method} is null, which receivers read as an empty list",
+                    pointer = at,
+                    method = payload.method
+                ));
             } else if null && is_capability(payload, problem) && owned.insert(index) {
-                book.ruling(CAPABILITIES, event).note(format!("{} is null, which counts as unsupported", problem.at));
+                book.ruling(CAPABILITIES, event).note(fact!(
+                    "null-capability",
+                    "{pointer} of {method} is null, which counts as unsupported",
+                    pointer = problem.at,
+                    method = payload.method
+                ));
             }
         }
         let metas = payload.parts.members.iter().filter(|member| member.name == "_meta");
@@ -230,10 +254,29 @@ fn is_capability(payload: &Payload<'_>, problem: &Problem) -> bool {
     payload.method == "initialize" && (problem.at == "/clientCapabilities" || problem.is_null_capability(payload.value))
 }
 
-fn accuse(requirement: &str, payload: &Payload<'_>, problem: &Problem, event: usize, book: &mut Book) {
-    let what = if payload.is_result { "result of" } else { "params of" };
-    let message = format!("{what} {}, at {}: {}", payload.method, place(&problem.at), problem.message);
-    book.ruling(requirement, event).fail(message, &[]);
+fn fail(requirement: &str, payload: &Payload<'_>, problem: &Problem, event: usize, book: &mut Book) {
+    book.ruling(requirement, event).fail(problem_fact(payload.method, payload.is_result, problem), &[]);
+}
+
+/// The fact that a params or a result departs from the schema. The pointer begins at the root of the params or the result.
+pub(in crate::judge) fn problem_fact(method: &str, is_result: bool, problem: &Problem) -> Fact {
+    let mut fact = fact!(
+        "invalid-value",
+        "{part} of {method}, at {place}: {problem}",
+        part = if is_result { "result" } else { "params" },
+        method,
+        place = place(&problem.at),
+        problem = problem.message;
+        pointer = problem.at,
+        expected = problem.set
+    );
+    fact.kind = match problem.kind {
+        ProblemKind::Missing => "missing-member",
+        ProblemKind::NotInSet => "unknown-value",
+        ProblemKind::WrongType => "wrong-type",
+        ProblemKind::Other => "invalid-value",
+    };
+    fact
 }
 
 fn place(pointer: &str) -> &str {
