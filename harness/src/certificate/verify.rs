@@ -7,14 +7,14 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::compare::{differences, shown};
-use super::folder::{CERTIFICATE, Folder, REPORT, TRACES, is_signature};
+use super::folder::{CERTIFICATE, Folder, PAGE, REPORT, TRACES, is_signature};
 use super::issue::{cases, trace_file};
 use super::judging::{Judging, Made};
 use super::model::{Certificate, DIGEST, FORMAT, SuiteMark, TraceMark, digest, text};
 use crate::case::Case;
 use crate::edition::{Bundle, Editions};
 use crate::protocol::sha256;
-use crate::report::model::RunReport;
+use crate::report::model::{FORMAT as REPORT_FORMAT, READABLE, RunReport};
 use crate::trace::{FORMAT as TRACE_FORMAT, Header, Trace};
 
 /// What came of verifying.
@@ -317,8 +317,20 @@ fn foreign(header: &Header, id: &str, certificate: &Certificate, case: Option<&C
 
 /// Compares what was made again with what lies there.
 fn follow(folder: &Folder, document: &Value, certificate: &Certificate, made: Made, found: &mut Verification) {
-    let Made { certificate: mut wanted, files, .. } = made;
+    let Made { certificate: mut wanted, files, report } = made;
+    let is_old = is_older_report(folder);
+    if is_old {
+        // Its digest was compared; what it says must be what the traces say.
+        for Changed { id, was, is } in changed(folder, &report) {
+            let [was, is] = [was, is].map(|verdict| verdict.unwrap_or_else(|| "nothing".to_owned()));
+            found.wrong(REPORT, format!("it does not follow from the traces: {id} is {is}, and it says {was}"));
+        }
+    }
     for (name, bytes) in &files {
+        // The report of an earlier format, and the page that shows it, cannot be made again byte for byte.
+        if is_old && [REPORT, PAGE].contains(name) && certificate.files.contains_key(*name) {
+            continue;
+        }
         match folder.read(name) {
             Ok(there) if there != *bytes => found.wrong(name, not_following(&there, bytes)),
             Err(_) if !certificate.files.contains_key(*name) => found.wrong(name, "it is missing"),
@@ -334,6 +346,13 @@ fn follow(folder: &Folder, document: &Value, certificate: &Certificate, made: Ma
     for difference in differences(document, &wanted) {
         found.wrong(CERTIFICATE, format!("it does not follow from the traces: {difference}"));
     }
+}
+
+/// Returns whether the report of the certificate has a format that this program reads and no longer writes.
+fn is_older_report(folder: &Folder) -> bool {
+    let report = folder.read(REPORT).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    let format = report.as_ref().and_then(|report| report["format"].as_str());
+    format.is_some_and(|format| format != REPORT_FORMAT && READABLE.contains(&format))
 }
 
 fn not_following(there: &[u8], wanted: &[u8]) -> String {
