@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn refuses_unknown_editions() {
-        let error = Editions::built_in().named("v9@2040-01").err().expect("no such edition").to_string();
+        let error = Editions::built_in().named("v9@2040-01").expect_err("no such edition").to_string();
         assert_eq!(error, "this program does not know the edition \"v9@2040-01\"; it knows v1@2026-11");
     }
 }

@@ -1,7 +1,7 @@
 //! Runs cases against a subject and records what happens. Nothing here judges; the result is a trace.
 //!
-//! [`suite`] runs many cases: each in a process of its own ([`single`]), or several in one ([`shared`], by [`plan`]).
-//! [`transcript`] runs the steps of one case ([`case`], [`step`]), which talks to its [`conversation`] through a [`channel`].
+//! `suite` runs many cases: each in a process of its own (`single`), or several in one (`shared`, by `plan`).
+//! `transcript` runs the steps of one case (`case`, `step`), which talks to its `conversation` through a `channel`.
 
 mod case;
 mod channel;

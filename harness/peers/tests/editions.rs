@@ -31,6 +31,9 @@ static TINY: Bundle = Bundle::new(Files {
 
 const CLIENT: &str = env!("CARGO_BIN_EXE_acp-reference-client");
 
+/// A test of this file.
+type Test = fn() -> Result<(), Failed>;
+
 /// Tells this program that it is the command line.
 const AS_COMMAND: &str = "ACP_TEST_OF_EDITIONS";
 
@@ -59,7 +62,7 @@ fn main() -> ExitCode {
             Into::into,
         );
     }
-    let trials: [(&str, fn() -> Result<(), Failed>); 6] = [
+    let trials: [(&str, Test); 6] = [
         ("list-explain-and-lint-show-its-content", shows_content),
         ("an-agent-is-tested-by-it", tests_agents),
         ("a-client-is-tested-by-it", tests_clients),
