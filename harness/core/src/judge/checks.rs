@@ -1,6 +1,5 @@
 //! The checks, one file per area of the protocol.
 
-mod announced;
 mod auth;
 mod cancel;
 mod cancelreq;
@@ -63,7 +62,8 @@ pub(super) fn all() -> Vec<Check> {
         mcp::client::CHECKS,
         dirs::client::CHECKS,
         session::client::CHECKS,
-        announced::CHECKS,
+        session::capabilities::CHECKS,
+        prompt::client::CHECKS,
         prompt::CHECKS,
         content::CHECKS,
         content::BOTH.as_flattened(),

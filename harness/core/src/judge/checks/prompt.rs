@@ -1,5 +1,7 @@
 //! Area `prompt`: which prompts are taken, and how turns end.
 
+pub(super) mod client;
+
 use serde_json::Value;
 
 use super::cancel::{cancelled_elsewhere, earlier_cancel};

@@ -129,7 +129,6 @@ fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
         for path in list.iter().filter_map(Value::as_str) {
             // Only an agent may have a relative path from the other party.
             let session = session_of(payload, &member.at).filter(|_| moment.from == Party::Agent);
-            let what = format!("in {}, {}", payload.method, member.at);
             let as_given = || {
                 fact!(
                     "relative-path-as-given",

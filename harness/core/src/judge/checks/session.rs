@@ -1,5 +1,6 @@
 //! The agent's half of the areas `session` and `update`: sessions, and the updates that name them.
 
+pub(super) mod capabilities;
 pub(super) mod client;
 
 use serde_json::Value;

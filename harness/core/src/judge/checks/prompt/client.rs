@@ -1,0 +1,38 @@
+//! The client's half of the area `prompt`: the content that it may send.
+
+use serde_json::Value;
+
+use crate::judge::check::{Check, On};
+use crate::judge::checks::common::decide_announced;
+use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::ruling::Ruling;
+
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
+    Check::client("prompt.image-gate", On::Call(|moment, call, ruling| content_gate(moment, call, &IMAGE, ruling))),
+    Check::client("prompt.audio-gate", On::Call(|moment, call, ruling| content_gate(moment, call, &AUDIO, ruling))),
+    Check::client(
+        "prompt.embedded-gate",
+        On::Call(|moment, call, ruling| content_gate(moment, call, &EMBEDDED, ruling)),
+    ),
+];
+
+/// A type of content that needs a capability.
+struct Content {
+    /// The `type` of its blocks.
+    kind: &'static str,
+    /// The member of `promptCapabilities`.
+    capability: &'static str,
+}
+
+const IMAGE: Content = Content { kind: "image", capability: "image" };
+const AUDIO: Content = Content { kind: "audio", capability: "audio" };
+const EMBEDDED: Content = Content { kind: "resource", capability: "embeddedContext" };
+
+/// "Clients MUST restrict types of content according to the Prompt Capabilities established during initialization."
+fn content_gate(moment: &Moment<'_>, call: &CallSeen<'_>, content: &Content, ruling: &mut Ruling<'_>) {
+    let blocks = call.params.and_then(|params| params.get("prompt")?.as_array()).into_iter().flatten();
+    let mut meant = blocks.filter(|block| block.get("type").and_then(Value::as_str) == Some(content.kind));
+    if call.method == "session/prompt" && meant.next().is_some() {
+        decide_announced(moment, &["promptCapabilities", content.capability], (call.method, "/params/prompt"), ruling);
+    }
+}

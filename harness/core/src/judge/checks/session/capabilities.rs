@@ -1,0 +1,27 @@
+//! The client's half of the areas `load`, `resume`, `close`, `list` and `delete`, as far as it is about capabilities: one rule
+//! for all methods on stored and open sessions. A client that calls none of them exercises nothing here.
+
+use crate::judge::check::{Check, On};
+use crate::judge::checks::common::decide_announced;
+use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::ruling::Ruling;
+
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
+    Check::client("load.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/load", ruling))),
+    Check::client("resume.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/resume", ruling))),
+    Check::client("close.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/close", ruling))),
+    Check::client("list.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/list", ruling))),
+    Check::client("delete.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/delete", ruling))),
+];
+
+/// "If `sessionCapabilities.close` is not present, the Agent does not support closing sessions and Clients MUST NOT
+/// attempt to call `session/close`", and so for the others.
+///
+/// Correct but unusual: the client calls the method before the agent answered `initialize`, or the recording begins after
+/// that. The capabilities are unknown then, and nothing fails.
+fn method_gate(moment: &Moment<'_>, call: &CallSeen<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    let path = moment.talk.edition.adapter.capability_of(call.method);
+    if let Some(path) = path.filter(|_| call.method == method) {
+        decide_announced(moment, path, (call.method, "/method"), ruling);
+    }
+}
