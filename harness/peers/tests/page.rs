@@ -336,7 +336,7 @@ fn matrix(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     wants("a sign, and not colour alone", tab.value("document.activeElement.textContent")?, "✕".into())?;
     tab.press("Enter")?;
     tab.until("document.querySelector('dialog').open")?;
-    let told = "document.querySelector('dialog .finding').textContent.includes('the cancelled turn ended as end_turn')";
+    let told = "document.querySelector('dialog .finding').textContent.includes('the agent ended the cancelled turn as end_turn')";
     wants("the evidence", tab.value(told)?, true.into())?;
     tab.value("document.querySelector('dialog details summary').click()")?;
     tab.until("document.querySelector('dialog .row.broke') !== null")?;

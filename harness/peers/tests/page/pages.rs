@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use acp_conformance::cli::{Args, run};
-use acp_conformance::edition::Editions;
+use acp_conformance::edition::{Editions, V1};
 use clap::Parser;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -95,7 +95,7 @@ fn hostile_trace() -> String {
     let line =
         |n: usize, from: &str, message: Value| json!({ "n": n, "us": n, "from": from, "line": message.to_string() });
     let header =
-        json!({ "format": "acp-conformance-trace/2", "suite": HOSTILE, "edition": HOSTILE, "command": [HOSTILE] });
+        json!({ "format": "acp-conformance-trace/2", "suite": HOSTILE, "edition": V1.name(), "command": [HOSTILE] });
     let about = json!({ "name": HOSTILE, "title": HOSTILE, "version": HOSTILE });
     let events = [
         line(
