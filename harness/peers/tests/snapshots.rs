@@ -63,8 +63,8 @@ const OF_AN_AGENT: Run = Run {
 
 const OF_A_CLIENT: Run = Run {
     party: Party::Client,
-    fault: Some("permission-unoffered"),
-    cases: ["client/init/handshake", "client/permission/rejected"],
+    fault: Some("permission-needs-title"),
+    cases: ["client/init/handshake", "client/permission/tool-call-by-id"],
 };
 
 const OF_A_GOOD_AGENT: Run = Run { fault: None, ..OF_AN_AGENT };
