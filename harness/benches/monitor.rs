@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use acp_conformance::cli::{Args, Exit, run};
 use acp_conformance::edition::Editions;
-use acp_conformance::peer::between;
+use acp_conformance::transport::between;
 use clap::Parser;
 use measure::{is_wanted, row};
 

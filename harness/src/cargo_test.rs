@@ -74,10 +74,10 @@ use libtest_mimic::{Arguments, Trial};
 
 use self::plan::Plan;
 use crate::expected::Expectation;
-use crate::peer::relay;
 use crate::profile::{Means, Setting};
 use crate::requirement::Party;
 use crate::run::Limits;
+use crate::transport::relay;
 
 /// The variable whose command line takes the place of the one in [`Agent::from_env_or`].
 pub const AGENT_VARIABLE: &str = "ACP_AGENT";
@@ -240,7 +240,7 @@ impl Client {
     /// use std::process::ExitCode;
     ///
     /// use acp_conformance::cargo_test::Client;
-    /// use acp_conformance::peer::relay::run_if_asked;
+    /// use acp_conformance::transport::relay::run_if_asked;
     ///
     /// fn main() -> ExitCode {
     ///     if let Some(code) = run_if_asked() {

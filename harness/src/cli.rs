@@ -36,7 +36,7 @@ pub use output::report_error;
 use std::time::Instant;
 
 use crate::edition::Editions;
-use crate::peer::process::Orphans;
+use crate::transport::process::Orphans;
 
 /// Runs the command.
 ///

@@ -44,8 +44,8 @@ pub mod record;
 // The processes, and the script that is played with them.
 pub mod manual;
 pub mod model;
-pub mod peer;
 pub mod run;
+pub mod transport;
 
 // What comes out, and the ways in.
 pub mod cargo_test;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use acp_conformance::cli::{Args, Exit, report_error, run};
 use acp_conformance::edition::Editions;
-use acp_conformance::peer::{between, relay};
+use acp_conformance::transport::{between, relay};
 
 fn main() -> ExitCode {
     // A client under test starts this program in place of its agent.

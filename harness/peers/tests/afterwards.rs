@@ -10,11 +10,11 @@ use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
 use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
-use acp_conformance::peer::relay;
 use acp_conformance::record::{Aim, record};
 use acp_conformance::redact::{Key, redact};
 use acp_conformance::run::run_case;
 use acp_conformance::trace::{Trace, What};
+use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 

@@ -14,9 +14,9 @@ use acp_conformance::certificate::{Certificate, IssueError, Outcome, Verificatio
 use acp_conformance::cli::{Args, Exit, report_error, run};
 use acp_conformance::edition::Editions;
 use acp_conformance::edition::V1;
-use acp_conformance::peer::relay;
 use acp_conformance::protocol::sha256;
 use acp_conformance::trace::{Outcome as StepOutcome, Trace, What, file_name};
+use acp_conformance::transport::relay;
 use acp_conformance::verdict::{Conformance, Verdict};
 use clap::Parser;
 use libtest_mimic::{Arguments, Failed, Trial};

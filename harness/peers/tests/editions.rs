@@ -8,8 +8,8 @@ use std::process::{Command, ExitCode, Output};
 
 use acp_conformance::cli::{Args, Exit, report_error, run};
 use acp_conformance::edition::{Bundle, Editions, Files};
-use acp_conformance::peer::{between, relay};
 use acp_conformance::protocol::{EditionSource, V1};
+use acp_conformance::transport::{between, relay};
 use clap::Parser;
 use include_dir::include_dir;
 use libtest_mimic::{Arguments, Failed, Trial};

@@ -8,11 +8,11 @@ use acp_conformance::case::{self, Includes, Vocabulary, load_text};
 use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
-use acp_conformance::peer::relay;
 use acp_conformance::profile::{Controls, Means};
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::{ProcessEvent, What};
+use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 

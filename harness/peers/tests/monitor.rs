@@ -10,10 +10,10 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use acp_conformance::cli::{Args, Exit, report_error, run};
 use acp_conformance::edition::Editions;
-use acp_conformance::peer::between;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{ProcessEvent, Trace, What};
+use acp_conformance::transport::between;
 use acp_conformance::verdict::{Conformance, Verdict};
 use clap::Parser;
 use libtest_mimic::{Arguments, Failed, Trial};

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, LazyLock};
 
-use acp_conformance::peer::relay;
+use acp_conformance::transport::relay;
 use browser::{Browser, Tab};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use pages::{HOSTILE, Pages, REASON, area, count};

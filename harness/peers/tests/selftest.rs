@@ -18,9 +18,9 @@ use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::{Judgement, Tally, judge};
-use acp_conformance::peer::relay;
 use acp_conformance::requirement::{Level, Party};
 use acp_conformance::run::{Subject, run_case};
+use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 

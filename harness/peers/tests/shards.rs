@@ -9,8 +9,8 @@ use std::process::{Command, ExitCode, Output, Stdio};
 
 use acp_conformance::cli::{Args, Exit, report_error, run};
 use acp_conformance::edition::Editions;
-use acp_conformance::peer::relay;
 use acp_conformance::report::model::RunReport;
+use acp_conformance::transport::relay;
 use clap::Parser;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;

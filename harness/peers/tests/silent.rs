@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use acp_conformance::case::{Case, embedded};
 use acp_conformance::edition::V1;
-use acp_conformance::peer::relay;
 use acp_conformance::report::Collector;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Progress, Subject, run_all};
 use acp_conformance::trace::FENCE;
+use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 

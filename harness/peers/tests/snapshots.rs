@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use acp_conformance::case::{Case, embedded};
 use acp_conformance::edition::V1;
-use acp_conformance::peer::relay;
 use acp_conformance::report::model::{FindingReport, RunReport};
 use acp_conformance::report::{
     Begin, Collector, GithubReport, JunitReport, MarkdownReport, Renderer, SarifReport, SuiteEvent, TapReport,
@@ -22,6 +21,7 @@ use acp_conformance::requirement::Party;
 use acp_conformance::run::run_case;
 use acp_conformance::snapshot;
 use acp_conformance::trace::{Renamer, Trace};
+use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 

@@ -11,8 +11,8 @@ use super::exit::Exit;
 use super::output::{say, stdout};
 use crate::edition::Bundle;
 use crate::model::{Exchange, Model, NAME};
-use crate::peer::signal::asked_to_stop;
 use crate::profile::Hints;
+use crate::transport::signal::asked_to_stop;
 
 /// Runs the command.
 pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {

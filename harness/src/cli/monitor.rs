@@ -17,10 +17,10 @@ use super::output::say;
 use crate::edition::{Bundle, Editions};
 use crate::fault::Planted;
 use crate::monitor::{Outcome, Plan, stand};
-use crate::peer::{between, signal};
 use crate::report::model::{RequirementReport, RunReport};
 use crate::report::{PageReport, Renderer, SuiteEvent, TextReport};
 use crate::requirement::Level;
+use crate::transport::{between, signal};
 use crate::verdict::Verdict;
 
 /// How many broken requirements are shown when the session is over.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::peer::folder::remove_folder;
-use crate::peer::relay::{LastingRelays, Relays};
+use crate::transport::folder::remove_folder;
+use crate::transport::relay::{LastingRelays, Relays};
 
 /// The folder of the user's data below HOME.
 const DATA: &str = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };

@@ -15,8 +15,8 @@ use super::dialect::{Dialect, Piece};
 use super::exchange::Exchange;
 use super::routes::{Route, route};
 use super::script;
-use crate::peer::web::{Web, WebReply, WebRequest};
 use crate::profile::Hints;
+use crate::transport::web::{Web, WebReply, WebRequest};
 use crate::wire::read_line;
 
 /// The longest request that is taken, in bytes: a conversation with large files in it.

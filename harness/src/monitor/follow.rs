@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::peer::pump::read_at;
+use crate::transport::pump::read_at;
 
 /// How far the file is written.
 #[derive(Default)]

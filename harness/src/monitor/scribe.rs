@@ -6,9 +6,9 @@ use std::io::{self, BufWriter};
 
 use super::follow::Progress;
 use super::tap::{Sight, Tap};
-use crate::peer::between::Start;
 use crate::requirement::Party;
 use crate::trace::{Event, Header, ProcessEvent, TraceWriter, What};
+use crate::transport::between::Start;
 use crate::wire::Framer;
 
 /// Makes events of what was seen.

@@ -12,13 +12,13 @@ use super::scribe::Scribe;
 use super::tap::Tap;
 use super::way::{Broken, Way};
 use crate::fault::Planted;
-use crate::peer::between::{Between, Start};
-use crate::peer::process::give_way;
 use crate::protocol::Edition;
 use crate::report::Chart;
 use crate::report::model::{RequirementReport, RunReport};
 use crate::requirement::Party;
 use crate::trace::{Header, Lack, ReadError};
+use crate::transport::between::{Between, Start};
+use crate::transport::process::give_way;
 
 /// What is known of a session before it begins.
 #[derive(Debug)]

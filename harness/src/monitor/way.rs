@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::tap::{Sight, Tap};
 use crate::fault::Injector;
-use crate::peer::pump::{Next, next, pass_on};
 use crate::requirement::Party;
+use crate::transport::pump::{Next, next, pass_on};
 use crate::wire::{Frame, Framer};
 
 /// How much is read at once.

@@ -13,9 +13,9 @@ use super::environment::{CaseEnv, Subject};
 use super::limits::Limits;
 use crate::case::Bindings;
 use crate::case::model::{Action, Case};
-use crate::peer::process::ProcessGroup;
 use crate::requirement::Party;
 use crate::trace::{Exit, Expected, Observed, Outcome, StepEvent, StepKind, SubjectEnd};
+use crate::transport::process::ProcessGroup;
 
 /// A case while it runs.
 pub(super) struct RunningCase<'c, C> {

@@ -24,11 +24,11 @@ use super::recorder::Recorder;
 use super::tester::{Agent, McpServers, Services, Writing};
 use crate::case::model::TesterSetup;
 use crate::fault::{Injector, Planted};
-use crate::peer::link::{Link, LinkEvent};
-use crate::peer::web::{Web, WebRequest};
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::{AgentStart, Aside, ModelEvent, ProcessEvent, Reuse, Visit, What};
+use crate::transport::link::{Link, LinkEvent};
+use crate::transport::web::{Web, WebRequest};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
 
 /// After how many steps the MCP servers, the endpoint and the model have their turn, whatever else the subject does.

@@ -8,9 +8,9 @@ use super::environment::{Subject, bindings, prepare_dirs};
 use super::interrupt::interruption;
 use super::timing::BARE_EXIT;
 use crate::case::model::Case;
-use crate::peer::process::{Process, drain, reap_marked};
-use crate::peer::relay::write_idle_agent;
 use crate::requirement::Party;
+use crate::transport::process::{Process, drain, reap_marked};
+use crate::transport::relay::write_idle_agent;
 
 /// How often each job starts the subject; few, since a subject may take seconds, and enough for a median.
 const ROUNDS: usize = 4;

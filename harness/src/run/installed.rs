@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::environment::Sandbox;
 use super::timing::INSTALLED_VERSION;
-use crate::peer::process::{Launch, Process, drain, reap_marked};
+use crate::transport::process::{Launch, Process, drain, reap_marked};
 
 /// The version that the command prints: the first word that begins with a digit, or with a `v` and a digit. `None` if it
 /// cannot be started, prints no such thing, or does not end its output in time.

@@ -5,7 +5,7 @@ use std::sync::{LazyLock, mpsc};
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
-use crate::peer::signal::asked_to_stop;
+use crate::transport::signal::asked_to_stop;
 
 /// Says whether somebody asked this program to stop. One thread listens from the first case on, since a signal that
 /// comes while a case is being ended must not be lost.

@@ -17,8 +17,8 @@ use super::recorder::Recorder;
 use super::single::{Ending, ReadyCase, finish, header, run_case, run_transcript, start};
 use super::timing::FENCE_BETWEEN_CASES;
 use crate::case::model::Case;
-use crate::peer::process::reap_marked;
 use crate::trace::{Event, Outcome, ProcessEvent, Reuse, Trace, What};
+use crate::transport::process::reap_marked;
 use crate::verdict::Verdict;
 
 /// Says what the trace of a case comes to, apart from the answer to `initialize`, which every case on its process shares.

@@ -12,11 +12,11 @@ use super::transcript;
 use crate::case::Bindings;
 use crate::case::model::{Case, TesterSetup};
 use crate::manual::Key;
-use crate::peer::link::Link;
-use crate::peer::process::{SpawnError, reap_marked};
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::{Event, FORMAT, Header, ProcessEvent, StepEvent, Trace, What};
+use crate::transport::link::Link;
+use crate::transport::process::{SpawnError, reap_marked};
 
 /// Runs one case against a fresh process of the subject, and returns its trace.
 ///

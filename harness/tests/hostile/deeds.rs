@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread::park;
 
-use acp_conformance::peer::signal::outlive_signals;
 use acp_conformance::requirement::Party;
+use acp_conformance::transport::signal::outlive_signals;
 use rustix::process::{Signal, getpid, kill_process, setsid};
 use serde_json::{Value, json};
 

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use acp_conformance::peer::relay;
+use acp_conformance::transport::relay;
 use libtest_mimic::{Arguments, Trial};
 
 use crate::meeting::Met;

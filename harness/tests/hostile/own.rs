@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use acp_conformance::peer::process::reap_marked;
+use acp_conformance::transport::process::reap_marked;
 
 use crate::left::soon_nothing;
 

@@ -5,17 +5,17 @@ use super::{files, none_of, read};
 /// What a module does without although it stands before it: reports look at what was recorded, not at what is done, and
 /// the judge knows traces alone.
 const APART: [(&str, &str); 12] = [
-    ("report", "peer"),
+    ("report", "transport"),
     ("report", "run"),
     ("report", "fault"),
-    ("certificate", "peer"),
+    ("certificate", "transport"),
     ("certificate", "run"),
     ("certificate", "fault"),
     ("judge", "case"),
     ("judge", "profile"),
     ("judge", "fault"),
     ("judge", "recording"),
-    ("peer", "judge"),
+    ("transport", "judge"),
     ("run", "judge"),
 ];
 

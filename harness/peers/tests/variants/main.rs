@@ -28,8 +28,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::{env, fs};
 
-use acp_conformance::peer::relay;
 use acp_conformance::requirement::Party;
+use acp_conformance::transport::relay;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use self::kinds::ILLEGAL;

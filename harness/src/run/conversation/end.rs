@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Conversation;
-use crate::peer::link::Link;
 use crate::requirement::Party;
 use crate::run::timing::{AGENT_EXIT, OUTPUT_AFTER_EXIT};
 use crate::trace::{Exit, ProcessEvent, What};
+use crate::transport::link::Link;
 
 /// What a shell adds to the number of the signal that ended a program.
 const BY_SIGNAL: i32 = 128;

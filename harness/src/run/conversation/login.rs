@@ -2,10 +2,10 @@
 
 use super::{Connection, Conversation};
 use crate::fault::Planted;
-use crate::peer::relay::Caller;
 use crate::protocol::TerminalLogin;
 use crate::run::channel::LoginStart;
 use crate::trace::{AgentStart, ProcessEvent, What};
+use crate::transport::relay::Caller;
 use crate::wire::{Frame, LineEnd};
 
 impl Conversation {

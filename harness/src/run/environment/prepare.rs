@@ -8,9 +8,9 @@ use super::sandbox::Sandbox;
 use super::subject::{Places, Subject};
 use crate::case::Bindings;
 use crate::case::model::{Case, PermissionPolicy, TesterSetup};
-use crate::peer::process::Launch;
-use crate::peer::web::Web;
 use crate::run::tester::{McpServers, Policy, Services};
+use crate::transport::process::Launch;
+use crate::transport::web::Web;
 
 /// The environment of a process of the subject, which lasts as long as the process. The workspace is that of the current case.
 pub struct CaseEnv {

@@ -6,10 +6,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::peer::folder::remove_folder;
-use crate::peer::process::{CASE_MARKER, Environment};
-use crate::peer::relay::short_temp_dir;
 use crate::trace::SCRATCH;
+use crate::transport::folder::remove_folder;
+use crate::transport::process::{CASE_MARKER, Environment};
+use crate::transport::relay::short_temp_dir;
 
 /// A temporary folder that a subject may write into. It is removed with its owner, whatever it holds.
 #[derive(Debug)]

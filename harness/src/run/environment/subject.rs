@@ -13,11 +13,11 @@ use crate::case::model::{Act, Case, UserPermission};
 use crate::case::template::Bindings;
 use crate::fault::Planted;
 use crate::manual::{AgentFolder, Person};
-use crate::peer::process::{Environment, Launch};
-use crate::peer::relay::Relays;
 use crate::profile::{Controls, Hints, Means, Profile, Setting, person, places};
 use crate::requirement::Party;
 use crate::run::limits::Limits;
+use crate::transport::process::{Environment, Launch};
+use crate::transport::relay::Relays;
 
 /// A program to be judged, and how to start and drive it.
 #[derive(Debug, Clone)]

@@ -9,13 +9,13 @@ mod person;
 use super::login;
 use crate::case::ACTS;
 use crate::case::model::{Act, AgentProcess};
-use crate::peer::process::{Launch, MergedProcess};
 use crate::profile::{Means, person as words, places};
 use crate::requirement::Party;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{AgentOrder, Channel, Order};
 use crate::run::environment::Places;
 use crate::trace::{Observed, Outcome, StepKind};
+use crate::transport::process::{Launch, MergedProcess};
 
 /// Begins the part of the user: gives the first prompt to a client that did not get it when it was started.
 ///

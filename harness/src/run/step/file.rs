@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::case::model::{FileLook, FileWant};
-use crate::peer::folder::read_file;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::Channel;
 use crate::run::timing::CHECK_AGAIN;
 use crate::trace::{Excerpt, Expected, ExpectedText, Observed, Outcome, StepKind};
+use crate::transport::folder::read_file;
 
 /// Compares a file on disk, which may take a while to become as it should be.
 pub(super) async fn compare<C: Channel>(

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::case::model::ProcessLook;
-use crate::peer::folder::read_file;
-use crate::peer::process::is_running;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::Channel;
 use crate::trace::{Expected, Observed, Outcome, StepKind};
+use crate::transport::folder::read_file;
+use crate::transport::process::is_running;
 
 /// Checks whether a process runs, until it does or does not as expected, or the time is over.
 pub(super) async fn check<C: Channel>(

@@ -11,8 +11,8 @@ use tokio::time::{Instant, timeout};
 
 use super::lock::lock;
 use super::output::Tail;
-use crate::peer::process::{Leader, MergedProcess, ProcessGroup, drain, read_all, read_available};
 use crate::trace::Exit;
+use crate::transport::process::{Leader, MergedProcess, ProcessGroup, drain, read_all, read_available};
 
 /// More than any pipe holds for an ordinary user (1 MiB on Linux), so that reading this much empties it.
 const MAX_PIPE: usize = 2 * 1024 * 1024;

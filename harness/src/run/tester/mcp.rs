@@ -14,12 +14,12 @@ use serde_json::Value;
 
 pub(in crate::run) use self::protocol::tool_name;
 use crate::case::Bindings;
-use crate::peer::link::{Link, LinkEvent};
-use crate::peer::relay::{Caller, Relays};
-use crate::peer::web::{WebReply, WebRequest, WebStream};
 use crate::requirement::Party;
 use crate::run::recorder::Recorder;
 use crate::trace::{Aside, McpEvent, McpTransport, McpWhat, What};
+use crate::transport::link::{Link, LinkEvent};
+use crate::transport::relay::{Caller, Relays};
+use crate::transport::web::{WebReply, WebRequest, WebStream};
 use crate::wire::{Content, Framer, read_line, write_json};
 
 /// The headers of an answer in JSON.

@@ -11,7 +11,7 @@ use super::files::Files;
 use super::lock::lock;
 use super::permission::{Permissions, Policy};
 use super::terminal::Terminals;
-use crate::peer::process::Environment;
+use crate::transport::process::Environment;
 
 /// The client side of one connection: files, terminals, permissions and elicitations.
 ///

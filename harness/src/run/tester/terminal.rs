@@ -11,7 +11,7 @@ use super::answer::{Answer, Refusal};
 use super::command::{Command, KILLED};
 use super::lock::lock;
 use super::params::Params;
-use crate::peer::process::{Environment, Launch};
+use crate::transport::process::{Environment, Launch};
 
 /// Bytes kept of the output if the request sets no limit.
 const DEFAULT_LIMIT: usize = 1024 * 1024;

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::*;
-use crate::peer::process::{CASE_MARKER, Environment, reap_marked};
+use crate::transport::process::{CASE_MARKER, Environment, reap_marked};
 
 impl Client {
     async fn create(&self, script: &str, more: Value) -> Value {

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, timeout_at};
 
-use crate::peer::process::children;
-use crate::peer::unix as platform;
 use crate::trace::Exit;
+use crate::transport::process::children;
+use crate::transport::unix as platform;
 
 /// The started program itself, as opposed to what it started in turn.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Leader {
 
 /// A process group of ours; dropping it kills whatever of it is left.
 ///
-/// A process that left for a session of its own is not reached; that is what [`reap_marked`](crate::peer::process::reap_marked) is for.
+/// A process that left for a session of its own is not reached; that is what [`reap_marked`](crate::transport::process::reap_marked) is for.
 #[derive(Debug)]
 pub struct ProcessGroup {
     id: u32,

@@ -8,8 +8,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::{Instant, interval, timeout_at};
 
 use super::*;
-use crate::peer::unix::group_runs;
 use crate::trace::Exit;
+use crate::transport::unix::group_runs;
 
 /// Far more than anything here takes, and the bound of every wait that is expected to succeed.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -12,9 +12,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use crate::peer::unix::read_available;
-pub use crate::peer::unix::{give_way, is_running};
-pub(in crate::peer) use children::exclusively;
+pub(crate) use crate::transport::unix::read_available;
+pub use crate::transport::unix::{give_way, is_running};
+pub(in crate::transport) use children::exclusively;
 pub use children::{Orphans, reap_marked};
 pub use group::{Leader, ProcessGroup};
 pub use launch::{Environment, Launch, MergedProcess, Process, SpawnError, TerminalProcess};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-use crate::peer::process::CASE_MARKER;
+use crate::transport::process::CASE_MARKER;
 
 /// A victim can have forked between being found and being killed, so the search is repeated;
 /// only a fork bomb survives this many rounds.

@@ -1,4 +1,4 @@
-//! The processes at the other end: starting them, talking to them, and getting rid of them.
+//! How messages travel: the processes at the other end, their pipes, the relays that they start, and HTTP endpoints.
 //!
 //! This is the only part of the program that starts processes.
 

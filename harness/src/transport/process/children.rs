@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::process::Child;
 
-use crate::peer::unix as platform;
+use crate::transport::unix as platform;
 
 /// The children that somebody waits for. It is locked while one is being started.
 static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
@@ -26,7 +26,7 @@ fn started() -> MutexGuard<'static, BTreeSet<u32>> {
 }
 
 /// Runs `work` while no process is being started, for a moment in which every child inherits whatever is open.
-pub(in crate::peer) fn exclusively<T>(work: impl FnOnce() -> T) -> T {
+pub(in crate::transport) fn exclusively<T>(work: impl FnOnce() -> T) -> T {
     let _alone = started();
     work()
 }
@@ -72,7 +72,7 @@ fn wait_for_orphans() {
 /// While this lives, whatever a descendant leaves behind becomes a child of this process, on Linux. Dropping it ends every
 /// process that comes from this one, also those that left their group and took the mark out of their environment.
 ///
-/// It is for a program whose only children are those of [`Launch`](crate::peer::process::Launch), and for one at a time.
+/// It is for a program whose only children are those of [`Launch`](crate::transport::process::Launch), and for one at a time.
 /// Where there are children already, as those of a shell that became this program, nothing is taken over.
 #[derive(Debug)]
 #[must_use = "what is not kept ends at once"]

@@ -10,15 +10,15 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::{FromRelay, Relays, ToRelay};
-use crate::peer::ACCEPT_AGAIN;
-use crate::peer::link::LinkEvent;
+use crate::transport::ACCEPT_AGAIN;
+use crate::transport::link::LinkEvent;
 
 /// How long a relay has to say who it is, on a machine that is busy with other things.
 const GREETING: Duration = Duration::from_secs(10);
 
 /// Something that the process which a client takes for its agent is to do, in the order of giving.
 #[derive(Debug)]
-pub(in crate::peer) enum Order {
+pub(in crate::transport) enum Order {
     /// It writes these pieces, one after the other.
     Write(Vec<Vec<u8>>),
     /// It writes this to its standard error.
@@ -42,7 +42,7 @@ impl Order {
 }
 
 /// Serves every relay that calls, until nobody listens to the events any more.
-pub(in crate::peer) async fn serve(relays: Relays, events: mpsc::Sender<LinkEvent>) {
+pub(in crate::transport) async fn serve(relays: Relays, events: mpsc::Sender<LinkEvent>) {
     let mut number = 0;
     while !events.is_closed() {
         let Ok(stream) = relays.accept().await else {
@@ -74,13 +74,13 @@ pub struct RelayOrders {
 
 impl RelayOrders {
     /// Queues an order; a relay that has ended takes none, which its connection tells.
-    pub(in crate::peer) fn give(&self, order: Order) {
+    pub(in crate::transport) fn give(&self, order: Order) {
         self.unread.fetch_add(order.size(), Ordering::Relaxed);
         let _ = self.orders.send(order);
     }
 
     /// How many bytes wait to be written, because the relay does not take them.
-    pub(in crate::peer) fn unread(&self) -> usize {
+    pub(in crate::transport) fn unread(&self) -> usize {
         self.unread.load(Ordering::Relaxed)
     }
 }

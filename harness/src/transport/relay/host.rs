@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::program::{LASTING_WORD, WORD};
-use crate::peer::process::exclusively;
+use crate::transport::process::exclusively;
 
 /// Who started a relay, and how.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -8,9 +8,9 @@ use std::process::Stdio;
 use pty_process::Pty;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
-use crate::peer::process::children;
-use crate::peer::process::group::{self, Leader, ProcessGroup};
-use crate::peer::unix as platform;
+use crate::transport::process::children;
+use crate::transport::process::group::{self, Leader, ProcessGroup};
+use crate::transport::unix as platform;
 
 /// What a child does to the environment it inherits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Launch {
     ///
     /// # Examples
     /// ```no_run
-    /// # use acp_conformance::peer::process::{Environment, Launch};
+    /// # use acp_conformance::transport::process::{Environment, Launch};
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let launch = Launch {
     ///     program: "my-agent".into(),
@@ -176,7 +176,7 @@ impl Launch {
         if self.cwd.is_dir() { Ok(()) } else { Err(SpawnError::CwdMissing { cwd: self.cwd.clone() }) }
     }
 
-    pub(in crate::peer) fn error(&self, source: io::Error) -> SpawnError {
+    pub(in crate::transport) fn error(&self, source: io::Error) -> SpawnError {
         let program = Path::new(&self.program);
         let searched = !self.program.as_encoded_bytes().contains(&b'/');
         match source.kind() {

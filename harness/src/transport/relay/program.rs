@@ -13,8 +13,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::frame::{FromRelay, ToRelay};
 use super::host::Caller;
-use crate::peer::pipe::{self, PIECE, PIECE_POLL, PIECE_TAKEN};
-use crate::peer::unix;
+use crate::transport::pipe::{self, PIECE, PIECE_POLL, PIECE_TAKEN};
+use crate::transport::unix;
 
 /// The first argument of a program that is to be a relay; the second is the socket, and the others are the client's.
 pub(super) const WORD: &str = "--acp-conformance-relay";

@@ -1,4 +1,4 @@
-//! What [`process`](crate::peer::process) needs from Unix: groups, signals, shared pipes. All that is there on one system
+//! What [`process`](crate::transport::process) needs from Unix: groups, signals, shared pipes. All that is there on one system
 //! alone is here, such as `/proc` of Linux.
 
 #[cfg(target_os = "linux")]
@@ -162,7 +162,7 @@ pub fn is_running(id: u32) -> bool {
     return pid(id).is_some_and(|target| rustix::process::test_kill_process(target).is_ok());
 }
 
-/// Kills every process whose environment carries [`CASE_MARKER`](crate::peer::process::CASE_MARKER) with this value, and returns
+/// Kills every process whose environment carries [`CASE_MARKER`](crate::transport::process::CASE_MARKER) with this value, and returns
 /// how many there were. Works on Linux only; elsewhere it finds nothing.
 pub(super) fn kill_marked(marker: &str) -> usize {
     #[cfg(target_os = "linux")]
