@@ -9,6 +9,7 @@ mod login;
 mod methods;
 mod nodes;
 mod path;
+mod pointer;
 mod schema;
 mod walk;
 
@@ -17,5 +18,6 @@ pub use edition::{Edition, EditionSource, NEWEST_MAJOR, SchemaError, sha256};
 pub use login::{CONFIGURED, TerminalLogin};
 pub use methods::{Kind, Method, MethodTable};
 pub use path::is_absolute;
+pub(crate) use pointer::escaped;
 pub use schema::{Problem, ProblemKind, Schema};
 pub use walk::{Member, Object, Parts, Site};

@@ -13,7 +13,6 @@ mod delete;
 mod dirs;
 mod elicit;
 mod ext;
-mod form;
 mod fs;
 mod init;
 mod jsonrpc;
@@ -30,7 +29,6 @@ mod resume;
 mod schema;
 pub(super) mod script;
 mod session;
-mod settings;
 mod support;
 mod terminal;
 mod tool;
@@ -88,13 +86,14 @@ pub(super) fn all() -> Vec<Check> {
         terminal::CHECKS,
         terminal::client::CHECKS,
         modes::CHECKS,
+        modes::client::CHECKS,
         config::CHECKS,
-        settings::CHECKS,
+        config::client::CHECKS,
         commands::CHECKS,
         ext::CHECKS,
         ext::BOTH.as_flattened(),
         elicit::CHECKS,
-        form::CHECKS,
+        elicit::client::CHECKS,
         probes::CHECKS,
     ]
     .concat()

@@ -60,19 +60,6 @@ impl Fact {
     }
 }
 
-/// Checks whose findings are not yet data.
-impl From<String> for Fact {
-    fn from(text: String) -> Self {
-        Self { kind: "text", template: "{text}", fields: vec![("text", text.into())] }
-    }
-}
-
-impl From<&str> for Fact {
-    fn from(text: &str) -> Self {
-        text.to_owned().into()
-    }
-}
-
 /// Turns a value into that of a field; what cannot be JSON becomes null.
 #[doc(hidden)]
 pub fn field<T: Serialize + ?Sized>(value: &T) -> Value {

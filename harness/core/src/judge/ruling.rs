@@ -281,8 +281,7 @@ impl Ruling<'_> {
     }
 
     /// The requirement was violated; `also` names further events that prove it.
-    pub fn fail(&mut self, fact: impl Into<Fact>, also: &[usize]) {
-        let fact = fact.into();
+    pub fn fail(&mut self, fact: Fact, also: &[usize]) {
         match self.unread {
             Some(Unread::Here) => {
                 let finding = self.finding(Verdict::Inconclusive, fact, also);
@@ -300,24 +299,23 @@ impl Ruling<'_> {
     }
 
     /// The subject stopped answering, which neither violates the requirement by itself nor lets it pass.
-    pub fn stalled(&mut self, fact: impl Into<Fact>, also: &[usize]) {
-        let finding = self.finding(Verdict::Inconclusive, fact.into(), also);
+    pub fn stalled(&mut self, fact: Fact, also: &[usize]) {
+        let finding = self.finding(Verdict::Inconclusive, fact, also);
         self.tally.add(Finding { stalled: true, ..finding });
     }
 
     /// What was seen does not decide.
-    pub fn inconclusive(&mut self, fact: impl Into<Fact>, also: &[usize]) {
-        self.add(Verdict::Inconclusive, fact.into(), also);
+    pub fn inconclusive(&mut self, fact: Fact, also: &[usize]) {
+        self.add(Verdict::Inconclusive, fact, also);
     }
 
     /// The subject does not advertise what the requirement is about.
-    pub fn not_applicable(&mut self, why: impl Into<Fact>) {
-        self.tally.not_applicable = Some(why.into());
+    pub fn not_applicable(&mut self, why: Fact) {
+        self.tally.not_applicable = Some(why);
     }
 
     /// Something worth knowing that the specification tolerates.
-    pub fn note(&mut self, fact: impl Into<Fact>) {
-        let fact = fact.into();
+    pub fn note(&mut self, fact: Fact) {
         let notes = &mut self.tally.notes;
         if notes.len() < MOST_FINDINGS && !notes.contains(&fact) {
             notes.push(fact);
@@ -325,7 +323,7 @@ impl Ruling<'_> {
     }
 
     /// Passes when `good`, fails with the fact otherwise.
-    pub fn decide<F: Into<Fact>>(&mut self, good: bool, fact: impl FnOnce() -> F) {
+    pub fn decide(&mut self, good: bool, fact: impl FnOnce() -> Fact) {
         if good { self.pass() } else { self.fail(fact(), &[]) }
     }
 

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use jsonschema::error::{ValidationError, ValidationErrorKind};
-use jsonschema::{Registry, Validator};
+use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
+use jsonschema::{JsonType, JsonTypeSet, Registry, Validator};
 use serde_json::{Value, json};
 
 use super::nodes::Nodes;
+use super::pointer::{below, escaped};
 
 /// A loaded schema file.
 pub struct Schema {
@@ -24,9 +25,11 @@ pub struct Problem {
     pub at: String,
     /// What kind of departure it is.
     pub kind: ProblemKind,
-    /// The closed set that the value is none of, as far as its members are strings.
-    pub set: Vec<String>,
-    /// A sentence fragment for people.
+    /// The strings of the closed set that the value is none of, or the JSON types that it may have.
+    pub expected: Vec<String>,
+    /// The JSON type of a value of the wrong type, and otherwise the start of the value; `None` where it is missing.
+    pub actual: Option<String>,
+    /// A sentence fragment for people, in words that no dependency chooses.
     pub message: String,
 }
 
@@ -177,31 +180,56 @@ fn narrow(error: &ValidationError<'_>, into: &mut Vec<Problem>) {
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
             into.push(Problem {
-                at: format!("{at}/{}", escape(name)),
+                at: below(&at, &escaped(name)),
                 kind: ProblemKind::Missing,
-                set: Vec::new(),
+                expected: Vec::new(),
+                actual: None,
                 message: format!("the member `{name}` is missing"),
             });
         }
-        ValidationErrorKind::Type { .. } => into.push(problem(at, ProblemKind::WrongType, error)),
+        ValidationErrorKind::Type { kind } => into.push(wrong_type(at, kind, error.instance())),
         ValidationErrorKind::Constant { expected_value } => {
-            let set = strings([&**expected_value]);
-            into.push(Problem { set, ..problem(at, ProblemKind::NotInSet, error) });
+            into.push(not_in_set(at, error.instance(), &[&**expected_value]));
         }
         ValidationErrorKind::Enum { options } => {
-            let set = strings(options.as_array().into_iter().flatten());
-            into.push(Problem { set, ..problem(at, ProblemKind::NotInSet, error) });
+            let options: Vec<&Value> = options.as_array().into_iter().flatten().collect();
+            into.push(not_in_set(at, error.instance(), &options));
         }
-        _ => into.push(problem(at, ProblemKind::Other, error)),
+        _ => into.push(other(at, error)),
     }
 }
 
-fn problem(at: String, kind: ProblemKind, error: &ValidationError<'_>) -> Problem {
-    Problem { at, kind, set: Vec::new(), message: shorten(&error.to_string()) }
+fn wrong_type(at: String, kind: &TypeKind, value: &Value) -> Problem {
+    let expected: Vec<String> = types(kind).map(|expected| expected.to_string()).collect();
+    let actual = JsonType::from(value).to_string();
+    let message = format!("{} is of type {actual}; expected {}", shorten(value), expected.join(" or "));
+    Problem { at, kind: ProblemKind::WrongType, expected, actual: Some(actual), message }
 }
 
-fn strings<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
-    values.into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
+fn types(kind: &TypeKind) -> impl Iterator<Item = JsonType> {
+    let types = match kind {
+        TypeKind::Single(expected) => JsonTypeSet::from(*expected),
+        TypeKind::Multiple(expected) => *expected,
+    };
+    types.into_iter()
+}
+
+fn not_in_set(at: String, value: &Value, set: &[&Value]) -> Problem {
+    let values: Vec<String> = set.iter().map(ToString::to_string).collect();
+    let expected = set.iter().filter_map(|value| value.as_str()).map(str::to_owned).collect();
+    let actual = shorten(value);
+    let message = format!("{actual} is none of {}", values.join(", "));
+    Problem { at, kind: ProblemKind::NotInSet, expected, actual: Some(actual), message }
+}
+
+fn other(at: String, error: &ValidationError<'_>) -> Problem {
+    let actual = shorten(error.instance());
+    let message = match error.kind() {
+        ValidationErrorKind::Minimum { limit } => format!("{actual} is below the minimum {limit}"),
+        ValidationErrorKind::Maximum { limit } => format!("{actual} is above the maximum {limit}"),
+        kind => format!("{actual} violates the keyword `{}` of the schema", kind.keyword()),
+    };
+    Problem { at, kind: ProblemKind::Other, expected: Vec::new(), actual: Some(actual), message }
 }
 
 /// Picks the branch that the sender meant: the one whose tag fits, or that was not refused at its very root.
@@ -221,16 +249,11 @@ fn narrow_union(
     if let Some(errors) = meant {
         errors.iter().for_each(|error| narrow(error, into));
     } else if let Some((place, _)) = set.first() {
-        let values: Vec<String> = set.iter().map(|(_, value)| value.to_string()).collect();
-        let found = error.instance().pointer(place.strip_prefix(at).unwrap_or_default()).cloned().unwrap_or_default();
-        into.push(Problem {
-            at: (*place).to_owned(),
-            kind: ProblemKind::NotInSet,
-            set: strings(set.iter().map(|(_, value)| *value)),
-            message: format!("{} is none of {}", shorten(&found.to_string()), values.join(", ")),
-        });
+        let found = error.instance().pointer(place.strip_prefix(at).unwrap_or_default()).unwrap_or(&Value::Null);
+        let set: Vec<&Value> = set.iter().map(|(_, value)| *value).collect();
+        into.push(not_in_set((*place).to_owned(), found, &set));
     } else {
-        into.push(problem(at.to_owned(), ProblemKind::Other, error));
+        into.push(other(at.to_owned(), error));
     }
 }
 
@@ -249,19 +272,17 @@ fn refused_at_root(at: &str, error: &ValidationError<'_>) -> bool {
 }
 
 fn is_null_branch(errors: &[ValidationError<'static>]) -> bool {
-    errors.iter().any(|error| error.to_string().contains("\"null\""))
+    let takes_null = |error: &ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::Type { kind } if types(kind).any(|expected| expected == JsonType::Null));
+    errors.iter().any(takes_null)
 }
 
-fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
-/// Keeps messages readable when they quote a large value.
-fn shorten(text: &str) -> String {
+/// The JSON of a value, cut after 200 characters, so that messages stay readable.
+fn shorten(value: &Value) -> String {
     const LONGEST: usize = 200;
+    let text = value.to_string();
     match text.char_indices().nth(LONGEST) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
+        None => text,
     }
 }
 

@@ -3,11 +3,10 @@
 //! JSON Schema alone cannot say that a member has no business where it stands, because the published schema never closes
 //! its objects. The walk can: it knows which members the definitions name, through references, unions and all.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
 use super::nodes::{Branch, NOTHING, Tag};
+use super::pointer::{below, escaped};
 use super::schema::Schema;
 
 /// One member of an object of the protocol.
@@ -181,16 +180,6 @@ impl Schema {
             shape.open = true;
         }
     }
-}
-
-/// The pointer to a member of what is at another one.
-fn below(at: &str, token: &str) -> String {
-    [at, "/", token].concat()
-}
-
-/// A name as a token of a JSON pointer.
-fn escaped(name: &str) -> Cow<'_, str> {
-    if name.contains(['~', '/']) { name.replace('~', "~0").replace('/', "~1").into() } else { name.into() }
 }
 
 #[derive(Clone, Copy)]

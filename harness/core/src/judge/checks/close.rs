@@ -227,13 +227,20 @@ fn others_unaffected(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let excused = finish.turn.permission_refused.or(finish.course.disturbed).or(cancelled_elsewhere(moment, &finish));
     match finish.reason() {
         Some("cancelled") if excused.is_some() || earlier_cancel(&finish) => {
-            let message = "the turn ended with `cancelled` after another session was closed, maybe for another reason";
-            ruling.inconclusive(message, &[finish.exchange.n, closed]);
+            let fact = fact!(
+                "maybe-other-cause",
+                "the agent ended a turn as {actual} after another session was closed, maybe for another reason",
+                actual = "cancelled"; pointer = "/result/stopReason"
+            );
+            ruling.inconclusive(fact, &[finish.exchange.n, closed]);
         }
         Some("cancelled") => {
-            let message =
-                "the turn ended with `cancelled` after another session was closed, and nobody had cancelled it";
-            ruling.fail(message, &[finish.exchange.n, closed]);
+            let fact = fact!(
+                "other-turn-cancelled",
+                "the agent ended a turn as {actual} after another session was closed; expected the turn to go on",
+                actual = "cancelled"; pointer = "/result/stopReason"
+            );
+            ruling.fail(fact, &[finish.exchange.n, closed]);
         }
         Some(_) => ruling.pass(),
         None => {}

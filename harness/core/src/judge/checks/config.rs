@@ -1,5 +1,7 @@
 //! Area `config`: the options of a session and their changes.
 
+pub(super) mod client;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;

@@ -1,12 +1,16 @@
-//! Area `elicit`: what a trace shows of elicitations; how their answers are used shows elsewhere.
+//! Area `elicit`: the elicitations of the agent.
+
+pub(super) mod client;
+mod form;
 
 use serde_json::Value;
 
+use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::VisitState;
 use crate::judge::moment::{CallSeen, Moment};
 use crate::judge::ruling::Ruling;
-use crate::protocol::Kind;
+use crate::protocol::{Kind, escaped};
 use crate::wire::RpcId;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -27,6 +31,8 @@ pub(super) const CHECKS: &[Check] = &[
 
 const CREATE: &str = "elicitation/create";
 const COMPLETE: &str = "elicitation/complete";
+/// The pointer of the id of a visit, in both methods.
+const ID: &str = "/params/elicitationId";
 
 /// A form is asked for only where `elicitation.form` was advertised; an empty `elicitation` object is no such support.
 fn form_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -47,7 +53,12 @@ fn decide_gate(moment: &Moment<'_>, call: &CallSeen<'_>, mode: &str, ruling: &mu
         return;
     }
     if used == mode {
-        ruling.fail(format!("a {mode} was asked for, and the client did not advertise elicitation.{mode}"), &[*n]);
+        let fact = fact!(
+            "not-advertised",
+            "the agent sent {method} with the mode {mode}; expected the client to advertise elicitation.{mode}",
+            method = CREATE, mode; pointer = "/params/mode"
+        );
+        ruling.fail(fact, &[*n]);
     } else {
         ruling.pass();
     }
@@ -59,7 +70,14 @@ fn decide_gate(moment: &Moment<'_>, call: &CallSeen<'_>, mode: &str, ruling: &mu
 fn scope(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let has = |name: &str| call.params.and_then(|params| params.get(name)).is_some_and(|value| !value.is_null());
     match (call.method, has("sessionId"), has("requestId")) {
-        (CREATE, true, true) => ruling.fail("the elicitation has a sessionId and a requestId", &[]),
+        (CREATE, true, true) => {
+            let fact = fact!(
+                "two-scopes",
+                "the agent sent {method} with a sessionId and a requestId; expected one of them",
+                method = CREATE; pointer = "/params/requestId"
+            );
+            ruling.fail(fact, &[]);
+        }
         // Neither of them is missing in the table of shapes.
         (CREATE, true, false) | (CREATE, false, true) => ruling.pass(),
         _ => {}
@@ -75,11 +93,22 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     let being_made = moment.talk.open_of(moment.from.other()).any(|open| open.method == "session/new");
     match (moment.talk.session(id), call.text("toolCallId")) {
         (None, _) if being_made || moment.talk.may_know_session(id) => {}
-        (None, _) => ruling.fail(format!("the client knows no session `{id}`"), &[]),
+        (None, _) => {
+            let fact = fact!(
+                "unknown-session",
+                "the agent sent {method} for the session `{session_id}`; expected a session that the client knows",
+                method = CREATE, session_id = id; pointer = "/params/sessionId"
+            );
+            ruling.fail(fact, &[]);
+        }
         (Some(session), Some(tool)) if !session.tools.contains_key(tool) && !session.was_reopened => {
             // It may be one that the agent has not reported, which v1 does not forbid here.
-            ruling
-                .inconclusive(format!("the session `{id}` has no tool call `{tool}` that the client was told of"), &[]);
+            let fact = fact!(
+                "unreported-tool-call",
+                "the agent sent {method} for the tool call `{tool_call_id}`, which it has not reported in the session",
+                method = CREATE, tool_call_id = tool; session_id = id, pointer = "/params/toolCallId"
+            );
+            ruling.inconclusive(fact, &[]);
         }
         (Some(_), _) => ruling.pass(),
     }
@@ -92,7 +121,13 @@ fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     let id = call.params.and_then(|params| params.get("requestId")).filter(|id| call.method == CREATE && !id.is_null());
     if let Some(id) = id {
         let open = moment.talk.open.contains_key(&(moment.from.other(), RpcId::new(id)));
-        ruling.decide(open, || format!("no request of the client with the id {id} is in progress"));
+        ruling.decide(open, || {
+            fact!(
+                "unknown-request",
+                "the agent sent {method} for the request {id}; expected an unanswered request of the client",
+                method = CREATE, id; pointer = "/params/requestId"
+            )
+        });
     }
 }
 
@@ -104,7 +139,12 @@ fn form_flat(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let fields = form.and_then(|form| form.get("properties")).and_then(Value::as_object);
     for (name, field) in fields.into_iter().flatten() {
         if field.get("type").and_then(Value::as_str) == Some("object") || field.get("properties").is_some() {
-            ruling.fail(format!("the field `{name}` of the form is an object"), &[]);
+            let fact = fact!(
+                "nested-field",
+                "the agent requested a form whose field `{field}` is an object; expected flat fields",
+                field = name; pointer = format!("/params/requestedSchema/properties/{}", escaped(name))
+            );
+            ruling.fail(fact, &[]);
         }
     }
 }
@@ -134,7 +174,12 @@ fn url_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let is_host = rest.starts_with(|c: char| c.is_ascii_digit()) && (scheme.contains('.') || scheme == "localhost");
     let good = named && !is_host && !url.contains(' ');
     if !good {
-        ruling.fail(format!("the url `{url}` is not absolute"), &[]);
+        let fact = fact!(
+            "relative-url",
+            "the agent sent the URL `{url}`; expected an absolute one",
+            url; pointer = "/params/url"
+        );
+        ruling.fail(fact, &[]);
     }
 }
 
@@ -145,11 +190,21 @@ fn url_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 fn url_without_credentials(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, authority)) = url(call).and_then(authority) else { return };
     let secret = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password);
-    ruling.decide(secret.is_none_or(str::is_empty), || "the url holds a password before its host".to_owned());
+    ruling.decide(secret.is_none_or(str::is_empty), || {
+        fact!(
+            "password-in-url",
+            "the agent sent a URL with a password before its host; expected a URL without credentials";
+            pointer = "/params/url"
+        )
+    });
     let query = url(call).and_then(|url| url.split_once('?')).map_or("", |(_, query)| query);
     let names = query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
     for name in names.filter(|name| matches!(*name, "token" | "access_token" | "password" | "email" | "api_key")) {
-        ruling.note(format!("the query of the url has the name `{name}`"));
+        ruling.note(fact!(
+            "secret-name-in-query",
+            "the agent sent a URL whose query has the parameter `{name}`",
+            name; pointer = "/params/url"
+        ));
     }
 }
 
@@ -160,7 +215,14 @@ fn url_https(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let local = ["localhost", "127.", "[::1]"].iter().any(|start| host.starts_with(start));
     match scheme {
         "https" => ruling.pass(),
-        "http" if !local => ruling.fail(format!("the url leads to `{host}` by http"), &[]),
+        "http" if !local => {
+            let fact = fact!(
+                "plain-http",
+                "the agent sent an http URL to `{host}`; expected https",
+                host; pointer = "/params/url", actual = scheme, expected = "https"
+            );
+            ruling.fail(fact, &[]);
+        }
         _ => {}
     }
 }
@@ -176,14 +238,28 @@ fn url_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     });
     match (twin, moment.talk.visits.state(id)) {
         (Some(twin), _) if twin.cancel_requested.is_none() => {
-            ruling.fail(format!("another visit that is asked for has the elicitationId `{id}` too"), &[twin.n]);
+            let fact = fact!(
+                "duplicate-id",
+                "the agent used the elicitationId `{elicitation_id}` of an unanswered request; expected a unique one",
+                elicitation_id = id; pointer = ID
+            );
+            ruling.fail(fact, &[twin.n]);
         }
         (Some(twin), _) => {
-            ruling.inconclusive(format!("a visit that the agent gives up has the elicitationId `{id}`"), &[twin.n]);
+            let fact = fact!(
+                "id-of-cancelled-request",
+                "the agent used the elicitationId `{elicitation_id}` of a request that it had cancelled",
+                elicitation_id = id; pointer = ID
+            );
+            ruling.inconclusive(fact, &[twin.n]);
         }
         (None, Some(VisitState::Agreed)) => {
-            let why = format!("a visit that the user agreed to has the elicitationId `{id}`, and may be over");
-            ruling.inconclusive(why, &[]);
+            let fact = fact!(
+                "id-of-accepted-visit",
+                "the agent used the elicitationId `{elicitation_id}` of an accepted visit, which may be completed",
+                elicitation_id = id; pointer = ID
+            );
+            ruling.inconclusive(fact, &[]);
         }
         // Where nothing is outstanding any id is unique.
         (None, _) if moment.talk.visits.any_outstanding() => ruling.pass(),
@@ -203,9 +279,12 @@ fn form_without_links(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         texts.iter().find(|text| marks.iter().any(|mark| text.to_ascii_lowercase().contains(mark))).copied()
     };
     if let Some(text) = has(&["](http://", "](https://", "<a href"]) {
-        ruling.fail(format!("the form shows a link: {text}"), &[]);
+        let fact =
+            fact!("link-in-form", "the agent sent a form with a link: {text}; expected a form without links", text);
+        ruling.fail(fact, &[]);
     } else if let Some(text) = has(&["http://", "https://"]) {
-        ruling.inconclusive(format!("the form shows a URL, which may be an example: {text}"), &[]);
+        let fact = fact!("url-in-form", "the agent sent a form with a URL, which may be an example: {text}", text);
+        ruling.inconclusive(fact, &[]);
     } else {
         ruling.pass();
     }
@@ -237,12 +316,29 @@ fn complete_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     match visits.state(id) {
         Some(_) => ruling.pass(),
         None if reopened => {
-            ruling.inconclusive(format!("the elicitation `{id}` may be of a session from before this connection"), &[]);
+            let fact = fact!(
+                "maybe-id-of-reopened-session",
+                "the agent completed `{elicitation_id}`, which may belong to an earlier connection of a reopened session",
+                elicitation_id = id; pointer = ID
+            );
+            ruling.inconclusive(fact, &[]);
         }
         None if moment.talk.initialize.is_some() && !visits.overflown => {
-            ruling.fail(format!("no url elicitation of this connection has the elicitationId `{id}`"), &[]);
+            let fact = fact!(
+                "unknown-id",
+                "the agent completed `{elicitation_id}`; expected the elicitationId of a visit that it requested",
+                elicitation_id = id; pointer = ID
+            );
+            ruling.fail(fact, &[]);
         }
-        None => ruling.inconclusive(format!("the elicitation `{id}` may have come before the recording"), &[]),
+        None => {
+            let fact = fact!(
+                "maybe-id-from-before-recording",
+                "the agent completed `{elicitation_id}`, which it may have requested before the recording",
+                elicitation_id = id; pointer = ID
+            );
+            ruling.inconclusive(fact, &[]);
+        }
     }
 }
 
@@ -251,8 +347,12 @@ fn complete_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
 /// Correct but unusual: an agent that sends it twice, or before the answer to its request.
 fn complete_notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == COMPLETE {
-        let id = call.id.unwrap_or(&Value::Null);
-        ruling
-            .decide(call.kind == Kind::Notification, || format!("elicitation/complete has the id {id}, as a request"));
+        ruling.decide(call.kind == Kind::Notification, || {
+            fact!(
+                "request-for-notification",
+                "the agent sent {method} as a request with the id {id}; expected a notification",
+                method = COMPLETE, id = call.id.unwrap_or(&Value::Null); pointer = "/id"
+            )
+        });
     }
 }

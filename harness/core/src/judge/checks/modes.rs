@@ -1,5 +1,7 @@
 //! Area `modes`: the modes of a session and their changes.
 
+pub(super) mod client;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;

@@ -170,7 +170,7 @@ pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Opti
 }
 
 /// Fails in a case, where the harness knows all messages and acts. In a recording something unseen may be the reason.
-pub(super) fn fail_in_case(moment: &Moment<'_>, fact: impl Into<Fact>, also: &[usize], ruling: &mut Ruling<'_>) {
+pub(super) fn fail_in_case(moment: &Moment<'_>, fact: Fact, also: &[usize], ruling: &mut Ruling<'_>) {
     match moment.talk.whole {
         true => ruling.fail(fact, also),
         false => ruling.inconclusive(fact, also),

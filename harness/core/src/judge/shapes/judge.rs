@@ -180,7 +180,7 @@ impl Table {
     fn variants(&self, payload: &Payload<'_>, event: usize, book: &mut Book, owned: &mut BTreeSet<usize>) {
         for (index, problem) in payload.problems.iter().enumerate().filter(|(_, p)| p.kind == ProblemKind::NotInSet) {
             let found = payload.value.pointer(&problem.at).and_then(Value::as_str).unwrap_or_default();
-            if problem.set.iter().any(|known| known != found && plain(known) == plain(found)) {
+            if problem.expected.iter().any(|known| known != found && plain(known) == plain(found)) {
                 owned.insert(index);
                 fail(self.spelling, payload, problem, event, book);
             } else if payload.method == "session/update" && problem.at == "/update/sessionUpdate" {
@@ -268,7 +268,8 @@ pub(in crate::judge) fn problem_fact(method: &str, is_result: bool, problem: &Pr
         place = place(&problem.at),
         problem = problem.message;
         pointer = problem.at,
-        expected = problem.set
+        expected = problem.expected,
+        actual = problem.actual
     );
     fact.kind = match problem.kind {
         ProblemKind::Missing => "missing-member",

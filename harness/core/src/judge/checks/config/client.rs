@@ -1,92 +1,26 @@
-//! The client's half of the areas `modes` and `config`: what it sets is what the agent offers.
+//! The client's half of the area `config`: it sets options that the agent offers.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Conversation, Session, option_text, option_values};
+use crate::judge::checks::modes::client::{SET_MODE, fail_if_clear, settled};
+use crate::judge::conversation::{Session, option_text, option_values};
 use crate::judge::moment::{CallSeen, Moment};
 use crate::judge::ruling::Ruling;
 use crate::requirement::Party;
 
-pub(super) const CHECKS: &[Check] = &[
-    Check::client("modes.set-listed", On::Call(mode_listed)),
-    Check::client("modes.set-only-if-offered", On::Call(modes_offered)),
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("config.set-known", On::Call(option_known)),
     Check::client("config.set-request-shape", On::Call(value_fits)),
     Check::client("config.boolean-only-if-advertised", On::Call(boolean_advertised)),
     Check::client("config.prefers-options", On::Call(prefers_options)),
 ];
 
-const SET_MODE: &str = "session/set_mode";
 const SET_OPTION: &str = "session/set_config_option";
 const BOOLEAN: [&str; 3] = ["session", "configOptions", "boolean"];
-
-/// The session that a request of `method` names, when it is open, and its state not about to be replaced.
-fn settled<'m>(moment: &Moment<'m>, call: &CallSeen<'_>, method: &str) -> Option<&'m Session> {
-    let session = moment.talk.session(call.text("sessionId").filter(|_| call.method == method)?)?;
-    (session.is_introduced() && session.loading.or(session.resuming).is_none()).then_some(session)
-}
-
-/// Whether the client may see something else than what was said by the rules: after a line that was wrong on purpose, or
-/// an update that came before the session was known.
-fn is_unclear(talk: &Conversation, call: &CallSeen<'_>) -> bool {
-    let early = call.text("sessionId").is_some_and(|id| talk.course.strangers.contains_key(id));
-    early || !talk.deliberate.is_empty()
-}
-
-fn accuse(moment: &Moment<'_>, call: &CallSeen<'_>, message: String, ruling: &mut Ruling<'_>) {
-    if is_unclear(moment.talk, call) {
-        ruling.inconclusive(message, &[]);
-    } else {
-        ruling.fail(message, &[]);
-    }
-}
-
-/// `modeId`: "Must be one of the modes listed in `availableModes`".
-///
-/// Correct but unusual: the client sets the current mode again although the list lacks it, a mode of another session of the
-/// same agent, or one that the list lost in a response which the client may not have read yet. The first and the last of
-/// these do not fail.
-fn mode_listed(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, mode)) = settled(moment, call, SET_MODE).zip(call.text("modeId")) else { return };
-    let Some(modes) = session.modes.as_ref().filter(|modes| modes.get("availableModes").is_some_and(Value::is_array))
-    else {
-        return;
-    };
-    if session.lists_mode(mode) {
-        ruling.pass();
-    } else if modes.get("currentModeId").and_then(Value::as_str) == Some(mode) {
-        // The agent is in that mode, whatever it lists.
-    } else if let Some(list) = just_dropped(moment, session, mode) {
-        ruling.inconclusive(format!("the mode `{mode}` was listed until just before"), &[list]);
-    } else {
-        accuse(moment, call, format!("the mode `{mode}` is not in availableModes"), ruling);
-    }
-}
-
-/// The response that left out a mode which the list before it had, if the client may not have read it yet.
-fn just_dropped(moment: &Moment<'_>, session: &Session, mode: &str) -> Option<usize> {
-    let (modes, n) = session.earlier_modes.as_ref()?;
-    let listed = modes.get("availableModes").and_then(Value::as_array).into_iter().flatten();
-    let mut ids = listed.filter_map(|mode| option_text(mode, "id"));
-    (ids.any(|id| id == mode) && !moment.talk.answered_after(Party::Client, *n)).then_some(*n)
-}
-
-/// A session has modes when the agent says so: it "MAY return a list of modes it can operate in".
-///
-/// Correct but unusual: the agent lists no modes and tells the current one in an update, and the client sets it again.
-fn modes_offered(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = settled(moment, call, SET_MODE) else { return };
-    if session.modes.is_some() {
-        ruling.pass();
-    } else if session.told_mode {
-        ruling.inconclusive("the client set a mode; the agent listed none, and named one in an update", &[]);
-    } else {
-        accuse(moment, call, "the client set a mode, and the agent offered none for the session".to_owned(), ruling);
-    }
-}
 
 /// A request to set an option.
 struct Setting<'m> {
@@ -144,16 +78,32 @@ fn option_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
         }
         return;
     };
-    let message = match &stray.1 {
-        None => format!("the agent offers no option `{}` for the session", setting.id),
-        Some(value) => format!("the option `{}` does not offer the value `{value}`", setting.id),
-    };
-    match setting.session.dropped.get(&stray) {
+    match (setting.session.dropped.get(&stray), &stray.1) {
         // The client had read the list that left it out, when it answered something that came later.
-        Some(&list) if !moment.talk.answered_after(Party::Client, list) => {
-            ruling.inconclusive(format!("{message} any more, which the client may not have read yet"), &[list]);
+        (Some(&list), value) if !moment.talk.answered_after(Party::Client, list) => {
+            let fact = fact!(
+                "dropped-just-before",
+                "the client set the option `{config_id}` to {value}; the agent had just dropped the option or the value",
+                config_id = setting.id, value = setting.value; dropped_value = value, method = SET_OPTION
+            );
+            ruling.inconclusive(fact, &[list]);
         }
-        _ => accuse(moment, call, message, ruling),
+        (_, None) => {
+            let fact = fact!(
+                "unknown-option",
+                "the client set the option `{config_id}`; expected an option that the agent offers for the session",
+                config_id = setting.id; method = SET_OPTION, pointer = "/params/configId"
+            );
+            fail_if_clear(moment, call, fact, ruling);
+        }
+        (_, Some(value)) => {
+            let fact = fact!(
+                "unlisted-value",
+                "the client set the option `{config_id}` to `{actual}`; expected a value that the option lists",
+                config_id = setting.id, actual = value; method = SET_OPTION, pointer = "/params/value"
+            );
+            fail_if_clear(moment, call, fact, ruling);
+        }
     }
 }
 
@@ -167,10 +117,13 @@ fn value_fits(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
     if good {
         ruling.pass();
     } else {
-        let kind = call.text("type").map_or("without a type".to_owned(), |kind| format!("of type {kind}"));
-        let wanted = setting.kind().unwrap_or_default();
-        let message = format!("the option `{}` is a {wanted}, and was set to {} {kind}", setting.id, setting.value);
-        accuse(moment, call, message, ruling);
+        let fact = fact!(
+            "wrong-value-type",
+            "the client set the {expected} option `{config_id}` to {value}, of type {value_type}; expected a value of its type",
+            config_id = setting.id, value = setting.value, value_type = call.text("type"), expected = setting.kind();
+            method = SET_OPTION, pointer = "/params/value"
+        );
+        fail_if_clear(moment, call, fact, ruling);
     }
 }
 
@@ -181,7 +134,12 @@ fn boolean_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
     let boolean = call.params.and_then(|params| params.get("value")).is_some_and(Value::is_boolean);
     let Some((n, _)) = moment.talk.initialize.as_ref().filter(|_| boolean && call.method == SET_OPTION) else { return };
     if moment.talk.client_lacks(&BOOLEAN) {
-        ruling.fail("the client set a boolean, and did not advertise session.configOptions.boolean", &[*n]);
+        let fact = fact!(
+            "not-advertised",
+            "the client set an option to a boolean; expected it to advertise {capability} first",
+            capability = BOOLEAN.join("."); method = SET_OPTION, pointer = "/params/value"
+        );
+        ruling.fail(fact, &[*n]);
     } else {
         ruling.pass();
     }
@@ -208,6 +166,12 @@ fn prefers_options(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
     let supports = talk.client_has(&BOOLEAN) || talk.methods_used.contains(&(Party::Client, SET_OPTION.to_owned()));
     if let Some(option) = by_mode.filter(|_| supports) {
         let id = option_text(option, "id").unwrap_or_default();
-        ruling.fail(format!("the client set the mode by {SET_MODE}, and the option `{id}` stands for it"), &[]);
+        let fact = fact!(
+            "mode-set-by-old-method",
+            "the client set the mode by {method}; expected it to set the option `{config_id}`, which stands for the mode",
+            method = SET_MODE,
+            config_id = id
+        );
+        ruling.fail(fact, &[]);
     }
 }

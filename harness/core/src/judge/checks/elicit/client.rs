@@ -1,15 +1,17 @@
-//! Area `elicit`, second half: what the client answers to an elicitation, and whether it is what the form asked for.
+//! The client's half of the area `elicit`: its answers to elicitations.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::common::{BAD_PARAMS, NO_METHOD, proper};
+use super::form::{departure, required};
+use crate::fact;
 use crate::judge::check::{Check, On};
+use crate::judge::checks::common::{BAD_PARAMS, NO_METHOD, proper};
 use crate::judge::conversation::Exchange;
 use crate::judge::moment::{Answer, Moment, Outcome};
 use crate::judge::ruling::Ruling;
 use crate::wire::RpcId;
 
-pub(super) const CHECKS: &[Check] = &[
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("elicit.implemented", On::Response(implemented)),
     Check::client("elicit.unadvertised-mode", On::Response(unadvertised_mode)),
     Check::client("elicit.unknown-mode", On::Response(unknown_mode)),
@@ -36,10 +38,21 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     match (answer.outcome, answer.outcome.error_code()) {
         (Outcome::Result(_), _) => ruling.pass(),
         (_, Some(NO_METHOD)) => {
-            let message = format!("{CREATE} was answered with error -32601, and elicitation.{mode} is advertised");
-            ruling.fail(message, &[request.n]);
+            let fact = fact!(
+                "method-not-found",
+                "the client answered {method} with error -32601; expected it to serve elicitation.{mode}, which it advertises",
+                method = CREATE, mode; code = NO_METHOD
+            );
+            ruling.fail(fact, &[request.n]);
         }
-        _ => ruling.inconclusive(format!("{CREATE} was answered with {}", answer.outcome.describe()), &[request.n]),
+        (_, code) => {
+            let fact = fact!(
+                "error-response",
+                "the client answered {method} with {answer}, which may have its reason in the request",
+                method = CREATE, answer = answer.outcome.describe(); code = code
+            );
+            ruling.inconclusive(fact, &[request.n]);
+        }
     }
 }
 
@@ -54,21 +67,39 @@ fn unadvertised_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
         return;
     }
     let other = MODES.iter().any(|mode| moment.talk.client_has(&["elicitation", mode]));
-    let seen = format!("a {mode} was asked for, which is not advertised, and got {}", answer.outcome.describe());
-    match (answer.outcome, answer.outcome.error_code()) {
+    let code = answer.outcome.error_code();
+    let wrong = || {
+        fact!(
+            "unadvertised-mode-answered",
+            "the client answered {method} in the mode {mode}, which it does not advertise, with {answer}; expected error {expected}",
+            method = CREATE, mode, answer = answer.outcome.describe(), expected = BAD_PARAMS; actual = code
+        )
+    };
+    let unclear = || {
+        fact!(
+            "unadvertised-mode-unclear",
+            "the client answered {method} in the mode {mode}, which it does not advertise, with {answer}; this may have another reason",
+            method = CREATE, mode, answer = answer.outcome.describe(); expected = BAD_PARAMS, actual = code
+        )
+    };
+    match (answer.outcome, code) {
         (Outcome::Result(result), _) if !is_accepted(result) && is_given_up(moment, request) => {
-            ruling.inconclusive(seen, &[request.n]);
+            ruling.inconclusive(unclear(), &[request.n]);
         }
-        (Outcome::Result(result), _) if other || is_accepted(result) => ruling.fail(seen, &[request.n]),
+        (Outcome::Result(result), _) if other || is_accepted(result) => ruling.fail(wrong(), &[request.n]),
         (_, Some(BAD_PARAMS)) => ruling.pass(),
         (_, Some(NO_METHOD)) if !other => {
             ruling.pass();
-            ruling.note("the client advertises no mode, and answers as if the method did not exist");
+            ruling.note(fact!(
+                "method-not-found",
+                "the client advertises no mode of {method} and answered it with error -32601; the code for this is {expected}",
+                method = CREATE, expected = BAD_PARAMS; actual = NO_METHOD
+            ));
         }
         _ if other && has_place(moment, request) && !is_given_up(moment, request) => {
-            ruling.fail(seen, &[request.n]);
+            ruling.fail(wrong(), &[request.n]);
         }
-        _ => ruling.inconclusive(seen, &[request.n]),
+        _ => ruling.inconclusive(unclear(), &[request.n]),
     }
 }
 
@@ -97,11 +128,20 @@ fn unknown_mode(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(_, mode)| !MODES.contains(mode)) else { return };
     let Outcome::Result(result) = answer.outcome else { return ruling.pass() };
     let filled = result.get("content").and_then(Value::as_object).is_some_and(|content| !content.is_empty());
-    let seen = format!("the unknown mode `{mode}` was answered with {}", result.get("action").unwrap_or(&Value::Null));
     if is_accepted(result) && filled && !mode.starts_with('_') {
-        ruling.fail(format!("{seen} and the content of a form"), &[request.n]);
+        let fact = fact!(
+            "unknown-mode-as-form",
+            "the client accepted the unknown mode `{mode}` with the content of a form; expected an error",
+            mode; method = CREATE, pointer = "/result/content"
+        );
+        ruling.fail(fact, &[request.n]);
     } else {
-        ruling.inconclusive(seen, &[request.n]);
+        let fact = fact!(
+            "unknown-mode-answered",
+            "the client answered the unknown mode `{mode}` with the action {action}",
+            mode, action = result.get("action").unwrap_or(&Value::Null); method = CREATE, pointer = "/result/action"
+        );
+        ruling.inconclusive(fact, &[request.n]);
     }
 }
 
@@ -117,75 +157,18 @@ fn content_conforms(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let Some(schema) = schema else { return };
     match result.get("content") {
         Some(Value::Object(content)) => match departure(schema, content) {
-            Some(why) => ruling.fail(format!("the content of the accepted form: {why}"), &[request.n]),
+            Some(fact) => ruling.fail(fact, &[request.n]),
             None => ruling.pass(),
         },
         None | Some(Value::Null) if required(schema).next().is_some() => {
-            ruling.inconclusive("a form with required fields was accepted without content", &[request.n]);
+            let fact = fact!(
+                "no-content",
+                "the client accepted a form that has required fields, and sent no content";
+                pointer = "/result/content"
+            );
+            ruling.inconclusive(fact, &[request.n]);
         }
         // What is no object is a matter of shape.
         _ => {}
     }
-}
-
-/// The names of the fields that must be there.
-fn required(schema: &Value) -> impl Iterator<Item = &str> {
-    let names = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    names.filter(|name| schema.get("properties").is_some_and(|fields| fields.get(name).is_some()))
-}
-
-/// In what the content departs from the form. What is null counts as left out, and patterns and formats are left alone.
-fn departure(schema: &Value, content: &Map<String, Value>) -> Option<String> {
-    let filled = |name: &str| content.get(name).is_some_and(|value| !value.is_null());
-    if let Some(name) = required(schema).find(|name| !filled(name)) {
-        return Some(format!("the required `{name}` is missing"));
-    }
-    let fields = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let mut given = fields.filter(|(name, _)| filled(name));
-    given.find_map(|(name, field)| Some(format!("`{name}` {}", mistake(field, content.get(name)?)?)))
-}
-
-/// What is wrong with the value of one field.
-fn mistake(field: &Value, value: &Value) -> Option<String> {
-    match field.get("type").and_then(Value::as_str)? {
-        "string" => match value.as_str() {
-            Some(text) => text_mistake(field, text),
-            None => Some(format!("is {value}, which is no text")),
-        },
-        "number" | "integer" if !value.is_number() => Some(format!("is {value}, which is no number")),
-        "integer" if value.as_f64().is_some_and(|number| number.fract() != 0.0) => {
-            Some(format!("is {value}, which is no integer"))
-        }
-        "number" | "integer" => range_mistake(field, value.as_f64()?, ["minimum", "maximum"]),
-        "boolean" if !value.is_boolean() => Some(format!("is {value}, which is no boolean")),
-        "array" => match value.as_array() {
-            Some(items) => range_mistake(field, items.len() as f64, ["minItems", "maxItems"])
-                .or_else(|| items.iter().find_map(|item| choice_mistake(field.get("items")?, item.as_str()?))),
-            None => Some(format!("is {value}, which is no list")),
-        },
-        _ => None,
-    }
-}
-
-/// A length is counted in characters; some count the units of UTF-16, which are never fewer.
-fn text_mistake(field: &Value, text: &str) -> Option<String> {
-    let short = range_mistake(field, text.encode_utf16().count() as f64, ["minLength", ""]);
-    let long = || range_mistake(field, text.chars().count() as f64, ["", "maxLength"]);
-    short.or_else(long).or_else(|| choice_mistake(field, text))
-}
-
-fn range_mistake(field: &Value, number: f64, [least, most]: [&str; 2]) -> Option<String> {
-    let bound = |name: &str| field.get(name).and_then(Value::as_f64);
-    if let Some(bound) = bound(least).filter(|&bound| number < bound) {
-        return Some(format!("has {number}, and {least} is {bound}"));
-    }
-    bound(most).filter(|&bound| number > bound).map(|bound| format!("has {number}, and {most} is {bound}"))
-}
-
-/// A value that is none of the choices, where there are any.
-fn choice_mistake(field: &Value, text: &str) -> Option<String> {
-    let list = |name: &str| field.get(name).and_then(Value::as_array).into_iter().flatten();
-    let titled = list("oneOf").chain(list("anyOf")).filter_map(|choice| choice.get("const")?.as_str());
-    let choices: Vec<&str> = list("enum").filter_map(Value::as_str).chain(titled).collect();
-    (!choices.is_empty() && !choices.contains(&text)).then(|| format!("is `{text}`, which is none of the choices"))
 }

@@ -1,0 +1,113 @@
+//! The client's half of the area `modes`: it sets modes that the agent offers.
+
+use serde_json::Value;
+
+use crate::fact;
+use crate::judge::Fact;
+use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Conversation, Session, option_text};
+use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::ruling::Ruling;
+use crate::requirement::Party;
+
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
+    Check::client("modes.set-listed", On::Call(mode_listed)),
+    Check::client("modes.set-only-if-offered", On::Call(modes_offered)),
+];
+
+pub(in crate::judge::checks) const SET_MODE: &str = "session/set_mode";
+
+/// The session that a request of `method` names, when it is open, and its state not about to be replaced.
+pub(in crate::judge::checks) fn settled<'m>(
+    moment: &Moment<'m>,
+    call: &CallSeen<'_>,
+    method: &str,
+) -> Option<&'m Session> {
+    let session = moment.talk.session(call.text("sessionId").filter(|_| call.method == method)?)?;
+    (session.is_introduced() && session.loading.or(session.resuming).is_none()).then_some(session)
+}
+
+/// Whether the client may see something else than what was said by the rules: after a line that was wrong on purpose, or
+/// an update that came before the session was known.
+fn is_unclear(talk: &Conversation, call: &CallSeen<'_>) -> bool {
+    let early = call.text("sessionId").is_some_and(|id| talk.course.strangers.contains_key(id));
+    early || !talk.deliberate.is_empty()
+}
+
+/// Fails a request to set something, unless the client may have seen another state of the session.
+pub(in crate::judge::checks) fn fail_if_clear(
+    moment: &Moment<'_>,
+    call: &CallSeen<'_>,
+    fact: Fact,
+    ruling: &mut Ruling<'_>,
+) {
+    if is_unclear(moment.talk, call) {
+        ruling.inconclusive(fact, &[]);
+    } else {
+        ruling.fail(fact, &[]);
+    }
+}
+
+/// `modeId`: "Must be one of the modes listed in `availableModes`".
+///
+/// Correct but unusual: the client sets the current mode again although the list lacks it, a mode of another session of the
+/// same agent, or one that the list lost in a response which the client may not have read yet. The first and the last of
+/// these do not fail.
+fn mode_listed(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, mode)) = settled(moment, call, SET_MODE).zip(call.text("modeId")) else { return };
+    let Some(modes) = session.modes.as_ref().filter(|modes| modes.get("availableModes").is_some_and(Value::is_array))
+    else {
+        return;
+    };
+    if session.lists_mode(mode) {
+        ruling.pass();
+    } else if modes.get("currentModeId").and_then(Value::as_str) == Some(mode) {
+        // The agent is in that mode, whatever it lists.
+    } else if let Some(list) = just_dropped(moment, session, mode) {
+        let fact = fact!(
+            "dropped-just-before",
+            "the client set the mode `{mode_id}`, which the agent had just dropped from availableModes",
+            mode_id = mode; method = SET_MODE, pointer = "/params/modeId"
+        );
+        ruling.inconclusive(fact, &[list]);
+    } else {
+        let fact = fact!(
+            "unlisted-mode",
+            "the client set the mode `{mode_id}`; expected a mode of availableModes",
+            mode_id = mode; method = SET_MODE, pointer = "/params/modeId"
+        );
+        fail_if_clear(moment, call, fact, ruling);
+    }
+}
+
+/// The response that left out a mode which the list before it had, if the client may not have read it yet.
+fn just_dropped(moment: &Moment<'_>, session: &Session, mode: &str) -> Option<usize> {
+    let (modes, n) = session.earlier_modes.as_ref()?;
+    let listed = modes.get("availableModes").and_then(Value::as_array).into_iter().flatten();
+    let mut ids = listed.filter_map(|mode| option_text(mode, "id"));
+    (ids.any(|id| id == mode) && !moment.talk.answered_after(Party::Client, *n)).then_some(*n)
+}
+
+/// A session has modes when the agent says so: it "MAY return a list of modes it can operate in".
+///
+/// Correct but unusual: the agent lists no modes and tells the current one in an update, and the client sets it again.
+fn modes_offered(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = settled(moment, call, SET_MODE) else { return };
+    if session.modes.is_some() {
+        ruling.pass();
+    } else if session.told_mode {
+        let fact = fact!(
+            "mode-from-update",
+            "the client sent {method}; the agent listed no modes and named one in an update",
+            method = SET_MODE
+        );
+        ruling.inconclusive(fact, &[]);
+    } else {
+        let fact = fact!(
+            "no-modes-offered",
+            "the client sent {method}; expected it only for a session with modes",
+            method = SET_MODE
+        );
+        fail_if_clear(moment, call, fact, ruling);
+    }
+}
