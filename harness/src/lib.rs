@@ -26,6 +26,7 @@
 // Files that people write, and the mistakes in them.
 pub mod diagnostic;
 pub mod document;
+pub mod output_file;
 pub mod source;
 
 // The pure half, which has a package of its own.

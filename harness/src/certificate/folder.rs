@@ -6,6 +6,8 @@ use std::fs::{DirEntry, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use crate::output_file::write_file;
+
 /// The certificate.
 pub(super) const CERTIFICATE: &str = "certificate.json";
 
@@ -123,7 +125,7 @@ impl Folder {
     ///
     /// Only those of writing.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        std::fs::write(self.root.join(name), bytes)
+        write_file(&self.root.join(name), |file| file.write_all(bytes))
     }
 }
 

@@ -10,6 +10,7 @@ use super::output::{say, show};
 use crate::diagnostic::Diagnostic;
 use crate::edition::Bundle;
 use crate::expected::{self, Changes, Date, Expectation, PLACEHOLDER, Standing};
+use crate::output_file::write_file;
 use crate::report::expected::Weighing;
 use crate::report::model::{FailureReport, RunReport};
 use crate::report::today;
@@ -150,7 +151,8 @@ impl File {
             return Ok(());
         }
         let text = expected::update(&self.text, changes).map_err(|error| anyhow::anyhow!("{shown}: {error}"))?;
-        std::fs::write(&self.path, &text).with_context(|| format!("cannot write {shown}"))?;
+        write_file(&self.path, |out| out.write_all(text.as_bytes()))
+            .with_context(|| format!("cannot write {shown}"))?;
         say(&format!("{shown}: changed"));
         for &index in &changes.removed {
             say(&format!("  removed  {}: it no longer fails", self.entries[index]));

@@ -1,7 +1,5 @@
 //! `matrix`: many subjects in one page.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -11,6 +9,7 @@ use super::exit::Exit;
 use super::output::say;
 use super::reports::{charts, evidence, read};
 use crate::edition::Editions;
+use crate::output_file::write_file;
 use crate::report::model::FindingReport;
 use crate::report::{Column, write_matrix, write_subjects};
 use crate::verdict::Verdict;
@@ -20,7 +19,7 @@ pub(super) fn run(args: &MatrixArgs, editions: &Editions) -> anyhow::Result<Exit
     let given = given(&args.files)?;
     if let Some(output) = &args.format {
         let reports: Vec<_> = given.iter().map(|given| read(given.report, editions)).collect::<anyhow::Result<_>>()?;
-        write_subjects(reports.concat(), &mut output.create()?)?;
+        output.write(|out| write_subjects(reports.concat(), out))?;
     }
     args.html.as_deref().map_or(Ok(()), |html| page(&given, html, editions))?;
     Ok(Exit::Good)
@@ -35,9 +34,8 @@ fn page(given: &[Given<'_>], html: &Path, editions: &Editions) -> anyhow::Result
             columns.push(Column { report, file: given.report.display().to_string(), charts });
         }
     }
-    let file = File::create(html).with_context(|| format!("cannot write {}", html.display()))?;
     let (subjects, charts) = (columns.len(), columns.iter().map(|column| column.charts.len()).sum::<usize>());
-    write_matrix(columns, &mut BufWriter::new(file)).with_context(|| html.display().to_string())?;
+    write_file(html, |out| write_matrix(columns, out)).with_context(|| format!("cannot write {}", html.display()))?;
     let (subjects, charts) = (many(subjects, "report"), many(charts, "chart"));
     say(&format!("{}: {subjects}, {charts} of cases that failed", html.display()));
     Ok(())

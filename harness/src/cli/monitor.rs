@@ -5,7 +5,6 @@
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -17,6 +16,7 @@ use super::output::say;
 use crate::edition::{Bundle, Editions};
 use crate::fault::Planted;
 use crate::monitor::{Outcome, Plan, stand};
+use crate::output_file::{OutputFile, write_file};
 use crate::report::model::{RequirementReport, RunReport};
 use crate::report::{PageReport, Renderer, SuiteEvent, TextReport};
 use crate::requirement::Level;
@@ -68,7 +68,7 @@ fn become_agent(args: &MonitorArgs, bundle: &'static Bundle) -> anyhow::Result<(
 fn prepare(path: &Path) -> std::io::Result<()> {
     match is_folder(path) {
         true => std::fs::create_dir_all(path),
-        false => OpenOptions::new().create(true).append(true).open(path).map(drop),
+        false => OutputFile::create(path).map(drop),
     }
 }
 
@@ -175,16 +175,17 @@ fn stand_between(
 
 /// A line for the agent, and one for the client.
 fn write_reports(path: &Path, reports: &[RunReport]) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
-    reports.iter().try_for_each(|report| writeln!(file, "{}", serde_json::to_string(report)?))
+    write_file(path, |file| reports.iter().try_for_each(|report| writeln!(file, "{}", serde_json::to_string(report)?)))
 }
 
 /// One page for both, since it is one session.
 fn write_page(path: &Path, name: &str, outcome: &Outcome) -> std::io::Result<()> {
-    let mut page = PageReport::new(BufWriter::new(File::create(path)?));
-    outcome.reports.iter().try_for_each(|report| page.event(&SuiteEvent::Run(report)))?;
-    outcome.chart.iter().try_for_each(|chart| page.event(&SuiteEvent::Chart(name, chart)))?;
-    page.close()
+    write_file(path, |file| {
+        let mut page = PageReport::new(file);
+        outcome.reports.iter().try_for_each(|report| page.event(&SuiteEvent::Run(report)))?;
+        outcome.chart.iter().try_for_each(|chart| page.event(&SuiteEvent::Chart(name, chart)))?;
+        page.close()
+    })
 }
 
 /// Says what was wrong, and nothing when nothing was.

@@ -1,7 +1,7 @@
 //! The forms in which a result is wanted, and where each of them goes.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -9,6 +9,7 @@ use clap::ValueEnum;
 
 use super::output::stdout;
 use super::progress::Progress;
+use crate::output_file::{OutputFile, write_file};
 use crate::report::{
     EventLines, GithubReport, JsonReport, JunitReport, MarkdownReport, PageReport, Renderer, SarifReport, SuiteEvent,
     TapReport, TextReport,
@@ -64,15 +65,16 @@ impl Output {
         self.form == Form::Html
     }
 
-    /// Opens the file, or standard output.
+    /// Writes the file, or to standard output.
     ///
     /// # Errors
     ///
-    /// That the file cannot be written.
-    pub(super) fn create(&self) -> anyhow::Result<Box<dyn Write>> {
-        let Some(path) = &self.file else { return Ok(Box::new(stdout())) };
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Box::new(BufWriter::new(file)))
+    /// Only those of writing.
+    pub(super) fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+        match &self.file {
+            None => Ok(write(&mut stdout())?),
+            Some(path) => write_file(path, write).with_context(|| format!("cannot write {}", path.display())),
+        }
     }
 
     /// Whether this takes standard output.
@@ -129,6 +131,8 @@ pub fn parse_markdown(text: &str) -> Result<Output, String> {
 /// Everything that a run is told to.
 pub(super) struct Outputs {
     renderers: Vec<Box<dyn Renderer>>,
+    /// The files that take their places when the run ends.
+    files: Vec<OutputFile>,
     /// Whether any of them shows charts.
     pub(super) charts: bool,
     progress: Option<Progress>,
@@ -143,8 +147,28 @@ impl Outputs {
     pub(super) fn open(wanted: &[Output], quiet: bool) -> anyhow::Result<Self> {
         let wanted = complete(wanted)?;
         let charts = wanted.iter().any(Output::has_charts);
-        let renderers = wanted.into_iter().map(|output| renderer(output, quiet)).collect::<anyhow::Result<_>>()?;
-        Ok(Self { renderers, charts, progress: None })
+        let mut outputs = Self { renderers: Vec::new(), files: Vec::new(), charts, progress: None };
+        wanted.into_iter().try_for_each(|output| outputs.add(output, quiet))?;
+        Ok(outputs)
+    }
+
+    fn add(&mut self, output: Output, quiet: bool) -> anyhow::Result<()> {
+        let Some(path) = output.file else {
+            self.renderers.push(of_form(output.form, stdout(), quiet));
+            return Ok(());
+        };
+        let file: io::Result<Box<dyn Write>> = match output.form {
+            // Other programs read these lines while the run goes on.
+            Form::Events => File::create(&path).map(|file| Box::new(BufWriter::new(file)) as _),
+            _ => OutputFile::create(&path).and_then(|file| {
+                let writer = file.writer()?;
+                self.files.push(file);
+                Ok(Box::new(writer) as _)
+            }),
+        };
+        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        self.renderers.push(of_form(output.form, anstream::StripStream::new(file), quiet));
+        Ok(())
     }
 
     /// Shows how far it is, too.
@@ -167,13 +191,16 @@ impl Outputs {
         Ok(())
     }
 
-    /// Tells all of them that nothing more comes.
+    /// Ends all of them and puts their files into their places.
     ///
     /// # Errors
     ///
     /// Only those of writing.
     pub(super) fn close(mut self) -> anyhow::Result<()> {
         self.renderers.iter_mut().try_for_each(|renderer| renderer.close())?;
+        // The renderers hold the ends of their texts.
+        self.renderers.clear();
+        self.files.into_iter().try_for_each(OutputFile::put)?;
         Ok(())
     }
 }
@@ -194,13 +221,6 @@ fn complete(wanted: &[Output]) -> anyhow::Result<Vec<Output>> {
         _ => bail!("two forms cannot share standard output; give one a file: --format FORM=FILE"),
     }
     Ok(wanted)
-}
-
-fn renderer(output: Output, quiet: bool) -> anyhow::Result<Box<dyn Renderer>> {
-    let Some(path) = output.file else { return Ok(of_form(output.form, stdout(), quiet)) };
-    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    let file: Box<dyn Write> = Box::new(BufWriter::new(file));
-    Ok(of_form(output.form, anstream::StripStream::new(file), quiet))
 }
 
 fn of_form(form: Form, out: impl Write + 'static, quiet: bool) -> Box<dyn Renderer> {

@@ -12,6 +12,7 @@ use super::output::{show, stdout};
 use crate::case::{Includes, Vocabulary, load_text};
 use crate::edition::Editions;
 use crate::judge::judge;
+use crate::output_file::write_file;
 use crate::record::{Aim, record};
 use crate::trace::What;
 use crate::verdict::Verdict;
@@ -47,5 +48,5 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    std::fs::write(path, text)
+    write_file(path, |out| out.write_all(text.as_bytes()))
 }

@@ -1,6 +1,5 @@
 //! `redact`: makes traces fit for a public bug report, and looks whether the judge says the same of them.
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -11,6 +10,7 @@ use super::exit::Exit;
 use super::output::say;
 use crate::edition::Editions;
 use crate::judge::judge;
+use crate::output_file::write_file;
 use crate::protocol::Edition;
 use crate::redact::{Key, Redacted, redact};
 use crate::trace::Trace;
@@ -48,10 +48,7 @@ pub(super) fn redacted(trace: &Trace, edition: &'static Edition) -> anyhow::Resu
 
 /// Writes a trace file.
 pub(super) fn save(trace: &Trace, path: &Path) -> anyhow::Result<()> {
-    let file = std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-    let mut writer = std::io::BufWriter::new(file);
-    let written = trace.write(&mut writer).and_then(|()| writer.flush());
-    written.with_context(|| format!("cannot write {}", path.display()))
+    write_file(path, |out| trace.write(out)).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn report(to: &Path, before: &Trace, redacted: &Redacted, edition: &'static Edition) {

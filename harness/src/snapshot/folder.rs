@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::text::{Bound, Changes, changes};
+use crate::output_file::write_file;
 
 /// A folder in which the transcript of a case is `<case>.txt`.
 #[derive(Debug, Clone)]
@@ -54,7 +55,7 @@ impl Folder {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 if self.writes {
                     fs::create_dir_all(path.parent().unwrap_or(&self.dir))?;
-                    fs::write(&path, text)?;
+                    write_file(&path, |file| file.write_all(text.as_bytes()))?;
                     return Ok(Kept::First);
                 }
                 return Ok(Kept::Missing);
@@ -64,7 +65,7 @@ impl Folder {
         let found = changes(&kept, text, Bound::Glance);
         if self.writes {
             match &found {
-                Some(_) => fs::write(&new, text)?,
+                Some(_) => write_file(&new, |file| file.write_all(text.as_bytes()))?,
                 None => ignore_missing(fs::remove_file(&new))?,
             }
         }
