@@ -33,10 +33,12 @@ pub use args::Args;
 pub use exit::Exit;
 pub use output::report_error;
 
+use std::convert::Infallible;
 use std::time::Instant;
 
 use crate::edition::Editions;
-use crate::transport::process::Orphans;
+use crate::run::wait_for_signals;
+use crate::transport::process::{Orphans, kill_all};
 
 /// Runs the command.
 ///
@@ -88,5 +90,16 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<Exit> {
 /// Runs a command that starts a subject, and ends whatever is left of it.
 fn driving(command: impl FnOnce() -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {
     let _orphans = Orphans::adopt();
+    std::thread::spawn(watch_signals);
     command()
+}
+
+/// Says that the first signal ends the run in order, and ends the program at the second one.
+#[expect(clippy::exit, reason = "a second signal does not wait for the run")]
+fn watch_signals() -> std::io::Result<Infallible> {
+    wait_for_signals(1)?;
+    output::say("\nstopping; interrupt again to end at once");
+    wait_for_signals(2)?;
+    kill_all();
+    std::process::exit(Exit::Interrupted as i32)
 }

@@ -24,7 +24,7 @@ mod transcript;
 pub use environment::{KnownFences, Subject};
 pub use floor::bare_starts;
 pub use installed::installed_version;
-pub use interrupt::interrupted;
+pub use interrupt::{Stop, stop, stop_after, stopped, wait_for_signals};
 pub use limits::Limits;
 pub use shared::Verdicts;
 pub use single::run_case;

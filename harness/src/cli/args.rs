@@ -44,7 +44,8 @@ const EXIT_CODES: &str = "Exit codes:
      (--allow-incomplete turns it into 0, unless nothing at all
      could be learned of the subject)
   4  the harness itself failed
-  130  interrupted; every process was ended, and nothing is reported";
+  130  interrupted by Ctrl-C or SIGTERM; every process was ended, and the
+     reports are partial";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -202,6 +203,12 @@ pub struct RunArgs {
     /// Write the trace of each case into this folder
     #[arg(long, value_name = "DIR")]
     pub trace_dir: Option<PathBuf>,
+    /// Stop after the first case that fails and that --expected does not name; the reports are partial
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// End the run after this time; the reports are partial [a number without ms, s or m is one of seconds]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time_limit: Option<Duration>,
     /// Redact these traces, as `acp-conformance redact` does
     #[arg(long, requires = "trace_dir")]
     pub redact: bool,

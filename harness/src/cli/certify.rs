@@ -55,15 +55,20 @@ fn certify(plan: &Plan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result<Ex
         place.admit(said.and_then(|said| said.name.as_deref())).with_context(|| format!("--output {shown}"))
     };
     let outputs = Outputs::open(&[], args.quiet)?.with(Shown::begin(args.quiet));
-    let wanted = Wanted { outputs, keep: Some(keep), snapshots: None, whole: true };
+    let wanted = Wanted { outputs, keep: Some(keep), snapshots: None, whole: true, fail_fast: None };
     let (going, obstacle) = match drive(plan, wanted, &met)? {
         Driven::Early(exit) => return Ok(exit),
         Driven::Over(going, obstacle) => (going, obstacle),
     };
     let took = started.elapsed();
+    let partial = going.partial(plan).is_some();
     let Going { collector, mut outputs, .. } = *going;
     let report = collector.finish(took, false);
     outputs.event(&SuiteEvent::Run(&report))?;
+    if partial {
+        say("\nThe run was interrupted; no certificate was written.");
+        return Ok(Exit::Interrupted);
+    }
     if let Some(obstacle) = obstacle {
         say(&format!("\n{obstacle}\nNo further case was run, and no certificate was written."));
         return Ok(Exit::of(report.verdict, false));

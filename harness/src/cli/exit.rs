@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::report::model::RunReport;
+use crate::report::model::{ExpectedReport, RunReport};
 use crate::verdict::Conformance;
 
 /// How the program ends.
@@ -19,20 +19,22 @@ pub enum Exit {
     Incomplete = 3,
     /// 4: the harness itself failed.
     HarnessError = 4,
-    /// 130: interrupted by Ctrl-C or SIGTERM; nothing is reported.
+    /// 130: interrupted by Ctrl-C or SIGTERM; the reports are partial.
     Interrupted = 130,
 }
 
 impl Exit {
     /// The code for a report: that of its conformance, apart from what is expected to fail. An expectation that is no longer true
-    /// counts like something broken.
+    /// counts like something broken, and a partial report is incomplete at best.
     #[must_use]
     pub fn of_report(report: &RunReport, allow_incomplete: bool) -> Self {
-        let Some(expected) = &report.expected else { return Self::of(report.verdict, allow_incomplete) };
-        match Self::of(expected.otherwise, allow_incomplete) {
-            exit if !expected.is_true() => exit.or_broken(),
+        let conformance = report.expected.as_ref().map_or(report.verdict, |expected| expected.otherwise);
+        let exit = match Self::of(conformance, allow_incomplete) {
+            Self::Good if report.partial.is_some() => Self::Incomplete,
             exit => exit,
-        }
+        };
+        let is_true = report.expected.as_ref().is_none_or(ExpectedReport::is_true);
+        if is_true { exit } else { exit.or_broken() }
     }
 
     /// The code where something of an earlier run is no longer true, unless something worse was found.

@@ -57,6 +57,11 @@ impl Baseline {
         Ok(Some(Self { file, others, update: args.update_expected, today, bundle }))
     }
 
+    /// Whether the failure of this requirement in this case is known.
+    pub(super) fn covers(&self, requirement: &str, case: &str) -> bool {
+        self.entries().iter().any(|entry| entry.covers(requirement, case) && !entry.is_expired(self.today))
+    }
+
     /// Makes sure that the cases that are named are among these.
     ///
     /// # Errors

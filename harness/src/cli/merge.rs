@@ -105,7 +105,9 @@ impl<'a> Shards<'a> {
             bail!("which reports? There is no report among what was given, only folders");
         }
         all.sort_by_key(|shard| shard.info.number);
-        let whole = all.iter().all(|shard| shard.info.whole && !shard.info.cut_short);
+        let is_whole =
+            |shard: &ShardReport<'_>| shard.info.whole && !shard.info.cut_short && shard.report.partial.is_none();
+        let whole = all.iter().all(is_whole);
         Ok(Self { all, whole })
     }
 

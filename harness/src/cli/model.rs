@@ -12,7 +12,7 @@ use super::output::{say, stdout};
 use crate::edition::Bundle;
 use crate::model::{Exchange, Model, NAME};
 use crate::profile::Hints;
-use crate::transport::signal::asked_to_stop;
+use crate::transport::signal::StopRequests;
 
 /// Runs the command.
 pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
@@ -39,9 +39,9 @@ pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<E
         let model = Model::open(port, hints, listener).await.with_context(|| {
             format!("cannot listen at port {port} of 127.0.0.1; without --port a free one is taken")
         })?;
-        let stop = asked_to_stop();
+        let mut requests = StopRequests::listen();
         greet(model.origin())?;
-        stop.await;
+        requests.next().await;
         Ok(Exit::Good)
     })
 }

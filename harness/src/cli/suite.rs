@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 use super::args::RunArgs;
 use super::exit::Exit;
-use super::expected::has_all;
+use super::expected::{Baseline, has_all};
 use super::output::say;
 use super::outputs::Outputs;
 use super::plan::Plan;
@@ -18,11 +18,12 @@ use super::snapshots::Snapshots;
 use crate::case::model::Case;
 use crate::case::{embedded_case, is_handshake};
 use crate::judge::KnownFailures;
+use crate::manual::Person;
 use crate::protocol::Edition;
-use crate::report::model::{Floor, Spent, Timings};
+use crate::report::model::{CaseReport, Floor, Partial, PartialReason, Spent, Timings};
 use crate::report::{Chart, Collector, SuiteEvent, diagnose, rfc3339};
-use crate::requirement::Party;
-use crate::run::{Progress, Subject, Verdicts, bare_starts, interrupted, run_all, run_by_hand};
+use crate::requirement::{Level, Party};
+use crate::run::{Progress, Stop, Subject, Verdicts, bare_starts, run_all, run_by_hand, stop, stop_after, stopped};
 use crate::trace::{ProcessEvent, Trace, What};
 use crate::verdict::Verdict;
 
@@ -32,6 +33,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Runs the command, which began at that moment.
 pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Result<Exit> {
     let baseline = plan.baseline.take();
+    if let Some(limit) = args.time_limit {
+        stop_after(limit);
+    }
     if let Some(dir) = &args.trace_dir {
         if dir.is_file() {
             bail!("--trace-dir {}: it is no folder", dir.display());
@@ -50,17 +54,21 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
         keep: args.trace_dir.as_deref().map(|dir| Keep { dir, redact: args.redact }),
         snapshots: args.snapshots.as_deref().map(Snapshots::open),
         whole: plan.cases.len() == plan.known.len(),
+        fail_fast: args.fail_fast.then_some(FailFast { strict: args.strict, baseline: baseline.as_ref() }),
     };
     let (going, obstacle) = match drive(plan, wanted, &|_| Ok(()))? {
         Driven::Early(exit) => return Ok(exit),
         Driven::Over(going, obstacle) => (going, obstacle),
     };
+    let partial = going.partial(plan);
     let Going { collector, mut outputs, spent, snapshots, .. } = *going;
     let mut report = collector.finish(started.elapsed(), args.strict);
     report.began = Some(rfc3339(began));
+    report.partial = partial;
     report.subject.profile =
         plan.origin.as_ref().map(|origin| Box::new(origin.info(report.subject.version.as_deref())));
-    if args.timings {
+    // A program that has to stop is not started once more.
+    if args.timings && stopped().is_none() {
         let wall = begun.elapsed();
         report.timings = Some(Timings::new(plan.jobs, wall, started - begun, floor(plan)?, spent));
     }
@@ -80,7 +88,12 @@ pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Res
     }
     // Whether everything was exercised is for all shards together to tell. That nothing was is another matter.
     let lenient = obstacle.is_none() && (args.result.allow_incomplete || plan.part.is_some());
-    let exit = Exit::of_report(&report, lenient);
+    let lenient = lenient && partial.is_none();
+    let exit = match stopped() {
+        Some(Stop::Signal) => return Ok(Exit::Interrupted),
+        Some(Stop::TimeLimit | Stop::Failure) => return Ok(Exit::of_report(&report, lenient)),
+        None => Exit::of_report(&report, lenient),
+    };
     let as_kept = snapshots.map(|snapshots| snapshots.conclude(plan)).transpose()?;
     Ok(if as_kept == Some(false) { exit.or_broken() } else { exit })
 }
@@ -104,6 +117,32 @@ pub(super) struct Wanted<'r> {
     pub(super) snapshots: Option<Snapshots>,
     /// Whether its cases are all that there are.
     pub(super) whole: bool,
+    /// By what a failed case ends the run.
+    pub(super) fail_fast: Option<FailFast<'r>>,
+}
+
+/// `--fail-fast`: which failures end a run.
+#[derive(Clone, Copy)]
+pub(super) struct FailFast<'r> {
+    /// Whether a broken SHOULD counts like a broken MUST.
+    strict: bool,
+    /// What is known to fail.
+    baseline: Option<&'r Baseline>,
+}
+
+impl FailFast<'_> {
+    /// Whether the case that was added last has failed otherwise than expected.
+    fn ends(self, report: &CaseReport, collector: &Collector) -> bool {
+        let catalogue = &collector.edition().catalogue;
+        let counts = |requirement: &str| match catalogue.find(requirement).map(|known| known.level) {
+            Some(Level::Must) => report.verdict == Verdict::Fail,
+            Some(Level::Should) => self.strict,
+            _ => false,
+        };
+        let is_known =
+            |requirement: &str| self.baseline.is_some_and(|baseline| baseline.covers(requirement, &report.id));
+        collector.failures(&report.id).any(|(requirement, _)| counts(requirement) && !is_known(requirement))
+    }
 }
 
 /// How the driving of a subject ended.
@@ -124,6 +163,12 @@ pub(super) fn drive<'r>(
     let by_hand = plan.subject.agent_folder.is_some();
     let contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
     let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.clone());
+    if contact.is_some()
+        && let Some(stop) = stopped()
+    {
+        say("the run was stopped before its first case ended; nothing is reported");
+        return Ok(Driven::Early(if stop == Stop::Signal { Exit::Interrupted } else { Exit::Incomplete }));
+    }
     if contact.as_ref().is_some_and(|contact| not_started(&contact.trace)) {
         say(obstacle.as_deref().unwrap_or_default());
         return Ok(Driven::Early(Exit::Usage));
@@ -144,11 +189,6 @@ pub(super) fn drive<'r>(
     } else if obstacle.is_none() {
         going.run_rest(plan)?;
     }
-    if interrupted() {
-        drop(going);
-        say("interrupted; nothing is reported");
-        return Ok(Driven::Early(Exit::Interrupted));
-    }
     Ok(Driven::Over(Box::new(going), obstacle))
 }
 
@@ -161,6 +201,7 @@ pub(super) struct Going<'r> {
     pub(super) outputs: Outputs,
     spent: BTreeMap<String, Spent>,
     snapshots: Option<Snapshots>,
+    fail_fast: Option<FailFast<'r>>,
 }
 
 impl<'r> Going<'r> {
@@ -171,8 +212,22 @@ impl<'r> Going<'r> {
         }
         let cases = if is_cut_short { 1 } else { plan.cases.len() };
         wanted.outputs.event(&SuiteEvent::Begin(&collector.begin(cases, wanted.whole, plan.reproduce.clone())))?;
-        let Wanted { outputs, keep, snapshots, .. } = wanted;
-        Ok(Self { keep, collector, outputs, spent: BTreeMap::new(), snapshots })
+        let Wanted { outputs, keep, snapshots, fail_fast, .. } = wanted;
+        Ok(Self { keep, collector, outputs, spent: BTreeMap::new(), snapshots, fail_fast })
+    }
+
+    /// Why not all cases of the plan have run, if that is so.
+    pub(super) fn partial(&self, plan: &Plan) -> Option<Partial> {
+        let has_left = || plan.subject.person.as_ref().is_some_and(Person::has_left);
+        let reason = match stopped() {
+            Some(Stop::Signal) => PartialReason::Interrupted,
+            Some(Stop::TimeLimit) => PartialReason::TimeLimit,
+            Some(Stop::Failure) => PartialReason::FailFast,
+            None if has_left() => PartialReason::Quit,
+            None => return None,
+        };
+        let not_run = plan.cases.iter().filter(|case| !self.spent.contains_key(&case.id)).count();
+        (not_run > 0).then_some(Partial { reason, not_run })
     }
 
     fn ended(&mut self, trace: &Trace, took: Duration) -> anyhow::Result<()> {
@@ -181,6 +236,9 @@ impl<'r> Going<'r> {
         let report = self.collector.add(trace, took, file);
         if let Some(snapshots) = self.snapshots.as_mut().filter(|_| report.verdict != Verdict::HarnessError) {
             snapshots.ended(trace)?;
+        }
+        if self.fail_fast.is_some_and(|fail_fast| fail_fast.ends(&report, &self.collector)) {
+            stop(Stop::Failure);
         }
         self.spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
         self.outputs.event(&SuiteEvent::Case(&report, Some(trace)))?;
@@ -211,6 +269,8 @@ impl<'r> Going<'r> {
         run_all(&rest, &plan.subject, plan.jobs, reuse, |event| {
             let told = match event {
                 Progress::Started(case) => self.outputs.event(&SuiteEvent::Start(&case.id)),
+                // It ended before the failure of another case was known.
+                Progress::Ended { .. } if stopped() == Some(Stop::Failure) => Ok(()),
                 Progress::Ended { trace, took, again, .. } => {
                     if again {
                         self.collector.played_again();
@@ -220,7 +280,8 @@ impl<'r> Going<'r> {
                     ended
                 }
             };
-            fault = told.err();
+            // Cases that were running still end after a fault.
+            fault = fault.take().or(told.err());
             fault.is_none()
         });
         fault.map_or(Ok(()), Err)

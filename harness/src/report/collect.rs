@@ -252,6 +252,7 @@ impl Collector {
             expected: None,
             timings: None,
             shard: None,
+            partial: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::Chart;
 use super::model::{CaseReport, RunReport, SubjectInfo, SuiteInfo};
 use crate::trace::Trace;
 
-/// What happens in a run, in this order: it begins, cases start and end, it is over. A run that is interrupted is never over.
+/// What happens in a run, in this order: it begins, cases start and end, it is over.
 #[derive(Debug, Clone, Copy)]
 pub enum SuiteEvent<'r> {
     /// The run begins.

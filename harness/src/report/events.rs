@@ -46,7 +46,7 @@ pub enum Line {
         /// How it went.
         case: Box<CaseReport>,
     },
-    /// The run is over; the last line, unless the run was interrupted.
+    /// The run is over; the last line, unless the program was killed.
     Run {
         /// Everything that was found.
         report: Box<RunReport>,

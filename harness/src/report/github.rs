@@ -9,7 +9,7 @@ use super::broken::{Broken, failures};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, RequirementReport, RunReport};
 use super::visible::{cut, visible};
-use super::words::{counts, file_of, subject};
+use super::words::{counts, file_of, partial, subject};
 use crate::requirement::Level;
 use crate::verdict::{Conformance, Verdict};
 
@@ -65,7 +65,8 @@ impl<W: Write> GithubReport<W> {
             counts(&report.summary.requirements),
             counts(&report.summary.cases)
         );
-        self.command(command, report.verdict.name(), Place::default(), &message)
+        self.command(command, report.verdict.name(), Place::default(), &message)?;
+        report.partial.map_or(Ok(()), |cut| self.command("warning", "partial", Place::default(), &partial(cut)))
     }
 
     fn command(&mut self, command: &str, title: &str, place: Place, message: &str) -> io::Result<()> {

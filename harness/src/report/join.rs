@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::collect::{summary, unless_stalled};
 use super::conformance::conformance;
 use super::model::{
-    CaseReport, EntryReport, FindingReport, Floor, ProbeReport, RequirementReport, Reused, RunReport, ShardInfo,
-    SubjectInfo, Summary, Timings,
+    CaseReport, EntryReport, FindingReport, Floor, Partial, ProbeReport, RequirementReport, Reused, RunReport,
+    ShardInfo, SubjectInfo, Summary, Timings,
 };
 use super::words::subject;
 use crate::expected::Expectation;
@@ -112,6 +112,14 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         expected: None,
         timings: one.timings.zip(other.timings).map(|(one, other)| timings(one, other)),
         shard: None,
+        partial: partial(one.partial, other.partial),
+    }
+}
+
+fn partial(one: Option<Partial>, other: Option<Partial>) -> Option<Partial> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(Partial { not_run: one.not_run + other.not_run, ..one }),
+        (one, other) => one.or(other),
     }
 }
 

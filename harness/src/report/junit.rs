@@ -12,7 +12,7 @@ use super::broken::{Broken, broken_by_case};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, RunReport};
 use super::visible::{cut, in_one_line, visible};
-use super::words::{file_of, level, reproduce, subject};
+use super::words::{file_of, level, partial, reproduce, subject};
 use crate::verdict::Verdict;
 
 /// The longest text in an attribute.
@@ -59,6 +59,7 @@ impl<W: Write> JunitReport<W> {
                 properties {
                     property name="subject" value=(in_one_line(&subject(report))) {}
                     property name="edition" value=(in_one_line(&report.suite.edition)) {}
+                    @if let Some(cut) = report.partial { property name="partial" value=(partial(cut)) {} }
                 }
                 @for case in cases { "\n" (self.case(area, case)) }
                 "\n"

@@ -6,7 +6,7 @@ use super::broken::{Broken, failures};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{RequirementReport, RunReport};
 use super::visible::{cut, in_one_line, visible};
-use super::words::{count, counts, level, reproduce, subject};
+use super::words::{count, counts, level, partial, reproduce, subject};
 use crate::requirement::{Level, Status};
 use crate::verdict::{Conformance, Verdict};
 
@@ -35,6 +35,9 @@ impl<W: Write> MarkdownReport<W> {
         writeln!(self.out, "## {}: {}\n", report.verdict.name(), escaped(&subject(report)))?;
         let by = format!("Judged by {}, acp-conformance {}.", report.suite.edition, report.suite.version);
         writeln!(self.out, "{}\n{}\n", escaped(&by), said(report))?;
+        if let Some(cut) = report.partial {
+            writeln!(self.out, "**Partial:** {}.\n", partial(cut))?;
+        }
         self.coverage(report)?;
         self.notes(report)?;
         let is_new = |r: &&RequirementReport| failures(r).any(|broken| broken.expected(report).is_none());
@@ -49,7 +52,7 @@ impl<W: Write> MarkdownReport<W> {
         let musts =
             |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
         self.list(["MUST was", "MUSTs were"], "left undecided", musts(Verdict::Inconclusive))?;
-        if self.whole {
+        if self.whole && report.partial.is_none() {
             let (missed, planned): (Vec<_>, Vec<_>) =
                 musts(Verdict::NotExercised).partition(|r| r.status != Status::Planned);
             self.list(["MUST was", "MUSTs were"], "not exercised", missed.into_iter())?;

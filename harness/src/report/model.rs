@@ -67,6 +67,33 @@ pub struct RunReport {
     /// Which part of a run this is, if it is not the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardInfo>,
+    /// Why the run ended before all of its cases had run, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Partial>,
+}
+
+/// A run that ended before all of its cases had run. A case that was cut short is not in the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Partial {
+    /// Why it ended.
+    pub reason: PartialReason,
+    /// How many of the selected cases did not run to their end.
+    pub not_run: usize,
+}
+
+/// Why a run ended before all of its cases had run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartialReason {
+    /// Ctrl-C or SIGTERM.
+    Interrupted,
+    /// `--time-limit`.
+    TimeLimit,
+    /// `--fail-fast`, after a case had failed.
+    FailFast,
+    /// The person who operated the subject ended it.
+    Quit,
 }
 
 impl RunReport {

@@ -14,7 +14,7 @@ use super::broken::{Broken, broken};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, RequirementReport, RunReport};
 use super::visible::visible;
-use super::words::{file_of, level};
+use super::words::{file_of, level, partial};
 use crate::requirement::Level;
 use crate::verdict::{Conformance, Verdict};
 
@@ -97,15 +97,19 @@ fn severity(level: Level, report: &RunReport) -> &'static str {
 /// The run itself, with all that went wrong on our side.
 fn invocation(report: &RunReport) -> Value {
     let failed = report.cases.iter().filter(|case| case.verdict == Verdict::HarnessError);
-    let notifications: Vec<_> = failed
+    let mut notifications: Vec<_> = failed
         .map(|case| {
             let reason = case.reason.as_deref().unwrap_or_default();
             let text = visible(&format!("{}: {reason}", case.id));
             json!({ "level": "error", "message": { "text": text }, "locations": [location(case, None)] })
         })
         .collect();
+    if let Some(cut) = report.partial {
+        notifications.push(json!({ "level": "warning", "message": { "text": partial(cut) } }));
+    }
     json!({
-        "executionSuccessful": report.verdict != Conformance::HarnessError,
+        // Results that a partial run lacks are not gone.
+        "executionSuccessful": report.verdict != Conformance::HarnessError && report.partial.is_none(),
         "toolExecutionNotifications": notifications,
     })
 }

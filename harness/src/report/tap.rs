@@ -9,7 +9,7 @@ use super::broken::{Broken, broken_by_case};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, RunReport};
 use super::visible::{cut, in_one_line};
-use super::words::{level, subject};
+use super::words::{level, partial, subject};
 use crate::verdict::Verdict;
 
 /// The longest reason.
@@ -33,7 +33,8 @@ impl<W: Write> TapReport<W> {
             self.case(index + 1, case, report, &broken)?;
         }
         let told = format!("{}  {}, judged by {}", report.verdict.name(), subject(report), report.suite.edition);
-        writeln!(self.out, "# {}", in_one_line(&told))
+        writeln!(self.out, "# {}", in_one_line(&told))?;
+        report.partial.map_or(Ok(()), |cut| writeln!(self.out, "# partial: {}", partial(cut)))
     }
 
     fn case(

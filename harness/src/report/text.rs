@@ -9,7 +9,7 @@ use super::expected_text;
 use super::model::{CaseReport, Driven, FindingReport, RequirementReport, Reused, RunReport, ShardInfo};
 use super::timings_text;
 use super::visible::{in_one_line, visible};
-use super::words::{count, counts, level, reproduce, subject};
+use super::words::{count, counts, level, partial, reproduce, subject};
 use crate::judge::TIME_LIMIT;
 use crate::requirement::{Level, Status};
 use crate::trace::FENCE;
@@ -144,12 +144,13 @@ impl<W: Write> TextReport<W> {
             musts(Verdict::NotExercised).filter(wanted).map(|r| r.id.as_str()).collect::<Vec<_>>()
         };
         let (missed, planned) = (of_status(false), of_status(true));
-        if !missed.is_empty() && self.whole {
+        let whole = self.whole && report.partial.is_none();
+        if !missed.is_empty() && whole {
             let many = count(missed.len(), "MUST was", "MUSTs were");
             writeln!(self.out, "\n{BOLD}{many} not exercised{BOLD:#}")?;
             writeln!(self.out, "{}", wrap("  ", &missed))?;
         }
-        if !planned.is_empty() && self.whole {
+        if !planned.is_empty() && whole {
             let many = count(planned.len(), "MUST is", "MUSTs are");
             writeln!(self.out, "\n{BOLD}{many} not judged by this version{BOLD:#}")?;
             writeln!(self.out, "{DIM}{}{DIM:#}", wrap("  ", &planned))?;
@@ -188,6 +189,9 @@ impl<W: Write> TextReport<W> {
                 self.out,
                 "  shard         {number} of {of}; `acp-conformance merge` joins the JSON reports of all"
             )?;
+        }
+        if let Some(cut) = report.partial {
+            writeln!(self.out, "  partial       {}", partial(cut))?;
         }
         if let Some(expected) = &report.expected {
             writeln!(self.out, "  expected      {}", expected_text::summary(expected))?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{CaseReport, RunReport};
+use super::model::{CaseReport, Partial, PartialReason, RunReport};
 use crate::case::model::Case;
 use crate::requirement::{Level, Party};
 use crate::verdict::Verdict;
@@ -28,6 +28,17 @@ pub(super) fn subject(report: &RunReport) -> String {
         (Some(name), None) => name.clone(),
         (None, _) => format!("a program that gives no name ({})", report.subject.kind),
     }
+}
+
+/// Why a report is partial, and how many cases it lacks.
+pub(super) fn partial(partial: Partial) -> String {
+    let why = match partial.reason {
+        PartialReason::Interrupted => "the run was interrupted",
+        PartialReason::TimeLimit => "the run reached its time limit",
+        PartialReason::FailFast => "the run stopped after a failed case",
+        PartialReason::Quit => "the person ended the run",
+    };
+    format!("{why}; {} not run", count(partial.not_run, "case was", "cases were"))
 }
 
 /// The verdicts of a count that are not zero.

@@ -1,46 +1,100 @@
-//! Ctrl-C: the cases that run are ended like any other, so that no process and no folder is left over, and no case begins.
+//! The end of a run before its time: by Ctrl-C, SIGTERM, a time limit or a failed case. The running cases are ended like any other, so that
+//! no process and no folder is left over, and no case begins.
 
 use std::sync::{LazyLock, mpsc};
+use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
-use crate::transport::signal::asked_to_stop;
+use crate::transport::signal::StopRequests;
 
-/// Says whether somebody asked this program to stop. One thread listens from the first case on, since a signal that
-/// comes while a case is being ended must not be lost.
-static STOP: LazyLock<watch::Receiver<bool>> = LazyLock::new(|| {
-    let (asked, stop) = watch::channel(false);
+/// Why a run ends before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Ctrl-C or SIGTERM.
+    Signal,
+    /// The time limit of the run.
+    TimeLimit,
+    /// A failed case.
+    Failure,
+}
+
+/// What was asked of this program since the first case began.
+#[derive(Debug, Default)]
+struct Asked {
+    signals: usize,
+    /// What else ends the run.
+    other: Option<Stop>,
+}
+
+impl Asked {
+    const fn stop(&self) -> Option<Stop> {
+        if self.signals > 0 { Some(Stop::Signal) } else { self.other }
+    }
+}
+
+/// One thread listens from the first case on, since a signal that comes while a case is being ended must not be lost.
+static ASKED: LazyLock<watch::Sender<Asked>> = LazyLock::new(|| {
+    let asked = watch::Sender::new(Asked::default());
     let (ready, listening) = mpsc::channel();
+    let sender = asked.clone();
     std::thread::spawn(move || {
         if let Ok(runtime) = Builder::new_current_thread().enable_all().build() {
             runtime.block_on(async {
-                let stop = asked_to_stop();
+                let mut requests = StopRequests::listen();
                 let _ = ready.send(());
-                stop.await;
+                loop {
+                    requests.next().await;
+                    sender.send_modify(|asked| asked.signals += 1);
+                }
             });
-            let _ = asked.send(true);
         }
     });
     // An error means that signals cannot be caught; then there is nothing to wait for.
     let _ = listening.recv();
-    stop
+    asked
 });
 
 /// Listens from here on, so that everything that is started afterwards is cleaned up.
 pub(super) fn listen() {
-    LazyLock::force(&STOP);
+    LazyLock::force(&ASKED);
 }
 
-/// Whether somebody asked this program to stop since the first case began.
+/// Returns why the run has to end, if it has to.
 #[must_use]
-pub fn interrupted() -> bool {
-    *STOP.borrow()
+pub fn stopped() -> Option<Stop> {
+    ASKED.borrow().stop()
 }
 
-/// Returns when somebody asks this program to stop, or has asked before.
+/// Ends the run in order after this time.
+pub fn stop_after(limit: Duration) {
+    std::thread::spawn(move || {
+        std::thread::sleep(limit);
+        stop(Stop::TimeLimit);
+    });
+}
+
+/// Ends the run in order for this reason, unless it ends already.
+pub fn stop(why: Stop) {
+    ASKED.send_modify(|asked| asked.other = asked.other.or(Some(why)));
+}
+
+/// Waits until so many signals have asked this program to stop.
+///
+/// # Errors
+///
+/// That the system refuses an event loop.
+pub fn wait_for_signals(count: usize) -> std::io::Result<()> {
+    let runtime = Builder::new_current_thread().build()?;
+    // The sender lives as long as the program.
+    let _ = runtime.block_on(ASKED.subscribe().wait_for(|asked| asked.signals >= count));
+    Ok(())
+}
+
+/// Returns when the run has to end.
 pub(super) async fn interruption() {
-    if STOP.clone().wait_for(|asked| *asked).await.is_err() {
+    if ASKED.subscribe().wait_for(|asked| asked.stop().is_some()).await.is_err() {
         // Without a listener it never happens.
         std::future::pending::<()>().await;
     }

@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use super::case::RunningCase;
 use super::conversation::Conversation;
 use super::environment::{CaseEnv, Sandbox, Subject, bindings, services};
-use super::interrupt::{interrupted, listen};
+use super::interrupt::{listen, stopped};
 use super::plan::{Opening, beginning, left_as_found};
 use super::recorder::Recorder;
 use super::single::{Ending, ReadyCase, finish, header, run_case, run_transcript, start};
@@ -118,7 +118,7 @@ impl<'s> Job<'s> {
         if ending != Ending::Over || !self.may_go_on(&running, served) {
             let closing = running.close();
             let trace = self.trace(case, self.runtime.block_on(finish(conversation, &env, closing)));
-            return (is_fresh || interrupted() || self.is_decided(&trace)).then_some(trace);
+            return (is_fresh || stopped().is_some() || self.is_decided(&trace)).then_some(trace);
         }
         let is_quiet = self.fence_off(&mut running);
         let closing = running.close();

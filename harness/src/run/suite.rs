@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::environment::Subject;
-use super::interrupt::interrupted;
+use super::interrupt::stopped;
 use super::plan::Opening;
 use super::shared::{Job, Verdicts};
 use super::single::run_case;
@@ -35,7 +35,8 @@ pub enum Progress<'c> {
 /// Runs the cases against the subject, at most `jobs` at a time, and reports in the order of events.
 ///
 /// Each case has a fresh process, unless `reuse` says what traces come to, so that it is known where cases can go on with the same one.
-/// Once `report` says no, no further case is begun.
+/// Once `report` says no, no further case is begun. A case that [`stop`](super::stop) or a signal cuts is
+/// started and never ends.
 pub fn run_all(
     cases: &[Case],
     subject: &Subject,
@@ -45,15 +46,15 @@ pub fn run_all(
 ) {
     let next = AtomicUsize::new(0);
     let opening = reuse.and_then(|_| Opening::usual(cases));
-    let stopped = AtomicBool::new(false);
+    let refused = AtomicBool::new(false);
     let (sender, events) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, cases.len().max(1)) {
-            let (next, stopped, opening, sender) = (&next, &stopped, opening.as_ref(), sender.clone());
+            let (next, refused, opening, sender) = (&next, &refused, opening.as_ref(), sender.clone());
             scope.spawn(move || {
                 let mut job = reuse.map(|verdicts| Job::new(subject, verdicts, opening));
                 let left = || subject.person.as_ref().is_some_and(Person::has_left);
-                while !interrupted() && !left() && !stopped.load(Ordering::Relaxed) {
+                while stopped().is_none() && !left() && !refused.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(case) = cases.get(index) else { break };
                     let _ = sender.send(Progress::Started(case));
@@ -62,6 +63,9 @@ pub fn run_all(
                         Some(job) => job.run(case),
                         None => (run_case(case, subject), false),
                     };
+                    if stopped().is_some() {
+                        break;
+                    }
                     let trace = Box::new(trace);
                     let _ = sender.send(Progress::Ended { case, index, trace, again, took: started.elapsed() });
                 }
@@ -73,7 +77,7 @@ pub fn run_all(
         drop(sender);
         for event in events {
             if !report(event) {
-                stopped.store(true, Ordering::Relaxed);
+                refused.store(true, Ordering::Relaxed);
             }
         }
     });
@@ -81,7 +85,7 @@ pub fn run_all(
 
 /// Runs the cases one by one; tells the person of the subject which, and lets them end the run.
 ///
-/// `report` is given each trace; once it says no, no further case is begun.
+/// `report` is given each trace, but not that of a case that was cut; once it says no, no further case is begun.
 pub fn run_by_hand(cases: &[Case], subject: &Subject, mut report: impl FnMut(&Trace, Duration) -> bool) {
     for (index, case) in cases.iter().enumerate() {
         if let Some(person) = &subject.person {
@@ -90,7 +94,7 @@ pub fn run_by_hand(cases: &[Case], subject: &Subject, mut report: impl FnMut(&Tr
         let started = Instant::now();
         let trace = run_case(case, subject);
         let left = subject.person.as_ref().is_some_and(Person::has_left);
-        if !report(&trace, started.elapsed()) || left || interrupted() {
+        if stopped().is_some() || !report(&trace, started.elapsed()) || left {
             return;
         }
     }

@@ -15,7 +15,7 @@ mod tests;
 pub(crate) use crate::transport::unix::read_available;
 pub use crate::transport::unix::{give_way, is_running};
 pub(in crate::transport) use children::exclusively;
-pub use children::{Orphans, reap_marked};
+pub use children::{Orphans, kill_all, reap_marked};
 pub use group::{Leader, ProcessGroup};
 pub use launch::{Environment, Launch, MergedProcess, Process, SpawnError, TerminalProcess};
 pub use stream::{Drained, drain, read_all};

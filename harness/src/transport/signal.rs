@@ -5,21 +5,31 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What ends when somebody asks this program to stop, by Ctrl-C or by SIGTERM; needs a Tokio runtime.
-///
-/// From the call on, the two no longer end the program by themselves.
-pub fn asked_to_stop() -> impl Future<Output = ()> {
-    let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
-    let arrival = async |signals: io::Result<Signal>| match signals {
-        Ok(mut signals) => {
-            signals.recv().await;
-        }
-        Err(_) => pending().await,
-    };
-    async move {
+/// The requests to stop, by Ctrl-C or by SIGTERM.
+#[derive(Debug)]
+pub struct StopRequests {
+    interrupt: io::Result<Signal>,
+    terminate: io::Result<Signal>,
+}
+
+impl StopRequests {
+    /// Listens from here on; needs a Tokio runtime. The two signals no longer end the program by themselves.
+    #[must_use]
+    pub fn listen() -> Self {
+        Self { interrupt: signal(SignalKind::interrupt()), terminate: signal(SignalKind::terminate()) }
+    }
+
+    /// Waits for the next request.
+    pub async fn next(&mut self) {
+        let arrival = async |signals: &mut io::Result<Signal>| match signals {
+            Ok(signals) => {
+                signals.recv().await;
+            }
+            Err(_) => pending().await,
+        };
         tokio::select! {
-            () = arrival(interrupt) => {}
-            () = arrival(terminate) => {}
+            () = arrival(&mut self.interrupt) => {}
+            () = arrival(&mut self.terminate) => {}
         }
     }
 }

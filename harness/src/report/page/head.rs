@@ -8,6 +8,7 @@ use super::data::Reported;
 use crate::report::broken::failures;
 use crate::report::model::{Driven, RequirementReport, RunReport, SubjectInfo};
 use crate::report::visible::visible;
+use crate::report::words::partial;
 use crate::report::{count, expected_text};
 use crate::requirement::{Level, Party};
 use crate::verdict::{Conformance, Verdict};
@@ -53,6 +54,7 @@ fn section(report: &RunReport) -> Markup {
         section class="subject" aria-label={ "The " (kind.name()) } {
             h1 { (visible(&name(subject))) " " span class={ "verdict " (class(*verdict)) } { (words(verdict.name())) } }
             p class="facts" { (means(*verdict)) }
+            @if let Some(cut) = report.partial { p class="facts" { "partial: " (partial(cut)) } }
             @if let Some(expected) = &report.expected {
                 p class="facts" { "what is expected to fail: " (visible(&expected_text::summary(expected))) }
             }

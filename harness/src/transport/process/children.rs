@@ -69,6 +69,34 @@ fn wait_for_orphans() {
     }
 }
 
+/// Kills everything that this program has started, with what comes from it as far as the system tells. No process starts after
+/// this, so it is for a program that ends at once.
+pub fn kill_all() {
+    let started = started();
+    started.iter().copied().for_each(platform::kill_group);
+    std::mem::forget(started);
+    if ADOPTS.load(Ordering::Relaxed) {
+        kill_descendants();
+    }
+}
+
+/// Kills every process that comes from this one, on Linux, and waits for them, though not for ever.
+fn kill_descendants() {
+    let deadline = Instant::now() + END;
+    loop {
+        // Killing one makes orphans of its children, which the next round finds again.
+        let left = platform::descendants();
+        for id in &left {
+            platform::signal_process(*id, "SIGKILL");
+            platform::wait_for_ended(*id);
+        }
+        if left.is_empty() || Instant::now() >= deadline {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
 /// While this lives, whatever a descendant leaves behind becomes a child of this process, on Linux. Dropping it ends every
 /// process that comes from this one, also those that left their group and took the mark out of their environment.
 ///
@@ -92,19 +120,7 @@ impl Drop for Orphans {
         if !ADOPTS.swap(false, Ordering::Relaxed) {
             return;
         }
-        let deadline = Instant::now() + END;
-        loop {
-            // Killing one makes orphans of its children, which the next round finds again.
-            let left = platform::descendants();
-            for id in &left {
-                platform::signal_process(*id, "SIGKILL");
-                platform::wait_for_ended(*id);
-            }
-            if left.is_empty() || Instant::now() >= deadline {
-                break;
-            }
-            std::thread::sleep(PAUSE);
-        }
+        kill_descendants();
         platform::adopt_orphans(false);
     }
 }
