@@ -7,33 +7,42 @@ mod case;
 mod check;
 mod checks;
 mod conversation;
+mod dispatch;
 mod earlier;
 mod fences;
 mod finding;
 mod fold;
+mod judgement;
 mod judging;
 mod known;
-mod lacks;
 mod login;
-mod looks;
 mod moment;
+mod recording_gaps;
+mod registry;
 mod ruling;
+mod script;
+mod seen;
 mod shapes;
 mod step;
+mod tallies;
 mod timestamp;
 mod timing;
 
 pub use case::{CaseVerdict, judge_case};
-pub use check::{Check, On, Registry};
+pub use check::{Check, On};
 pub use conversation::{
-    After, AtCancel, CancelRequest, Conversation, Course, Decision, Deed, Ended, Exchange, Holes, Listing, Login,
-    Memory, Opening, Permission, Refusal, Session, SessionCourse, Terminal, ToolCall, Turn, TurnCourse, Write,
+    After, AtCancel, CancelRequest, Conversation, Course, Decision, Deed, Ended, Exchange, Holes, Introduction,
+    Listing, Login, Memory, Opening, Permission, Refusal, Session, SessionCourse, Terminal, ToolCall, Turn, TurnCourse,
+    Write,
 };
 pub use finding::{Fact, field};
 pub use fold::{Judge, judge};
+pub use judgement::{Judgement, NotCovered};
 pub use judging::{JudgedTrace, JudgingSession, TIME_LIMIT};
 pub use known::KnownFailures;
 pub use login::LoginProcess;
-pub use moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
-pub use ruling::{Doubt, Finding, Introduction, Judgement, NotCovered, Ruling, Tally};
+pub use moment::Moment;
+pub use registry::Registry;
+pub use ruling::{Doubt, Finding, Ruling, Tally};
+pub use seen::{Answer, CallSeen, LineSeen, Outcome, Payload};
 pub use step::{EndCause, expected_text, observed_text, step_text};

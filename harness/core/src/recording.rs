@@ -11,6 +11,7 @@ mod pair;
 mod problem;
 mod rebuilt;
 mod sides;
+mod source;
 mod stream;
 mod tee;
 mod zed;

@@ -1,6 +1,6 @@
 //! The verdict on a whole case: its steps, and what was found along the way.
 
-use super::ruling::Judgement;
+use super::judgement::Judgement;
 use super::step::{observed_text, step_text};
 use crate::requirement::{Catalogue, Level, Party};
 use crate::trace::{Outcome, ProcessEvent, StepEvent, Trace, What};

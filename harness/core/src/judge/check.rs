@@ -1,88 +1,94 @@
-//! The registry of checks: which function judges which requirement, and what it wants to see.
+//! What a check is: the requirement and the party that it judges, what it looks at, and the function that does.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::LazyLock;
+use serde_json::Value;
 
-use super::checks;
 use super::login::LoginProcess;
-use super::looks::Look;
-use super::moment::{Answer, CallSeen, LineSeen, Moment, Payload, UpdateSeen};
+use super::moment::Moment;
 use super::ruling::Ruling;
+use super::seen::{Answer, CallSeen, LineSeen, Payload, UpdateSeen};
 use crate::requirement::Party;
 use crate::trace::{McpEvent, ProcessEvent, Visit};
 use crate::wire::Envelope;
 
-/// What a check looks at, with the function that does.
-#[derive(Clone, Copy)]
-pub enum On {
-    /// Each line on the stream, readable or not.
-    Line(fn(&Moment<'_>, &LineSeen<'_>, &mut Ruling<'_>)),
-    /// Each JSON object, whatever its form.
-    Message(fn(&Moment<'_>, &serde_json::Value, Envelope<'_>, &mut Ruling<'_>)),
-    /// Each request and notification.
-    Call(fn(&Moment<'_>, &CallSeen<'_>, &mut Ruling<'_>)),
-    /// Each answer of the party.
-    Response(fn(&Moment<'_>, &Answer<'_>, &mut Ruling<'_>)),
-    /// Each answer that the party *receives*.
-    Received(fn(&Moment<'_>, &Answer<'_>, &mut Ruling<'_>)),
-    /// Each request and notification that the party *receives*.
-    Told(fn(&Moment<'_>, &CallSeen<'_>, &mut Ruling<'_>)),
-    /// Each `session/update`.
-    Update(fn(&Moment<'_>, &UpdateSeen<'_>, &mut Ruling<'_>)),
-    /// Each params and result that the schema describes.
-    Payload(fn(&Moment<'_>, &Payload<'_>, &mut Ruling<'_>)),
-    /// What the party writes to its standard error.
-    Stderr(fn(&Moment<'_>, &[u8], &mut Ruling<'_>)),
-    /// Each login in a terminal, when the trace has ended and all that came of it is known.
-    Login(fn(&Moment<'_>, &LoginProcess, &mut Ruling<'_>)),
-    /// What happens to the party's process.
-    Process(fn(&Moment<'_>, &ProcessEvent, &mut Ruling<'_>)),
-    /// What happens to the MCP servers that the other party plays.
-    Mcp(fn(&Moment<'_>, &McpEvent, &mut Ruling<'_>)),
-    /// Each request of the party to the HTTP endpoint of the case.
-    Visit(fn(&Moment<'_>, &Visit, &mut Ruling<'_>)),
-    /// The end of the trace.
-    End(fn(&Moment<'_>, &mut Ruling<'_>)),
-}
-
-/// The kinds of [`On`], by which checks are looked up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Sight {
-    Line,
-    Message,
-    Call,
-    Response,
-    Received,
-    Told,
-    Update,
-    Payload,
-    Stderr,
-    Process,
-    Mcp,
-    Visit,
-    Login,
-    End,
-}
-
-impl On {
-    pub(super) const fn sight(&self) -> Sight {
-        match self {
-            Self::Line(_) => Sight::Line,
-            Self::Message(_) => Sight::Message,
-            Self::Call(_) => Sight::Call,
-            Self::Response(_) => Sight::Response,
-            Self::Received(_) => Sight::Received,
-            Self::Told(_) => Sight::Told,
-            Self::Update(_) => Sight::Update,
-            Self::Payload(_) => Sight::Payload,
-            Self::Stderr(_) => Sight::Stderr,
-            Self::Process(_) => Sight::Process,
-            Self::Mcp(_) => Sight::Mcp,
-            Self::Visit(_) => Sight::Visit,
-            Self::Login(_) => Sight::Login,
-            Self::End(_) => Sight::End,
+/// Defines each kind of thing that a check can look at once: [`On`] has the function of a check, [`Seen`] what it is shown.
+macro_rules! kinds {
+    ($($(#[$doc:meta])+ $kind:ident($($name:ident: $shown:ty),*),)+) => {
+        /// What a check looks at, with the function that does.
+        #[derive(Clone, Copy)]
+        pub enum On {
+            $($(#[$doc])+ $kind(for<'s> fn(&Moment<'_>, $($shown,)* &mut Ruling<'_>)),)+
         }
-    }
+
+        /// What the checks of one kind are shown.
+        #[derive(Clone, Copy)]
+        pub(super) enum Seen<'s> {
+            $($(#[$doc])+ $kind($($shown),*),)+
+        }
+
+        enum Kind {
+            $($kind,)+
+        }
+
+        /// How many kinds there are.
+        pub(super) const KINDS: usize = [$(Kind::$kind as usize),+].len();
+
+        impl On {
+            /// The number of the kind, from 0.
+            pub(super) const fn kind(&self) -> usize {
+                match self {
+                    $(Self::$kind(_) => Kind::$kind as usize,)+
+                }
+            }
+
+            /// Shows the check something of its kind; anything else is ignored.
+            pub(super) fn look(&self, moment: &Moment<'_>, seen: Seen<'_>, ruling: &mut Ruling<'_>) {
+                match (self, seen) {
+                    $((Self::$kind(check), Seen::$kind($($name),*)) => check(moment, $($name,)* ruling),)+
+                    _ => {}
+                }
+            }
+        }
+
+        impl Seen<'_> {
+            /// The number of the kind, as in [`On::kind`].
+            pub(super) const fn kind(&self) -> usize {
+                match self {
+                    $(Self::$kind(..) => Kind::$kind as usize,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Each line on the stream, readable or not.
+    Line(line: &'s LineSeen<'s>),
+    /// Each JSON object, whatever its form.
+    Message(value: &'s Value, envelope: Envelope<'s>),
+    /// Each request and notification of the party.
+    Call(call: &'s CallSeen<'s>),
+    /// Each response of the party.
+    Response(answer: &'s Answer<'s>),
+    /// Each response that the party *receives*.
+    ReceivedResponse(answer: &'s Answer<'s>),
+    /// Each request and notification that the party *receives*.
+    ReceivedCall(call: &'s CallSeen<'s>),
+    /// Each `session/update`.
+    Update(update: &'s UpdateSeen<'s>),
+    /// Each params and result that the schema describes.
+    Payload(payload: &'s Payload<'s>),
+    /// What the party writes to its standard error.
+    Stderr(bytes: &'s [u8]),
+    /// Each login in a terminal, when the trace has ended and all that came of it is known.
+    Login(login: &'s LoginProcess),
+    /// What happens to the party's process.
+    Process(process: &'s ProcessEvent),
+    /// What happens to the MCP servers that the other party plays.
+    Mcp(event: &'s McpEvent),
+    /// Each request of the party to the HTTP endpoint of the case.
+    Visit(visit: &'s Visit),
+    /// The end of the trace.
+    End(),
 }
 
 /// One function that judges one requirement; a requirement may have several that look at different things.
@@ -113,55 +119,5 @@ impl Check {
     #[must_use]
     pub const fn both([agent, client]: [&'static str; 2], on: On) -> [Self; 2] {
         [Self::agent(agent, on), Self::client(client, on)]
-    }
-}
-
-/// All checks.
-pub struct Registry {
-    checks: Vec<Check>,
-    looks: Vec<(Look, Party)>,
-    /// The requirements that a function judges or that the shape table owns, each with its place in a list of them all.
-    places: HashMap<&'static str, usize>,
-}
-
-impl Registry {
-    /// The checks of this program.
-    #[must_use]
-    pub fn all() -> &'static Self {
-        static ALL: LazyLock<Registry> = LazyLock::new(|| {
-            let checks = checks::all();
-            let owned = checks.iter().map(|check| check.requirement).chain(super::shapes::requirements());
-            let owned: BTreeSet<&'static str> = owned.collect();
-            let places: HashMap<&'static str, usize> = owned.into_iter().zip(0..).collect();
-            let looks = checks.iter().map(|check| (Look::new(check, places[check.requirement]), check.party)).collect();
-            Registry { checks, looks, places }
-        });
-        &ALL
-    }
-
-    /// Each check, in the order of the areas.
-    pub fn iter(&self) -> impl Iterator<Item = &Check> {
-        self.checks.iter()
-    }
-
-    /// The same as they are shown things, each with the party that it judges.
-    pub(super) fn looks(&self) -> &[(Look, Party)] {
-        &self.looks
-    }
-
-    /// The requirements that a function judges or that the shape table owns; a case may decide others by its steps.
-    #[must_use]
-    pub fn requirements(&self) -> BTreeSet<&'static str> {
-        self.places.keys().copied().collect()
-    }
-
-    /// Each of them with its place.
-    pub(super) fn places(&self) -> impl Iterator<Item = (&'static str, usize)> {
-        self.places.iter().map(|(requirement, place)| (*requirement, *place))
-    }
-
-    /// The place of a requirement; none when no function and no row of a table judges it.
-    pub(super) fn place(&self, requirement: &str) -> Option<usize> {
-        self.places.get(requirement).copied()
     }
 }

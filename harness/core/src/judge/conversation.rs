@@ -2,16 +2,16 @@
 
 mod apply;
 mod course;
-mod exchange;
+pub(in crate::judge) mod exchange;
 mod fence;
 mod forget;
 mod listing;
+mod notifications;
 mod options;
 mod replay;
 mod services;
 mod session;
 mod terminal;
-mod told;
 mod visits;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,18 +24,26 @@ pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, GarbledKind
 pub use self::exchange::Exchange;
 pub use self::forget::{Holes, Memory};
 pub use self::listing::{Listing, all_of_several, entries};
+pub use self::notifications::PendingNotifications;
 pub use self::options::{option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Exit, Terminal};
-pub use self::told::Told;
 pub use self::visits::{VisitState, Visits};
-use crate::judge::ruling::Introduction;
 use crate::judge::timing::{CLEAN_UP, between};
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::INVENTED;
 use crate::wire::RpcId;
+
+/// What a party said about itself in `initialize`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Introduction {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+}
 
 /// What has been said before the event at hand.
 pub struct Conversation {
@@ -73,7 +81,7 @@ pub struct Conversation {
     /// The last notification that each party sent, by its event and method.
     pub last_notification: HashMap<Party, (usize, String)>,
     /// The notifications that an answer to no request may be to.
-    pub told: Told,
+    pub notifications: PendingNotifications,
     /// How many requests were answered by each party.
     pub answers: HashMap<Party, usize>,
     /// Methods that a party sent, for rules on what was announced.
@@ -155,7 +163,7 @@ impl Conversation {
             terminals: BTreeMap::new(),
             unreadable: HashMap::new(),
             last_notification: HashMap::new(),
-            told: Told::default(),
+            notifications: PendingNotifications::default(),
             answers: HashMap::new(),
             methods_used: BTreeSet::new(),
             stdout_ended: None,

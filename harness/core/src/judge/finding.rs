@@ -3,6 +3,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::fact;
+use crate::protocol::{Problem, ProblemKind};
+
 /// What a check found at one place: a stable kind, fields, and the template of the sentence.
 ///
 /// Programs read the kind and the fields. The sentence is for people, may change with every version, and is rendered only
@@ -23,6 +26,28 @@ impl Fact {
     #[must_use]
     pub const fn new(kind: &'static str, template: &'static str, fields: Vec<(&'static str, Value)>) -> Self {
         Self { kind, template, fields }
+    }
+
+    /// The fact that a params or a result departs from the schema. The pointer begins at the root of the params or the result.
+    pub(super) fn of_problem(method: &str, is_result: bool, problem: &Problem) -> Self {
+        let mut fact = fact!(
+            "invalid-value",
+            "{part} of {method}, at {place}: {problem}",
+            part = if is_result { "result" } else { "params" },
+            method,
+            place = place(&problem.at),
+            problem = problem.message;
+            pointer = problem.at,
+            expected = problem.expected,
+            actual = problem.actual
+        );
+        fact.kind = match problem.kind {
+            ProblemKind::Missing => "missing-member",
+            ProblemKind::NotInSet => "unknown-value",
+            ProblemKind::WrongType => "wrong-type",
+            ProblemKind::Other => "invalid-value",
+        };
+        fact
     }
 
     /// Returns the value of a field.
@@ -58,6 +83,10 @@ impl Fact {
         text.push_str(rest);
         text
     }
+}
+
+fn place(pointer: &str) -> &str {
+    if pointer.is_empty() { "its root" } else { pointer }
 }
 
 /// Turns a value into that of a field; what cannot be JSON becomes null.

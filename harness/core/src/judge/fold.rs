@@ -4,16 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::check::{On, Sight};
-use super::conversation::{Conversation, Memory};
+use super::check::Seen;
+use super::conversation::{Conversation, Introduction, Memory};
+use super::dispatch::{Dispatch, Look};
 use super::earlier::Earlier;
 use super::fences::Fences;
+use super::judgement::{Judgement, NotCovered};
 use super::login::Logins;
-use super::looks::{Look, Looks};
-use super::moment::{Answer, CallSeen, LineSeen, Moment, Outcome, Payload};
-use super::ruling::{Book, Introduction, Judgement, NotCovered, Tally, Unread};
-use super::{checks, shapes};
-use crate::protocol::{Edition, Kind, Method, Problem, Site};
+use super::moment::Moment;
+use super::ruling::{Tally, Unread};
+use super::seen::{Answer, CallSeen, LineSeen, Outcome, Payload};
+use super::tallies::Tallies;
+use super::{script, shapes};
+use crate::protocol::{Edition, Kind, Method, Site};
 use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, Event, Header, Lack, ProcessEvent, Trace, What};
 use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, RpcId, read_line};
@@ -46,14 +49,14 @@ pub struct Judge {
     /// Those on the other connections.
     parked: BTreeMap<usize, Conversation>,
     connection: usize,
-    book: Book,
+    tallies: Tallies,
     logins: Logins,
     earlier: Earlier,
     fences: Fences,
     /// Whose last line goes on with the next one, and on which connection.
     cut_up: BTreeSet<(usize, Party)>,
     parties: Vec<Party>,
-    looks: Looks,
+    checks: Dispatch,
     case_requirements: Vec<String>,
     /// Position and microseconds of the event at hand.
     now: (usize, u64),
@@ -83,12 +86,12 @@ impl Judge {
             talk: Conversation::new(edition, header.case.is_some()),
             parked: BTreeMap::new(),
             connection: 0,
-            book: Book::new(&header.lacks, edition),
+            tallies: Tallies::new(&header.lacks, edition),
             logins: Logins::default(),
             earlier: Earlier::default(),
             fences: Fences::default(),
             cut_up: BTreeSet::new(),
-            looks: Looks::new(&parties, &header.lacks, edition),
+            checks: Dispatch::new(&parties, &header.lacks, edition),
             parties,
             agrees_otherwise: false,
             not_covered: Vec::new(),
@@ -123,7 +126,7 @@ impl Judge {
         self.turn_to(event.connection);
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
-                if *end == LineEnd::Eof && self.book.lacks(Lack::Processes) {
+                if *end == LineEnd::Eof && self.tallies.lacks(Lack::Processes) {
                     // As where the output ends: it may have been killed in the middle of the line.
                     self.talk.shut_down(event.n, event.us);
                 }
@@ -134,11 +137,7 @@ impl Judge {
                 }
                 let content = read_line(bytes);
                 let line = LineSeen { bytes, end: *end, content: &content };
-                self.each(*from, Sight::Line, |on, moment, ruling| {
-                    if let On::Line(check) = on {
-                        check(moment, &line, ruling);
-                    }
-                });
+                self.show(*from, Seen::Line(&line));
                 if content.is_cut() {
                     self.talk.cut = Some(event.n);
                 }
@@ -147,11 +146,7 @@ impl Judge {
                 self.talk.course.last_line.insert(*from, self.now);
             }
             What::Unattributed(bytes) => self.unattributed(bytes),
-            What::Stderr(bytes) => self.each_party(Sight::Stderr, |on, moment, ruling| {
-                if let On::Stderr(check) = on {
-                    check(moment, bytes, ruling);
-                }
-            }),
+            What::Stderr(bytes) => self.show_both(Seen::Stderr(bytes)),
             What::Stdout(_) => {}
             What::Model(model) => {
                 if model.has_called(CALL_MCP_TOOL) {
@@ -160,20 +155,12 @@ impl Judge {
             }
             What::Fence(_) => self.fences.announce(event.connection),
             What::Process(process) => self.process(process),
-            What::Mcp(mcp) => self.each_party(Sight::Mcp, |on, moment, ruling| {
-                if let On::Mcp(check) = on {
-                    check(moment, mcp, ruling);
-                }
-            }),
-            What::Visit(visit) => self.each_party(Sight::Visit, |on, moment, ruling| {
-                if let On::Visit(check) = on {
-                    check(moment, visit, ruling);
-                }
-            }),
+            What::Mcp(mcp) => self.show_both(Seen::Mcp(mcp)),
+            What::Visit(visit) => self.show_both(Seen::Visit(visit)),
             What::Step(step) => {
-                self.book.unread = self.talk.cut.map(Unread::Before);
+                self.tallies.unread = self.talk.cut.map(Unread::Before);
                 let subject = self.parties.first().copied().unwrap_or(Party::Agent);
-                checks::script::judge_step(&self.talk, subject, step, &self.case_requirements, event.n, &mut self.book);
+                script::judge_step(&self.talk, subject, step, &self.case_requirements, event.n, &mut self.tallies);
                 self.talk.apply_step(self.now, step);
                 if self.talk.fence == Some(event.n) {
                     self.logins.fenced(self.connection, event.n);
@@ -198,20 +185,16 @@ impl Judge {
 
     /// How many failures were found so far, and the requirements that failed.
     pub fn failed(&self) -> (usize, impl Iterator<Item = (&str, &Tally)>) {
-        (self.book.n_failures(), self.book.failed())
+        (self.tallies.n_failures(), self.tallies.failed())
     }
 
     fn process(&mut self, process: &ProcessEvent) {
         let (n, us) = self.now;
-        if *process == ProcessEvent::StdoutEnded && self.book.lacks(Lack::Processes) {
+        if *process == ProcessEvent::StdoutEnded && self.tallies.lacks(Lack::Processes) {
             // Its client may have killed it, and what it left undone then is nobody's fault.
             self.talk.shut_down(n, us);
         }
-        self.each_party(Sight::Process, |on, moment, ruling| {
-            if let On::Process(check) = on {
-                check(moment, process, ruling);
-            }
-        });
+        self.show_both(Seen::Process(process));
         match process {
             ProcessEvent::StdoutEnded => self.talk.stdout_ended = self.talk.stdout_ended.or(Some(n)),
             ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) | ProcessEvent::AgentKilled => {
@@ -292,12 +275,8 @@ impl Judge {
             return;
         }
         self.notice_beginning(from, envelope);
-        let failures = self.book.n_failures();
-        self.each(from, Sight::Message, |on, moment, ruling| {
-            if let On::Message(check) = on {
-                check(moment, value, envelope, ruling);
-            }
-        });
+        let failures = self.tallies.n_failures();
+        self.show(from, Seen::Message(value, envelope));
         match envelope {
             Envelope::Call(call) => self.call(from, &call, deliberate, failures),
             Envelope::Response { id, result, error } => {
@@ -319,15 +298,15 @@ impl Judge {
         }
         let opening = matches!(envelope, Envelope::Call(call) if call.method == "initialize" && call.id.is_some());
         let late = !(opening && from == Party::Client);
-        self.begins_late |= late && !self.book.lacks(Lack::Order);
+        self.begins_late |= late && !self.tallies.lacks(Lack::Order);
         // Who writes messages anew leaves out what is none, such as an answer that could not be read.
-        self.talk.holes.anywhere = late || self.book.lacks(Lack::Bytes);
+        self.talk.holes.anywhere = late || self.tallies.lacks(Lack::Bytes);
     }
 
     /// Whether what was just judged is wrong. In a recording nobody marks what is wrong on purpose, so a message that was
     /// found to be wrong counts as such: what follows from it is not held against the other party.
     fn is_found_wrong(&self, failures: usize) -> bool {
-        !self.talk.whole && self.parties.len() > 1 && self.book.n_failures() > failures
+        !self.talk.whole && self.parties.len() > 1 && self.tallies.n_failures() > failures
     }
 
     /// Whether the schema forbids what this party, which is not checked, sent in a recording. Only the tester of a case marks
@@ -338,7 +317,7 @@ impl Judge {
             && !self.parties.contains(&from)
             // What a null or another version in `initialize` means has requirements of its own.
             && method != "initialize"
-            && !without_drafts(edition, definition, value).0.is_empty()
+            && !edition.problems(definition, value).0.is_empty()
     }
 
     /// The version in whose shape a payload is. Whoever asks for another version, or agrees to one, may use that of the other
@@ -351,11 +330,7 @@ impl Judge {
     fn call(&mut self, from: Party, call: &Call<'_>, deliberate: bool, failures: usize) {
         let kind = if call.id.is_some() { Kind::Request } else { Kind::Notification };
         let seen = CallSeen { kind, id: call.id, method: call.method, params: call.params };
-        self.each(from, Sight::Call, |on, moment, ruling| {
-            if let On::Call(check) = on {
-                check(moment, &seen, ruling);
-            }
-        });
+        self.show(from, Seen::Call(&seen));
         if from == Party::Client {
             self.logins.called(self.connection, self.now.0, call.method);
         }
@@ -367,11 +342,7 @@ impl Judge {
         }
         if let Some(update) = (call.method == "session/update").then(|| edition.adapter.update(call.params?)).flatten()
         {
-            self.each(from, Sight::Update, |on, moment, ruling| {
-                if let On::Update(check) = on {
-                    check(moment, &update, ruling);
-                }
-            });
+            self.show(from, Seen::Update(&update));
         }
         let breach = |method: &Method| {
             let params = call.params.unwrap_or(&Value::Null);
@@ -384,11 +355,7 @@ impl Judge {
                 self.talk.course.broken_notification(self.now.0, from);
             }
         } else {
-            self.each(from.other(), Sight::Told, |on, moment, ruling| {
-                if let On::Told(check) = on {
-                    check(moment, &seen, ruling);
-                }
-            });
+            self.show(from.other(), Seen::ReceivedCall(&seen));
         }
         let mut course = std::mem::take(&mut self.talk.course);
         course.call(&self.talk, self.now, from, call);
@@ -401,13 +368,7 @@ impl Judge {
         let answer = Answer { id, exchange: exchange.as_deref(), outcome };
         let unannounced = exchange.as_ref().and_then(|exchange| self.talk.unannounced_area(&exchange.method));
         self.agrees_otherwise = is_other_agreement(self.talk.edition, &answer);
-        self.each(from, Sight::Response, |on, moment, ruling| {
-            if let On::Response(check) = on
-                && unannounced.is_none_or(|area| !ruling.is_of(area))
-            {
-                check(moment, &answer, ruling);
-            }
-        });
+        self.show_if(from, Seen::Response(&answer), |look| unannounced.is_none_or(|area| !look.is_of(area)));
         let mut breach = false;
         if let (Some(exchange), Outcome::Result(result)) = (&exchange, outcome) {
             let methods = &self.talk.edition.methods;
@@ -425,11 +386,7 @@ impl Judge {
         if breach || self.is_found_wrong(failures) {
             self.talk.deliberate.insert(self.now.0);
         } else {
-            self.each(from.other(), Sight::Received, |on, moment, ruling| {
-                if let On::Received(check) = on {
-                    check(moment, &answer, ruling);
-                }
-            });
+            self.show(from.other(), Seen::ReceivedResponse(&answer));
         }
         self.agrees_otherwise = false;
         match &exchange {
@@ -450,7 +407,7 @@ impl Judge {
             return;
         }
         let parts = edition.stable.parts(definition, value);
-        let (problems, mut drafts) = without_drafts(edition, definition, value);
+        let (problems, mut drafts) = edition.problems(definition, value);
         let mut strangers = parts.members.iter().filter(|member| member.known != Site::Defined).peekable();
         if strangers.peek().is_some() {
             let draft_parts = edition.unstable.parts(definition, value);
@@ -459,23 +416,15 @@ impl Judge {
         }
         let payload =
             Payload { method, is_result, definition, value, parts: &parts, problems: &problems, drafts: &drafts };
-        self.each(from, Sight::Payload, |on, moment, ruling| {
-            if let On::Payload(check) = on {
-                check(moment, &payload, ruling);
-            }
-        });
+        self.show(from, Seen::Payload(&payload));
         if self.parties.contains(&from) {
-            shapes::judge(&payload, from, self.now.0, &mut self.book);
+            shapes::table::judge(&payload, from, self.now.0, &mut self.tallies);
         }
     }
 
     /// Ends the conversation at hand.
     fn end(&mut self) {
-        self.each_party(Sight::End, |on, moment, ruling| {
-            if let On::End(check) = on {
-                check(moment, ruling);
-            }
-        });
+        self.show_both(Seen::End());
         self.learn_introductions();
     }
 
@@ -504,15 +453,11 @@ impl Judge {
         }
         for login in std::mem::take(&mut self.logins).iter() {
             self.now.0 = login.n;
-            self.each(Party::Client, Sight::Login, |on, moment, ruling| {
-                if let On::Login(check) = on {
-                    check(moment, login, ruling);
-                }
-            });
+            self.show(Party::Client, Seen::Login(login));
         }
         self.not_covered.sort_by_key(|other| other.connection);
         Judgement {
-            tallies: self.book.close(),
+            tallies: self.tallies.close(),
             not_covered: self.not_covered,
             covered: self.covered,
             turned_down: self.turned_down,
@@ -522,30 +467,37 @@ impl Judge {
         }
     }
 
-    fn each_party(&mut self, sight: Sight, mut look: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
-        self.each(Party::Agent, sight, &mut look);
-        self.each(Party::Client, sight, &mut look);
+    fn show_both(&mut self, seen: Seen<'_>) {
+        self.show(Party::Agent, seen);
+        self.show(Party::Client, seen);
     }
 
-    fn each(&mut self, party: Party, sight: Sight, mut show: impl FnMut(&On, &Moment<'_>, &mut super::Ruling<'_>)) {
-        let (n, us) = self.now;
-        let moment = Moment { talk: &self.talk, n, us, from: party };
+    /// Shows something to the checks of one party.
+    fn show(&mut self, party: Party, seen: Seen<'_>) {
+        self.show_if(party, seen, |_| true);
+    }
+
+    /// Shows something to the checks of one party, as far as they fit.
+    fn show_if(&mut self, party: Party, seen: Seen<'_>, fits: impl Fn(&Look) -> bool) {
         if self.talk.other_version().is_some() {
             return;
         }
+        let (n, us) = self.now;
+        let moment = Moment { talk: &self.talk, n, us, from: party };
         let foreign = self.talk.is_foreign();
         let agrees = self.agrees_otherwise;
         let holes = self.talk.holes;
         let holds = |look: &Look| if agrees { look.versionless } else { !foreign || look.timeless };
-        let fits = |look: &&Look| holds(look) && !look.needs.meet(holes);
-        self.book.unread = match (sight, self.talk.cut) {
+        self.tallies.unread = match (seen, self.talk.cut) {
             // A line is judged by its bytes, and all of these are there.
-            (Sight::Line, _) | (_, None) => None,
-            (Sight::Payload | Sight::Update, Some(cut)) if cut == n => Some(Unread::Here),
+            (Seen::Line(_), _) | (_, None) => None,
+            (Seen::Payload(_) | Seen::Update(_), Some(cut)) if cut == n => Some(Unread::Here),
             (_, Some(cut)) => Some(Unread::Before(cut)),
         };
-        for look in self.looks.of(party, sight).iter().filter(fits) {
-            show(&look.on, &moment, &mut self.book.ruling_at(look.place, look.requirement, n));
+        for look in self.checks.of(party, seen.kind()).iter().filter(|look| holds(look) && !look.needs.meet(holes)) {
+            if fits(look) {
+                look.on.look(&moment, seen, &mut self.tallies.ruling_at(look.place, n));
+            }
         }
     }
 }
@@ -554,16 +506,4 @@ impl Judge {
 fn is_other_agreement(edition: &Edition, answer: &Answer<'_>) -> bool {
     let result = answer.result_of("initialize").map(|(_, result)| result);
     result.and_then(|result| edition.other_version(result)).is_some()
-}
-
-/// Splits the problems into those that stand and the places that a draft of the protocol allows.
-pub(super) fn without_drafts(edition: &Edition, definition: &str, value: &Value) -> (Vec<Problem>, Vec<String>) {
-    let problems = edition.stable.problems(definition, value);
-    if problems.is_empty() {
-        return (problems, Vec::new());
-    }
-    let remaining = edition.unstable.problems(definition, value);
-    let (stands, draft): (Vec<_>, Vec<_>) =
-        problems.into_iter().partition(|problem| remaining.iter().any(|other| other.at == problem.at));
-    (stands, draft.into_iter().map(|problem| problem.at).collect())
 }

@@ -5,7 +5,6 @@
 
 mod agent;
 mod client;
-mod judge;
+pub(super) mod owners;
 mod row;
-
-pub(super) use judge::{judge, problem_fact, requirements};
+pub(super) mod table;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::adapter::Adapter;
 use super::methods::MethodTable;
-use super::schema::Schema;
+use super::schema::{Problem, Schema};
 use crate::requirement::Catalogue;
 
 /// The newest major of the protocol that exists.
@@ -61,6 +61,19 @@ pub struct EditionSource<'s> {
 }
 
 impl Edition {
+    /// Compares a payload with its definition: the problems that count, and the places that only a draft of the protocol allows.
+    #[must_use]
+    pub fn problems(&self, definition: &str, value: &Value) -> (Vec<Problem>, Vec<String>) {
+        let problems = self.stable.problems(definition, value);
+        if problems.is_empty() {
+            return (problems, Vec::new());
+        }
+        let remaining = self.unstable.problems(definition, value);
+        let (stands, draft): (Vec<_>, Vec<_>) =
+            problems.into_iter().partition(|problem| remaining.iter().any(|other| other.at == problem.at));
+        (stands, draft.into_iter().map(|problem| problem.at).collect())
+    }
+
     /// Returns whether the stable or the unstable schema has a method of this name, of either party.
     #[must_use]
     pub fn knows_method(&self, name: &str) -> bool {

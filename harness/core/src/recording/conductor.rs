@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::lines::Lines;
 use super::problem::Problem;
 use super::rebuilt;
-use super::stream::{Item, Source};
+use super::source::{Item, Source};
 use crate::requirement::Party;
 use crate::trace::What;
 use crate::wire::{LineEnd, read_line, write_json};

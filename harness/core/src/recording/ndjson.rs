@@ -5,7 +5,7 @@ use std::io::BufRead;
 use super::lines::Lines;
 use super::problem::Problem;
 use super::sides::{Sides, is_opening};
-use super::stream::{Item, Source};
+use super::source::{Item, Source};
 use crate::protocol::Edition;
 use crate::trace::What;
 use crate::wire::{Content, Envelope, LineEnd, read_line};

@@ -6,7 +6,7 @@ use std::io::BufRead;
 
 use super::lines::Lines;
 use super::problem::Problem;
-use super::stream::{Item, Source};
+use super::source::{Item, Source};
 use crate::requirement::Party;
 use crate::trace::What;
 use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};

@@ -7,11 +7,12 @@ use super::format::Format;
 use super::ndjson::Ndjson;
 use super::pair::Pair;
 use super::problem::Problem;
+use super::source::{Item, Source};
 use super::tee::Tee;
 use super::zed::Zed;
 use crate::protocol::Edition;
 use crate::requirement::Party;
-use crate::trace::{Event, Header, Lack, ReadError, TraceReader, What};
+use crate::trace::{Event, Header, Lack, ReadError, TraceReader};
 
 /// What the events of a recording are read from.
 pub enum Input {
@@ -33,19 +34,6 @@ pub struct Recording {
 
 /// How much is looked at to tell the format.
 const BEGINNING: usize = 64 << 10;
-
-/// A format at work.
-pub(super) trait Source {
-    /// The next event; none at the end.
-    fn next(&mut self) -> Result<Option<Item>, Problem>;
-}
-
-/// An event that has no position yet.
-pub(super) struct Item {
-    pub us: u64,
-    pub connection: usize,
-    pub what: What,
-}
 
 impl Recording {
     /// Begins to read a recording.

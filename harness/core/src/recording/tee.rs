@@ -5,7 +5,7 @@ use std::io::BufRead;
 use super::lines::Lines;
 use super::problem::Problem;
 use super::sides::opens;
-use super::stream::{Item, Source};
+use super::source::{Item, Source};
 use crate::requirement::Party;
 use crate::trace::What;
 use crate::wire::LineEnd;

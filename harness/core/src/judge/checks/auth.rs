@@ -10,8 +10,9 @@ use serde_json::Value;
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
-use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, Outcome};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("auth.methods.shape", On::End(no_methods)),

@@ -9,8 +9,9 @@ use crate::judge::check::{Check, On};
 use crate::judge::checks::common::mentions;
 use crate::judge::checks::support::{Finish, died_after, fail_in_case, late_for, says_abort};
 use crate::judge::conversation::{After, AtCancel, Exchange, Turn};
-use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen, Outcome, UpdateSeen};
 use crate::judge::timing::{CANCEL_CROSSING, CANCEL_LIMIT, TURN_START, between, millis};
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
@@ -19,7 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.stop-reason", On::Response(stop_reason)),
     Check::agent("cancel.no-error", On::Response(no_error)),
     Check::agent("cancel.updates-before-response", On::Update(update_came_late)),
-    Check::agent("cancel.updates-before-response", On::Told(nothing_came_late)),
+    Check::agent("cancel.updates-before-response", On::ReceivedCall(nothing_came_late)),
     Check::agent("cancel.updates-before-response", On::End(nothing_came_at_all)),
     Check::agent("cancel.no-reply", On::Response(no_reply)),
     Check::agent("cancel.no-reply", On::End(not_replied)),
@@ -223,7 +224,7 @@ fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: an answer without an id that is to a line which could not be read, or to an answer of the client that
 /// the agent rejects. See [`replied_to`].
 fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let told = moment.talk.told.answered_by(answer, moment.from.other());
+    let told = moment.talk.notifications.answered_by(answer, moment.from.other());
     // The agent may refuse a cancel that breaks the protocol.
     if told.iter().all(|(n, _)| !moment.talk.deliberate.contains(n)) {
         replied_to(moment, answer, "session/cancel", ruling);
@@ -233,7 +234,7 @@ fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// Fails when this answers no request, and can only be to the notification `method` of the other party. In a recording an
 /// error of another code, which does not name the method, may be about a response that was not accepted.
 pub(super) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
-    let told = moment.talk.told.answered_by(answer, moment.from.other());
+    let told = moment.talk.notifications.answered_by(answer, moment.from.other());
     let unread = moment.talk.is_unclear(moment.from.other());
     let only = told.iter().all(|(_, known)| *known == method);
     let Some((n, _)) = told.last().filter(|_| only && !unread) else { return };

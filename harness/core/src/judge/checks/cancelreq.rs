@@ -7,8 +7,9 @@ use super::support::{Finish, died_after, fail_in_case, late_for, says_abort, wai
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{CancelRequest, Exchange};
-use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen, Outcome, UpdateSeen};
 use crate::judge::timing::{WRONG_CANCEL, between};
 use crate::protocol::Kind;
 use crate::requirement::Party;

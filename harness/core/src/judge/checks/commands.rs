@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::moment::{Answer, Moment, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("commands.after-session", On::Update(after_session)),

@@ -5,14 +5,15 @@ use serde_json::Value;
 use crate::fact;
 use crate::judge::Fact;
 use crate::judge::conversation::{Conversation, Exchange, Opening, Session};
-use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, Outcome, UpdateSeen};
 use crate::protocol::is_absolute;
 
 /// The error by which an agent asks for a login.
 pub(super) const LOGIN: i64 = -32000;
 /// The error of a method that does not exist.
-pub(super) const NO_METHOD: i64 = -32601;
+pub(in crate::judge) const NO_METHOD: i64 = -32601;
 /// The error of params that are wrong.
 pub(super) const BAD_PARAMS: i64 = -32602;
 

@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::common::{decide_offered, is_own_value};
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::moment::{Moment, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::UpdateSeen;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("compaction.gate", On::Update(gate)),

@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::support::{NotBase64, not_base64};
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::moment::{Moment, Payload, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Payload, UpdateSeen};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[

@@ -4,8 +4,9 @@ use super::common::{LOGIN, decide_applicable, decide_implemented, note_null, pro
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::entries;
-use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, Outcome};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("delete.implemented", On::Response(implemented)),

@@ -9,8 +9,9 @@ use crate::fact;
 use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session};
-use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
 use crate::protocol::is_absolute;
 
 pub(super) const CHECKS: &[Check] = &[

@@ -8,8 +8,9 @@ use serde_json::Value;
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::VisitState;
-use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::CallSeen;
 use crate::protocol::{Kind, escaped};
 use crate::wire::RpcId;
 

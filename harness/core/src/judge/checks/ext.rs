@@ -6,8 +6,9 @@ use super::common::{LOGIN, NO_METHOD, mentions};
 use super::jsonrpc::response::skipped_in_recording;
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen, Outcome, Payload};
 use crate::judge::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::protocol::{Member, ProblemKind, Site};
 use crate::requirement::Party;
@@ -328,7 +329,7 @@ fn unknown_notification(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     if last.zip(answer.exchange).is_some_and(|((told, _), exchange)| exchange.n > *told) {
         ruling.pass();
     }
-    let told = talk.told.answered_by(answer, other);
+    let told = talk.notifications.answered_by(answer, other);
     let only = !talk.is_unclear(other) && told.iter().all(|(n, method)| unknown(*n, method));
     if let Some((n, method)) = told.last().filter(|_| only) {
         let answered = answer.outcome.describe();

@@ -6,8 +6,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::{decide_absolute, mentions, proper};
 use crate::judge::conversation::Session;
-use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen, Outcome};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("fs.read.capability", On::Call(read_capability)),

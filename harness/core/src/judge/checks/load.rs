@@ -8,8 +8,9 @@ use super::common::{
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Opening, Session};
-use crate::judge::moment::{Answer, Moment, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("load.implemented", On::Response(implemented)),

@@ -11,8 +11,9 @@ use super::support::fail_in_case;
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session, option_text};
-use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
 use crate::judge::timing::{UPDATE_WITH_RESPONSE, between};
 
 pub(super) const CHECKS: &[Check] = &[

@@ -11,8 +11,9 @@ use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::support::{Finish, fail_in_case};
 use crate::judge::conversation::{Decision, Session, SessionCourse, ToolCall};
-use crate::judge::moment::{Answer, CallSeen, Moment, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -20,7 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("permission.before-execution", On::Call(act_while_asking)),
     Check::agent("permission.before-execution", On::Call(asked_afterwards)),
     Check::agent("permission.before-execution", On::Update(status_while_asking)),
-    Check::agent("permission.before-execution", On::Received(waited)),
+    Check::agent("permission.before-execution", On::ReceivedResponse(waited)),
     Check::agent(
         "permission.reject-respected",
         On::Call(|moment, call, ruling| act_in_spite_of(moment, call, Decision::Rejected, ruling)),

@@ -6,8 +6,9 @@ use super::support::{Finish, fail_in_case};
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::plan_texts;
-use crate::judge::moment::{Answer, Moment, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("plan.complete", On::Update(complete)),

@@ -8,8 +8,9 @@ use crate::fact;
 use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::option_values;
-use crate::judge::moment::{Answer, CallSeen, Moment, Payload, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen, Payload, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("delete.implies-list", On::Response(delete_implies_list)),
@@ -33,7 +34,7 @@ fn tell(ruling: &mut Ruling<'_>, good: bool, otherwise: impl FnOnce() -> Fact) {
 }
 
 /// The note on a probe whose statement holds.
-pub(super) fn holds() -> Fact {
+pub(in crate::judge) fn holds() -> Fact {
     fact!("holds", "it holds")
 }
 

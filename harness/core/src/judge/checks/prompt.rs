@@ -10,8 +10,9 @@ use super::support::{Finish, fail_in_case, late_for, says_abort};
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, Decision, Session, ToolCall};
-use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen, Outcome, UpdateSeen};
 use crate::judge::timing::{CLIENT_PATIENCE, OUTPUT_SILENCE, between, millis};
 use crate::requirement::Party;
 

@@ -8,8 +8,9 @@ use super::common::{
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::Opening;
-use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, Outcome, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("resume.implemented", On::Response(implemented)),

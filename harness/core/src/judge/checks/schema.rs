@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::common::decide_absolute;
 use super::init::{Trait, accepted};
 use crate::fact;
+use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
-use crate::judge::fold::without_drafts;
-use crate::judge::moment::{Answer, CallSeen, Moment, Outcome, Payload};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
-use crate::judge::shapes::problem_fact;
+use crate::judge::seen::{Answer, CallSeen, Outcome, Payload};
 use crate::protocol::{Kind, is_absolute};
 use crate::requirement::Party;
 
@@ -76,10 +76,10 @@ fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     }
     let method = edition.methods.find(moment.from.other(), Kind::Request, &exchange.method);
     let Some(definition) = method.and_then(|method| method.result.as_deref()) else { return };
-    let (problems, _) = without_drafts(edition, definition, result);
+    let (problems, _) = edition.problems(definition, result);
     let Some(problem) = problems.first() else { return };
     if known {
-        ruling.fail(problem_fact(&exchange.method, true, problem), &[exchange.n]);
+        ruling.fail(Fact::of_problem(&exchange.method, true, problem), &[exchange.n]);
     } else {
         let fact = fact!(
             "invalid-result-of-unconfirmed-method",

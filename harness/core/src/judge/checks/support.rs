@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use crate::judge::Fact;
 use crate::judge::conversation::{Conversation, Exchange, Session, Turn, TurnCourse};
-use crate::judge::moment::{Answer, Moment, Outcome, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, Outcome, UpdateSeen};
 use crate::judge::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
@@ -178,7 +179,7 @@ pub(super) fn fail_in_case(moment: &Moment<'_>, fact: Fact, also: &[usize], ruli
 }
 
 /// Whether the answer to a request may have to wait for others: for a model, a user, or a command that runs.
-pub(super) fn waits_for_others(method: &str) -> bool {
+pub(in crate::judge) fn waits_for_others(method: &str) -> bool {
     matches!(
         method,
         "session/prompt"
@@ -191,12 +192,12 @@ pub(super) fn waits_for_others(method: &str) -> bool {
 
 /// Whether silence to a request of this method can have a cause of its own: a party that never answers an unknown request does
 /// not answer one that is split, long or has a special id either.
-pub(super) fn is_usually_answered(talk: &Conversation, party: Party, method: &str) -> bool {
+pub(in crate::judge) fn is_usually_answered(talk: &Conversation, party: Party, method: &str) -> bool {
     !method.starts_with('_') || talk.has_replied_before(party, method, usize::MAX)
 }
 
 /// Whether a client may want its user's consent before it does what the request is about.
-pub(super) fn asks_first(method: &str) -> bool {
+pub(in crate::judge) fn asks_first(method: &str) -> bool {
     matches!(method, "fs/write_text_file" | "terminal/create")
 }
 

@@ -8,8 +8,9 @@ use super::tool::{may_have_other_terminals, was_reopened};
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Terminal};
-use crate::judge::moment::{Answer, CallSeen, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[

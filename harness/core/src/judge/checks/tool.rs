@@ -7,8 +7,9 @@ use super::support::Finish;
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Session, ToolCall};
-use crate::judge::moment::{Answer, Moment, Outcome, Payload, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
 use crate::protocol::Member;
 
 pub(super) const CHECKS: &[Check] = &[

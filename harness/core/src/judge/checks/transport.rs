@@ -4,8 +4,9 @@ pub(super) mod delivery;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::moment::{LineSeen, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::LineSeen;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 use crate::wire::{Content, LineEnd};

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::session::{Decision, Ended, ModeSet, Opening, Permission, Session, ToolCall, Turn};
 use super::{Conversation, Exchange, Terminal};
-use crate::judge::moment::Outcome;
+use crate::judge::seen::Outcome;
 use crate::judge::timing::PROMPT_ANSWER;
 use crate::protocol::Update;
 use crate::requirement::Party;
@@ -28,7 +28,7 @@ impl Conversation {
         }
         if call.id.is_none() {
             self.last_notification.insert(from, (n, call.method.to_owned()));
-            self.told.add(n, from, call.method);
+            self.notifications.add(n, from, call.method);
         }
         match (call.id, call.method) {
             (Some(id), method) => {
@@ -237,7 +237,7 @@ impl Conversation {
         *self.answers.entry(from).or_default() += 1;
         let latest = self.latest_answered.entry(exchange.from).or_default();
         *latest = exchange.n.max(*latest);
-        self.told.settle(exchange.n, exchange.from);
+        self.notifications.settle(exchange.n, exchange.from);
         if self.course.in_between((exchange.us, exchange.heard), us) < PROMPT_ANSWER {
             self.replied.entry((from, super::kind_of(&exchange.method).to_owned())).or_insert(n);
         }

@@ -1,4 +1,7 @@
-//! The finer course of things: how turns were cancelled, who logged in, which ids crossed.
+//! The history that single checks need: how turns were cancelled, who logged in, which ids crossed.
+//!
+//! This fold is apart from that in `apply`, which keeps the present state. It reads each event against the conversation before
+//! `apply` changes that, and it remembers a turn until the next one begins, while `apply` drops a turn with its response.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
@@ -6,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Conversation, Decision, Exchange};
-use crate::judge::moment::{Answer, LineSeen, Outcome};
+use crate::judge::seen::{Answer, LineSeen, Outcome};
 use crate::judge::timing::{CANCEL_SWEEP, between};
 use crate::protocol::Update;
 use crate::requirement::Party;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::session::{Opening, Session};
 use super::{Conversation, Exchange};
-use crate::judge::moment::Outcome;
+use crate::judge::seen::Outcome;
 use crate::protocol::Update;
 use crate::wire::push_text;
 

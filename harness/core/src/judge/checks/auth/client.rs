@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::{advertised, is_terminal};
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::CallSeen;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("auth.method-id-advertised", On::Call(method_id_advertised)),

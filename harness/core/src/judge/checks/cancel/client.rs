@@ -6,8 +6,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::support::is_respelt;
 use crate::judge::conversation::{Opening, Session};
-use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::CallSeen;
 use crate::protocol::Kind;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[

@@ -8,8 +8,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::modes::client::{SET_MODE, fail_if_clear, settled};
 use crate::judge::conversation::{Session, option_text, option_values};
-use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::CallSeen;
 use crate::requirement::Party;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[

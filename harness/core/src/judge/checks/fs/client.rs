@@ -8,8 +8,9 @@ use super::{READ, READING, WRITE, WRITING};
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::{NO_METHOD, decide_refused, proper};
-use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, Outcome};
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client(

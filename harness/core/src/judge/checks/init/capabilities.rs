@@ -6,8 +6,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::support::Finish;
 use crate::judge::conversation::Conversation;
-use crate::judge::moment::{Answer, CallSeen, Moment, UpdateSeen};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::agent(
@@ -40,7 +41,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     ),
     Check::client(
         "init.omitted-is-unsupported.client",
-        On::Received(|moment, answer, ruling| client_respected(moment, answer, Omission::Omitted, ruling)),
+        On::ReceivedResponse(|moment, answer, ruling| client_respected(moment, answer, Omission::Omitted, ruling)),
     ),
     Check::client(
         "init.null-is-unsupported.client",
@@ -48,7 +49,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     ),
     Check::client(
         "init.null-is-unsupported.client",
-        On::Received(|moment, answer, ruling| client_respected(moment, answer, Omission::Null, ruling)),
+        On::ReceivedResponse(|moment, answer, ruling| client_respected(moment, answer, Omission::Null, ruling)),
     ),
 ];
 

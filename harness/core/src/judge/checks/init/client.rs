@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen, Outcome};
 use crate::protocol::{Kind, NEWEST_MAJOR};
 use crate::requirement::Party;
 

@@ -5,8 +5,9 @@ use crate::judge::check::{Check, On};
 use crate::judge::checks::common::NO_METHOD;
 use crate::judge::checks::support::{Finish, waits_for_others};
 use crate::judge::conversation::{Exchange, TurnCourse};
-use crate::judge::moment::{Answer, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::Answer;
 use crate::judge::timing::{ANSWER_AFTER_END, HELD_BACK, between, millis};
 use crate::requirement::Party;
 

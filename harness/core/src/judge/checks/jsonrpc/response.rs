@@ -6,8 +6,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::support::{asks_first, waits_for_others};
 use crate::judge::conversation::Exchange;
-use crate::judge::moment::{Answer, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::Answer;
 use crate::wire::{Envelope, RpcId};
 
 pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
@@ -36,7 +37,7 @@ pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
 /// was wrong on purpose, or a request whose id has a fraction and was refused. Any of these leaves the check undecided, as
 /// does a recording that begins in the middle.
 fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let told = moment.talk.told.answered_by(answer, moment.from.other());
+    let told = moment.talk.notifications.answered_by(answer, moment.from.other());
     let unread = moment.talk.is_unclear(moment.from.other());
     let deliberate = told.iter().any(|(n, _)| moment.talk.deliberate.contains(n));
     // The two cancellations have requirements of their own about this.

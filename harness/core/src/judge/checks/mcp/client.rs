@@ -6,8 +6,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::decide_announced;
 use crate::judge::checks::session::client::{items, opening, reopening};
-use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::CallSeen;
 use crate::protocol::is_absolute;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[

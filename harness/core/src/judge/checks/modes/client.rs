@@ -6,8 +6,9 @@ use crate::fact;
 use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Session, option_text};
-use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::CallSeen;
 use crate::requirement::Party;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[

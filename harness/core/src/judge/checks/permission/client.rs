@@ -7,8 +7,9 @@ use crate::judge::check::{Check, On};
 use crate::judge::checks::common::{BAD_PARAMS, NO_METHOD, is_passed_over, proper};
 use crate::judge::checks::support::fail_in_case;
 use crate::judge::conversation::{Conversation, Decision, Exchange};
-use crate::judge::moment::{Answer, CallSeen, Moment, Outcome};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen, Outcome};
 use crate::judge::timing::{LATER_TURN_OVER, USER_CROSSING, between, millis};
 use crate::requirement::Party;
 

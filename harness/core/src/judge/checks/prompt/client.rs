@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::decide_announced;
-use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::CallSeen;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("prompt.image-gate", On::Call(|moment, call, ruling| content_gate(moment, call, &IMAGE, ruling))),

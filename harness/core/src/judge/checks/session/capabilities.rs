@@ -3,8 +3,9 @@
 
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::decide_announced;
-use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::CallSeen;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("load.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/load", ruling))),

@@ -9,8 +9,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::support::is_respelt;
 use crate::judge::conversation::{Conversation, Exchange, Opening, Session};
-use crate::judge::moment::{CallSeen, Moment};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::CallSeen;
 use crate::protocol::is_absolute;
 use crate::requirement::Party;
 

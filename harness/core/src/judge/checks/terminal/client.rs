@@ -8,8 +8,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::{NO_METHOD, NOT_FOUND, decide_refused, is_passed_over, proper};
 use crate::judge::conversation::{Exchange, Exit, Terminal};
-use crate::judge::moment::{Answer, Moment, Outcome};
+use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, Outcome};
 use crate::requirement::Party;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[

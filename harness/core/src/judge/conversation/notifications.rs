@@ -1,21 +1,21 @@
-//! Notifications that their receiver may still be at, so that an answer to no request can be told to be to one of them.
+//! Notifications that their receiver may still have to handle: a response without a request may answer one of them.
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::judge::moment::{Answer, Outcome};
+use crate::judge::seen::{Answer, Outcome};
 use crate::requirement::Party;
 use crate::wire::RpcId;
 
-/// The notifications of each party that no answer to a later request has put behind.
+/// The notifications of each party after its last request that was answered.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct PendingNotifications {
     pending: HashMap<Party, VecDeque<(usize, String)>>,
 }
 
 /// The bound on the notifications that are remembered of each party.
 const MOST: usize = 64;
 
-impl Told {
+impl PendingNotifications {
     /// Takes in a notification.
     pub(super) fn add(&mut self, n: usize, sender: Party, method: &str) {
         let pending = self.pending.entry(sender).or_default();

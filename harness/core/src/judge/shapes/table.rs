@@ -5,13 +5,14 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::owners::{AGENT_OWN, CLIENT_OWN, VARIANT};
 use super::row::Row;
 use super::{agent, client};
 use crate::fact;
 use crate::judge::Fact;
-use crate::judge::check::Registry;
-use crate::judge::moment::Payload;
-use crate::judge::ruling::Book;
+use crate::judge::registry::Registry;
+use crate::judge::seen::Payload;
+use crate::judge::tallies::Tallies;
 use crate::protocol::{Problem, ProblemKind, Site};
 use crate::requirement::Party;
 
@@ -34,25 +35,6 @@ static AGENT: LazyLock<Table> = LazyLock::new(|| Table::of(agent::ROWS, AGENT_OW
 
 static CLIENT: LazyLock<Table> = LazyLock::new(|| Table::of(client::ROWS, CLIENT_OWN));
 
-/// The catch-all, the names of members, the spelling of values, and `_meta`.
-const AGENT_OWN: [&str; 4] = [
-    "schema.valid.agent",
-    "schema.camel-case.agent",
-    "schema.snake-case-discriminators.agent",
-    "ext.meta-object.agent",
-];
-
-/// As above, of a client.
-const CLIENT_OWN: [&str; 4] = [
-    "schema.valid.client",
-    "schema.camel-case.client",
-    "schema.snake-case-discriminators.client",
-    "ext.meta-object.client",
-];
-
-/// The variants of `session/update` are told from their other problems, since the closed union has a rule of its own.
-const VARIANT: &str = "update.known-variant";
-
 /// Where a null of a client's capabilities is noted.
 const CAPABILITIES: &str = "init.capability-types.client";
 
@@ -69,26 +51,20 @@ const NULL_IS_ABSENT: [(&str, &str, &str); 6] = [
 /// Results of a client for which null is the older form of an empty object.
 const NULL_IS_EMPTY: [&str; 3] = ["WriteTextFileResponse", "KillTerminalResponse", "ReleaseTerminalResponse"];
 
-/// The requirements that the table decides.
-pub(in crate::judge) fn requirements() -> impl Iterator<Item = &'static str> {
-    let rows = agent::ROWS.iter().chain(client::ROWS).map(|row| row.requirement);
-    rows.chain(AGENT_OWN).chain(CLIENT_OWN).chain([VARIANT])
-}
-
 /// Attributes every problem of the payload, and counts what was fine.
-pub(in crate::judge) fn judge(payload: &Payload<'_>, party: Party, event: usize, book: &mut Book) {
+pub(in crate::judge) fn judge(payload: &Payload<'_>, party: Party, event: usize, tallies: &mut Tallies) {
     if payload.value.is_null() && NULL_IS_EMPTY.contains(&payload.definition) {
         return;
     }
     let table = if party == Party::Agent { &*AGENT } else { &*CLIENT };
     let mut owned = BTreeSet::new();
-    table.spelling(payload, event, book, &mut owned);
-    table.variants(payload, event, book, &mut owned);
-    table.metas(payload, event, book, &mut owned);
+    table.spelling(payload, event, tallies, &mut owned);
+    table.variants(payload, event, tallies, &mut owned);
+    table.metas(payload, event, tallies, &mut owned);
     if payload.problems.is_empty() && payload.value.is_object() {
-        table.pass(payload, event, book);
+        table.pass(payload, event, tallies);
     } else {
-        table.attribute(payload, event, book, owned);
+        table.attribute(payload, event, tallies, owned);
     }
 }
 
@@ -103,19 +79,19 @@ impl Table {
     }
 
     /// Counts what a payload without problems shows.
-    fn pass(&self, payload: &Payload<'_>, event: usize, book: &mut Book) {
+    fn pass(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies) {
         for object in &payload.parts.objects {
             for (place, row) in object.definitions.iter().filter_map(|name| self.index.get(name)).flatten() {
                 if row.is_exercised(object.value) {
-                    book.ruling_at(*place, row.requirement, event).pass();
+                    tallies.ruling_at(*place, event).pass();
                 }
             }
         }
-        book.ruling(self.valid, event).pass();
+        tallies.ruling(self.valid, event).pass();
     }
 
     /// Gives each problem to the first row that owns it.
-    fn attribute(&self, payload: &Payload<'_>, event: usize, book: &mut Book, mut owned: BTreeSet<usize>) {
+    fn attribute(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies, mut owned: BTreeSet<usize>) {
         // What is no object at all is no place by itself, and belongs to the first row of its definition.
         let whole = Some(("", payload.value)).filter(|_| !payload.value.is_object());
         for row in self.rows {
@@ -126,21 +102,21 @@ impl Table {
                     .filter(|index| !owned.contains(index) && row.owns(at, &payload.problems[*index]))
                     .collect();
                 if mine.is_empty() && row.is_exercised(value) {
-                    book.ruling(row.requirement, event).pass();
+                    tallies.ruling(row.requirement, event).pass();
                 }
                 for index in mine {
                     owned.insert(index);
                     // A recording that does not tell whether the requirement holds still shows the message.
-                    let owner = if book.decides(row.requirement) { row.requirement } else { self.valid };
-                    fail(owner, payload, &payload.problems[index], event, book);
+                    let owner = if tallies.decides(row.requirement) { row.requirement } else { self.valid };
+                    fail(owner, payload, &payload.problems[index], event, tallies);
                 }
             }
         }
         if payload.problems.is_empty() {
-            book.ruling(self.valid, event).pass();
+            tallies.ruling(self.valid, event).pass();
         }
         for (_, problem) in payload.problems.iter().enumerate().filter(|(index, _)| !owned.contains(index)) {
-            fail(self.valid, payload, problem, event, book);
+            fail(self.valid, payload, problem, event, tallies);
         }
     }
 
@@ -148,7 +124,7 @@ impl Table {
     ///
     /// Correct but unusual: members of drafts, and any name in `_meta`, `rawInput` or `rawOutput`. None of these counts as
     /// misspelt.
-    fn spelling(&self, payload: &Payload<'_>, event: usize, book: &mut Book, owned: &mut BTreeSet<usize>) {
+    fn spelling(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies, owned: &mut BTreeSet<usize>) {
         let strangers = payload.parts.members.iter().filter(|member| !payload.drafts.contains(&member.at));
         let mut misspelt = false;
         for (member, known) in
@@ -166,26 +142,26 @@ impl Table {
                 expected = known;
                 actual = member.name
             );
-            book.ruling(self.members, event).fail(fact, &[]);
+            tallies.ruling(self.members, event).fail(fact, &[]);
         }
         let tempting = |name: &str| name.contains(char::is_uppercase);
         if !misspelt && payload.parts.members.iter().any(|m| m.known == Site::Defined && tempting(m.name)) {
-            book.ruling(self.members, event).pass();
+            tallies.ruling(self.members, event).pass();
         }
     }
 
     /// Judges the closed sets of strings: which variant an update is, and how discriminators are spelt.
     ///
     /// Correct but unusual: values of drafts, which are only noted, and values of open sets, which the schema allows.
-    fn variants(&self, payload: &Payload<'_>, event: usize, book: &mut Book, owned: &mut BTreeSet<usize>) {
+    fn variants(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies, owned: &mut BTreeSet<usize>) {
         for (index, problem) in payload.problems.iter().enumerate().filter(|(_, p)| p.kind == ProblemKind::NotInSet) {
             let found = payload.value.pointer(&problem.at).and_then(Value::as_str).unwrap_or_default();
             if problem.expected.iter().any(|known| known != found && plain(known) == plain(found)) {
                 owned.insert(index);
-                fail(self.spelling, payload, problem, event, book);
+                fail(self.spelling, payload, problem, event, tallies);
             } else if payload.method == "session/update" && problem.at == "/update/sessionUpdate" {
                 owned.insert(index);
-                fail(VARIANT, payload, problem, event, book);
+                fail(VARIANT, payload, problem, event, tallies);
             }
         }
         let has_set = payload
@@ -194,7 +170,7 @@ impl Table {
             .iter()
             .any(|m| matches!(m.name, "sessionUpdate" | "type" | "kind" | "status" | "stopReason" | "outcome"));
         if has_set && payload.problems.iter().all(|problem| problem.kind != ProblemKind::NotInSet) {
-            book.ruling(self.spelling, event).pass();
+            tallies.ruling(self.spelling, event).pass();
         }
         let kind = payload.value.get("update").and_then(|update| update.get("sessionUpdate"));
         let known = kind.is_some_and(Value::is_string);
@@ -204,7 +180,7 @@ impl Table {
             && !draft
             && payload.problems.iter().all(|p| p.at != "/update/sessionUpdate")
         {
-            book.ruling(VARIANT, event).pass();
+            tallies.ruling(VARIANT, event).pass();
         }
         if draft {
             let fact = fact!(
@@ -213,28 +189,28 @@ impl Table {
                 actual = kind;
                 pointer = "/update/sessionUpdate"
             );
-            book.ruling(VARIANT, event).note(fact);
+            tallies.ruling(VARIANT, event).note(fact);
         }
     }
 
     /// Judges `_meta`, which every object may have, and takes out of judgement what receivers take as absent.
     ///
     /// Correct but unusual: a `_meta` that is null or empty, and one of any content. Only its type counts.
-    fn metas(&self, payload: &Payload<'_>, event: usize, book: &mut Book, owned: &mut BTreeSet<usize>) {
+    fn metas(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies, owned: &mut BTreeSet<usize>) {
         for (index, problem) in payload.problems.iter().enumerate() {
             let absent = NULL_IS_ABSENT.iter().find(|(method, at, _)| payload.method == *method && problem.at == *at);
             let null = payload.value.pointer(&problem.at) == Some(&Value::Null);
             if problem.at.ends_with("/_meta") && owned.insert(index) {
-                fail(self.meta, payload, problem, event, book);
+                fail(self.meta, payload, problem, event, tallies);
             } else if let Some((_, at, requirement)) = absent.filter(|_| null && owned.insert(index)) {
-                book.ruling(requirement, event).note(fact!(
+                tallies.ruling(requirement, event).note(fact!(
                     "null-list",
                     "{pointer} of {method} is null, which receivers read as an empty list",
                     pointer = at,
                     method = payload.method
                 ));
             } else if null && is_capability(payload, problem) && owned.insert(index) {
-                book.ruling(CAPABILITIES, event).note(fact!(
+                tallies.ruling(CAPABILITIES, event).note(fact!(
                     "null-capability",
                     "{pointer} of {method} is null, which counts as unsupported",
                     pointer = problem.at,
@@ -244,7 +220,7 @@ impl Table {
         }
         let metas = payload.parts.members.iter().filter(|member| member.name == "_meta");
         if metas.clone().next().is_some() && metas.clone().all(|meta| meta.value.is_object() || meta.value.is_null()) {
-            book.ruling(self.meta, event).pass();
+            tallies.ruling(self.meta, event).pass();
         }
     }
 }
@@ -254,34 +230,8 @@ fn is_capability(payload: &Payload<'_>, problem: &Problem) -> bool {
     payload.method == "initialize" && (problem.at == "/clientCapabilities" || problem.is_null_capability(payload.value))
 }
 
-fn fail(requirement: &str, payload: &Payload<'_>, problem: &Problem, event: usize, book: &mut Book) {
-    book.ruling(requirement, event).fail(problem_fact(payload.method, payload.is_result, problem), &[]);
-}
-
-/// The fact that a params or a result departs from the schema. The pointer begins at the root of the params or the result.
-pub(in crate::judge) fn problem_fact(method: &str, is_result: bool, problem: &Problem) -> Fact {
-    let mut fact = fact!(
-        "invalid-value",
-        "{part} of {method}, at {place}: {problem}",
-        part = if is_result { "result" } else { "params" },
-        method,
-        place = place(&problem.at),
-        problem = problem.message;
-        pointer = problem.at,
-        expected = problem.expected,
-        actual = problem.actual
-    );
-    fact.kind = match problem.kind {
-        ProblemKind::Missing => "missing-member",
-        ProblemKind::NotInSet => "unknown-value",
-        ProblemKind::WrongType => "wrong-type",
-        ProblemKind::Other => "invalid-value",
-    };
-    fact
-}
-
-fn place(pointer: &str) -> &str {
-    if pointer.is_empty() { "its root" } else { pointer }
+fn fail(requirement: &str, payload: &Payload<'_>, problem: &Problem, event: usize, tallies: &mut Tallies) {
+    tallies.ruling(requirement, event).fail(Fact::of_problem(payload.method, payload.is_result, problem), &[]);
 }
 
 fn plain(text: &str) -> String {

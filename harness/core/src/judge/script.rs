@@ -1,13 +1,13 @@
 //! What the steps of a case decide: a step accuses only the requirements that it names.
 
-use super::common::NO_METHOD;
-use super::probes::holds;
-use super::support::{asks_first, is_usually_answered, waits_for_others};
+use super::checks::common::NO_METHOD;
+use super::checks::probes::holds;
+use super::checks::support::{asks_first, is_usually_answered, waits_for_others};
 use crate::fact;
 use crate::judge::Fact;
 use crate::judge::conversation::{Conversation, Exchange};
-use crate::judge::ruling::Book;
 use crate::judge::step::{ended_unexplained, step_fact, step_text};
+use crate::judge::tallies::Tallies;
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepEvent, StepKind};
 
@@ -24,11 +24,11 @@ pub(in crate::judge) fn judge_step(
     step: &StepEvent,
     case_requirements: &[String],
     n: usize,
-    book: &mut Book,
+    tallies: &mut Tallies,
 ) {
     if step.kind == StepKind::Needs && step.outcome == Outcome::NotApplicable {
         for requirement in case_requirements {
-            book.ruling(requirement, n).not_applicable(step_fact(step, subject));
+            tallies.ruling(requirement, n).not_applicable(step_fact(step, subject));
         }
     }
     for requirement in &step.decides {
@@ -36,7 +36,7 @@ pub(in crate::judge) fn judge_step(
             continue;
         }
         let event = step.events.first().copied().unwrap_or(n);
-        let mut ruling = book.ruling(requirement, event);
+        let mut ruling = tallies.ruling(requirement, event);
         match step.outcome {
             _ if talk.edition.catalogue.is_probe(requirement) => ruling.note(told(step, subject)),
             Outcome::Done => ruling.pass(),

@@ -1,6 +1,6 @@
-//! What a recording does not tell, and which requirements can therefore not be judged on it: neither failed nor passed.
+//! The gaps of a recording, and the requirements that it therefore cannot decide: they neither fail nor pass.
 
-use super::check::Sight;
+use super::check::On;
 use super::conversation::Holes;
 use crate::trace::Lack;
 
@@ -18,8 +18,8 @@ pub(super) fn tells(requirement: &str, lack: Lack) -> bool {
 }
 
 /// Whether a check that looks at this needs to know what was said before.
-pub(super) const fn is_about_one_message(sight: Sight) -> bool {
-    matches!(sight, Sight::Line | Sight::Message | Sight::Stderr)
+pub(super) const fn is_about_one_message(on: &On) -> bool {
+    matches!(on, On::Line(_) | On::Message(_) | On::Stderr(_))
 }
 
 /// Where no hole may be in the conversation, for the requirement to be judged.
@@ -172,7 +172,7 @@ const TOOLS: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::check::Registry;
+    use crate::judge::Registry;
 
     #[test]
     fn every_requirement_that_is_named_is_judged() {

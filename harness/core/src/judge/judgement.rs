@@ -1,0 +1,99 @@
+//! What one trace says about all requirements.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::conversation::Introduction;
+use super::ruling::Tally;
+use crate::requirement::Party;
+use crate::verdict::Verdict;
+
+/// All that one trace says, by requirement.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Judgement {
+    /// What was said about each requirement that anything was said about.
+    pub tallies: BTreeMap<String, Tally>,
+    /// The conversations that negotiated another version of the protocol, by connection: this edition does not cover them.
+    pub not_covered: Vec<NotCovered>,
+    /// How many conversations were judged by this edition.
+    pub covered: usize,
+    /// The version that the client asked for on a connection that it left when the agent answered the edition's.
+    pub turned_down: Option<u64>,
+    /// What the parties said about themselves.
+    pub introductions: BTreeMap<Party, Introduction>,
+    /// Whether the first thing that was seen was something else than the beginning of a conversation.
+    pub begins_late: bool,
+    /// The event at which it became too much to remember, so that what is old no longer counts.
+    pub forgot: Option<usize>,
+}
+
+/// A conversation that negotiated another version of the protocol than that of the edition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotCovered {
+    /// The number of the connection, from 0.
+    pub connection: usize,
+    /// The version that was negotiated.
+    pub version: u64,
+}
+
+impl Judgement {
+    /// The verdict on one requirement.
+    #[must_use]
+    pub fn verdict(&self, requirement: &str) -> Verdict {
+        self.tallies.get(requirement).map_or(Verdict::NotExercised, Tally::verdict)
+    }
+
+    /// What another judgement says otherwise, by verdict, evidence or number of looks; the words may differ.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let none = Tally::default();
+        let ids: BTreeSet<&String> = self.tallies.keys().chain(other.tallies.keys()).collect();
+        let told =
+            ids.into_iter().map(|id| (id, [self, other].map(|one| one.tallies.get(id).unwrap_or(&none).outline())));
+        let changed = told.filter(|(_, [mine, others])| mine != others);
+        changed.map(|(id, [mine, others])| format!("{id}: {mine}; {others}")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::judge;
+    use crate::testing::v1;
+    use crate::trace::{Event, Header, Trace, What};
+    use crate::wire::LineEnd;
+
+    /// The agent's lines of a turn, judged.
+    fn judged(lines: &[String]) -> Judgement {
+        let header = Header::of_recording(&v1().name, Vec::new());
+        let header = Header { subject: Some(Party::Agent), case: Some("case".to_owned()), ..header };
+        let line = |(n, line): (usize, &String)| {
+            let what = What::Line {
+                from: Party::Agent,
+                bytes: line.clone().into_bytes(),
+                end: LineEnd::Lf,
+                deliberate: false,
+            };
+            Event { n, us: 0, connection: 0, what }
+        };
+        judge(&Trace { header, events: lines.iter().enumerate().map(line).collect() }, v1())
+    }
+
+    #[test]
+    fn nothing_fails_for_what_was_not_read() {
+        let update = |values: usize| {
+            let zeros = vec!["0"; values].join(",");
+            let update = format!(r#""_meta":{{"a":[{zeros}]}},"sessionUpdate":"agent_message_chunk""#);
+            let update = format!(r#"{{{update},"content":{{"type":"text","text":"x"}}}}"#);
+            format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#)
+        };
+        let unversioned = r#"{"method":"_x"}"#.to_owned();
+        let small = judged(&[update(10), unversioned.clone()]);
+        assert_eq!(small.verdict("schema.valid.agent"), Verdict::Pass);
+        assert_eq!(small.verdict("jsonrpc.version-member.agent"), Verdict::Fail);
+        let large = judged(&[update(1 << 20), unversioned]);
+        assert_eq!(large.verdict("schema.valid.agent"), Verdict::NotExercised);
+        assert_eq!(large.verdict("jsonrpc.version-member.agent"), Verdict::Inconclusive);
+        assert_eq!(large.verdict("transport.stdout-only-messages"), Verdict::Pass);
+        assert!(large.tallies.values().all(|tally| tally.verdict() != Verdict::Fail));
+    }
+}

@@ -1,0 +1,134 @@
+//! What a check is shown: the event at hand, taken apart.
+
+use serde_json::Value;
+
+use super::conversation::exchange::Exchange;
+use crate::protocol::{Kind, Member, Parts, Problem, Update};
+use crate::wire::{Content, LineEnd, RpcId};
+
+/// A line on the protocol stream.
+#[derive(Clone, Copy)]
+pub struct LineSeen<'m> {
+    /// The bytes before the line end.
+    pub bytes: &'m [u8],
+    /// The line end.
+    pub end: LineEnd,
+    /// What they hold.
+    pub content: &'m Content,
+}
+
+/// A request or a notification.
+#[derive(Clone, Copy)]
+pub struct CallSeen<'m> {
+    /// In which form it came: with an id it is a request.
+    pub kind: Kind,
+    /// The id as it stands in the message.
+    pub id: Option<&'m Value>,
+    /// The method.
+    pub method: &'m str,
+    /// The params; none when absent.
+    pub params: Option<&'m Value>,
+}
+
+impl<'m> CallSeen<'m> {
+    /// A string member of the params.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&'m str> {
+        self.params?.get(name)?.as_str()
+    }
+}
+
+/// What an answer holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Outcome<'m> {
+    /// A result.
+    Result(&'m Value),
+    /// An error.
+    Error(&'m Value),
+}
+
+impl Outcome<'_> {
+    /// The code of an error.
+    #[must_use]
+    pub fn error_code(&self) -> Option<i64> {
+        match self {
+            Self::Error(error) => error.get("code")?.as_i64(),
+            Self::Result(_) => None,
+        }
+    }
+
+    /// The words for messages: `a result` or `error -32601 (method not found)`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Result(_) => "a result".to_owned(),
+            Self::Error(error) => {
+                let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+                format!("error {} ({message})", error.get("code").unwrap_or(&Value::Null))
+            }
+        }
+    }
+}
+
+/// An answer, with the request that it answers.
+#[derive(Clone, Copy)]
+pub struct Answer<'m> {
+    /// The id; none when the member is absent.
+    pub id: Option<&'m RpcId>,
+    /// The open request it answers; none when there is no such request.
+    pub exchange: Option<&'m Exchange>,
+    /// Result or error; an error when there are both.
+    pub outcome: Outcome<'m>,
+}
+
+impl<'m> Answer<'m> {
+    /// The exchange and the result, when this answers `method` with one.
+    #[must_use]
+    pub fn result_of(&self, method: &str) -> Option<(&'m Exchange, &'m Value)> {
+        let exchange = self.exchange.filter(|exchange| exchange.method == method)?;
+        match self.outcome {
+            Outcome::Result(result) => Some((exchange, result)),
+            Outcome::Error(_) => None,
+        }
+    }
+}
+
+/// Params or a result of the protocol, seen beside its definition in the schema.
+pub struct Payload<'m> {
+    /// The method that it belongs to.
+    pub method: &'m str,
+    /// Whether it is a result; params otherwise.
+    pub is_result: bool,
+    /// The definition that it has to follow.
+    pub definition: &'m str,
+    /// The payload itself.
+    pub value: &'m Value,
+    /// Its objects and members.
+    pub parts: &'m Parts<'m>,
+    /// In what it departs from the stable schema, without what only drafts allow.
+    pub problems: &'m [Problem],
+    /// What only the unstable schema knows, as JSON pointers.
+    pub drafts: &'m [String],
+}
+
+impl<'m> Payload<'m> {
+    /// Returns the pointer into the message for one into the payload.
+    #[must_use]
+    pub fn pointer(&self, at: &str) -> String {
+        format!("/{}{at}", if self.is_result { "result" } else { "params" })
+    }
+
+    /// Every place at which an object follows the definition.
+    pub fn places<'p>(&'p self, definition: &'p str) -> impl Iterator<Item = (&'p str, &'m Value)> {
+        let objects = self.parts.objects.iter().filter(move |object| object.definitions.contains(&definition));
+        objects.map(|object| (object.at.as_str(), object.value))
+    }
+
+    /// Every member that one of the `(definition, name)` pairs describes.
+    pub fn members<'p>(&'p self, sites: &'p [(&'p str, &'p str)]) -> impl Iterator<Item = &'p Member<'m>> {
+        self.parts.members.iter().filter(|member| sites.contains(&(member.owner, member.name)))
+    }
+}
+
+/// The update in the params of a `session/update`; see [`Update`].
+pub type UpdateSeen<'m> = Update<'m>;
