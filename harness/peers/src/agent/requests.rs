@@ -12,11 +12,12 @@ use agent_client_protocol::{
             ClientNotification, ClientRequest, CloseSessionResponse, CompleteElicitationNotification,
             DeleteSessionResponse, InitializeRequest, InitializeResponse, LoadSessionRequest, LoadSessionResponse,
             NewSessionRequest, NewSessionResponse, PromptRequest, PromptResponse, ResumeSessionRequest,
-            ResumeSessionResponse, SessionId, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
+            ResumeSessionResponse, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
             SetSessionModeRequest, SetSessionModeResponse,
         },
     },
 };
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{
@@ -66,13 +67,13 @@ impl Agent {
             }),
             ClientRequest::LogoutRequest(_) => answer(responder, Ok(self.login.logout())),
             ClientRequest::NewSessionRequest(request) => {
-                spawn(async move { agent.new_session(&client, request, responder).await })
+                open(Arc::clone(&client), responder, agent.new_session(client, request))
             }
             ClientRequest::LoadSessionRequest(request) => {
-                spawn(async move { agent.load_session(&client, request, responder).await })
+                open(Arc::clone(&client), responder, agent.load_session(client, request))
             }
             ClientRequest::ResumeSessionRequest(request) => {
-                spawn(async move { agent.resume_session(&client, request, responder).await })
+                open(Arc::clone(&client), responder, agent.resume_session(client, request))
             }
             ClientRequest::CloseSessionRequest(request) => spawn(async move {
                 let closed = agent.sessions.close(&request.session_id).await;
@@ -125,72 +126,48 @@ impl Agent {
     }
 
     async fn new_session(
-        &self,
-        client: &Client,
+        self: Arc<Self>,
+        client: Arc<Client>,
         request: NewSessionRequest,
-        responder: Responder,
-    ) -> Result<(), Error> {
+    ) -> Result<(Arc<Session>, NewSessionResponse), Error> {
+        self.login.check()?;
         let setup = Setup::new(request.cwd, request.additional_directories, request.mcp_servers);
-        let created = match self.login.check() {
-            Ok(()) => self.sessions.create(setup).await,
-            Err(error) => Err(error),
-        };
-        let session = match created {
-            Ok(session) => session,
-            Err(error) => return responder.respond_with_error(error),
-        };
+        let session = self.sessions.create(setup).await?;
         let response = NewSessionResponse::new(session.id.clone())
             .modes(settings::modes(&session))
-            .config_options(settings::config_options(client, &session));
-        answer(responder, Ok(response))?;
-        settings::announce_commands(client, &session);
-        Ok(())
+            .config_options(settings::config_options(&client, &session));
+        Ok((session, response))
     }
 
     async fn load_session(
-        &self,
-        client: &Client,
+        self: Arc<Self>,
+        client: Arc<Client>,
         request: LoadSessionRequest,
-        responder: Responder,
-    ) -> Result<(), Error> {
+    ) -> Result<(Arc<Session>, LoadSessionResponse), Error> {
+        self.login.check()?;
         let setup = Setup::new(request.cwd, request.additional_directories, request.mcp_servers);
-        let session = match self.reopen(&request.session_id, setup).await {
-            Ok(session) => session,
-            Err(error) => return responder.respond_with_error(error),
-        };
+        let session = self.sessions.reopen(&request.session_id, setup).await?;
         // The whole conversation again, in its order and with its ids; nothing of it is done again.
         let history = session.record().history.clone();
         history.into_iter().for_each(|update| client.update(&session, update));
         let response = LoadSessionResponse::new()
             .modes(settings::modes(&session))
-            .config_options(settings::config_options(client, &session));
-        answer(responder, Ok(response))?;
-        settings::announce_commands(client, &session);
-        Ok(())
+            .config_options(settings::config_options(&client, &session));
+        Ok((session, response))
     }
 
     async fn resume_session(
-        &self,
-        client: &Client,
+        self: Arc<Self>,
+        client: Arc<Client>,
         request: ResumeSessionRequest,
-        responder: Responder,
-    ) -> Result<(), Error> {
+    ) -> Result<(Arc<Session>, ResumeSessionResponse), Error> {
+        self.login.check()?;
         let setup = Setup::new(request.cwd, request.additional_directories, request.mcp_servers);
-        let session = match self.reopen(&request.session_id, setup).await {
-            Ok(session) => session,
-            Err(error) => return responder.respond_with_error(error),
-        };
+        let session = self.sessions.reopen(&request.session_id, setup).await?;
         let response = ResumeSessionResponse::new()
             .modes(settings::modes(&session))
-            .config_options(settings::config_options(client, &session));
-        answer(responder, Ok(response))?;
-        settings::announce_commands(client, &session);
-        Ok(())
-    }
-
-    async fn reopen(&self, id: &SessionId, setup: Setup) -> Result<Arc<Session>, Error> {
-        self.login.check()?;
-        self.sessions.reopen(id, setup).await
+            .config_options(settings::config_options(&client, &session));
+        Ok((session, response))
     }
 
     fn set_mode(&self, client: &Client, request: &SetSessionModeRequest, responder: Responder) -> Result<(), Error> {
@@ -263,6 +240,23 @@ impl Agent {
             client.notify(CompleteElicitationNotification::new(id.to_owned()));
         }
     }
+}
+
+/// Answers a request that opens a session, and announces the commands of the session after that.
+fn open<R: Serialize + Send>(
+    client: Arc<Client>,
+    responder: Responder,
+    opening: impl Future<Output = Result<(Arc<Session>, R), Error>> + Send + 'static,
+) -> Result<(), Error> {
+    spawn(async move {
+        let (session, response) = match opening.await {
+            Ok(opened) => opened,
+            Err(error) => return responder.respond_with_error(error),
+        };
+        answer(responder, Ok(response))?;
+        settings::announce_commands(&client, &session);
+        Ok(())
+    })
 }
 
 fn spawn(task: impl Future<Output = Result<(), Error>> + Send + 'static) -> Result<(), Error> {
