@@ -1,10 +1,10 @@
 //! Faults of JSON-RPC that both parties can have.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     layer::{Layer, Onward},
-    message::{self, Open},
+    message,
 };
 
 /// Gives each response of the other side to the program's oldest open request, whatever the id.
@@ -33,27 +33,14 @@ impl Layer for FifoResponses {
 }
 
 /// Takes a request with the id of an open request of the program for the answer to that.
-#[derive(Default)]
-pub(super) struct OneIdSpace {
-    open: Open,
-}
+pub(super) struct OneIdSpace;
 
 impl Layer for OneIdSpace {
     fn inward(&mut self, mut message: Value, onward: &mut Onward) {
-        let alike =
-            message::is_request(&message).then(|| self.open.answered_by(&json!({"id": message["id"]}))).flatten();
-        match alike {
-            Some(request) => message = message::result(&request, message["params"].clone()),
-            None => drop(self.open.answered_by(&message)),
+        if message::is_request(&message) && onward.open_outward().any(|open| open["id"] == message["id"]) {
+            message = message::result(&message, message["params"].clone());
         }
         onward.inward(message);
-    }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        if message::is_request(&message) {
-            self.open.add(&message);
-        }
-        onward.outward(message);
     }
 }
 

@@ -1,6 +1,6 @@
-//! Layers: what stands between the program and the other side, one for each fault.
+//! Layers: each stands between the program and the other side, and commits one fault.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::message;
 
@@ -15,30 +15,124 @@ pub(crate) trait Layer: Send {
     fn outward(&mut self, message: Value, onward: &mut Onward) {
         onward.outward(message);
     }
+
+    /// Takes the answer to a request that the layer made itself; it goes no further.
+    fn answered(&mut self, _answer: Value, _onward: &mut Onward) {}
 }
 
-/// The messages that leave a layer, in both directions.
+/// A request that has no answer yet.
+#[derive(Debug)]
+struct Request {
+    message: Value,
+    /// Whether the layer made it.
+    is_own: bool,
+}
+
+/// The requests that left a layer and have no answers yet, oldest first.
+#[derive(Debug, Default)]
+struct Open {
+    inward: Vec<Request>,
+    outward: Vec<Request>,
+    /// How many requests the layer made itself.
+    n_own: u64,
+}
+
+impl Open {
+    /// Keeps a request, or removes the one that a response answers.
+    fn note(sent: &mut Vec<Request>, answered: &mut Vec<Request>, message: &Value) {
+        if message::is_request(message) {
+            sent.push(Request { message: message.clone(), is_own: false });
+        } else {
+            take_answered(answered, message);
+        }
+    }
+}
+
+/// Takes out the request that a message answers.
+fn take_answered(open: &mut Vec<Request>, message: &Value) -> Option<Request> {
+    let is_asked = |request: &Request| request.message["id"] == message["id"];
+    let at = open.iter().position(is_asked).filter(|_| message::is_response(message))?;
+    Some(open.remove(at))
+}
+
+/// What a layer does with one message: it knows which requests are open, and sends messages on in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Onward {
     inward: Vec<Value>,
     outward: Vec<Value>,
     ends: bool,
+    /// The request that the message answers.
+    asked: Option<Value>,
+    open: Open,
 }
 
 impl Onward {
     /// Sends a message towards the program.
     pub(super) fn inward(&mut self, message: Value) {
+        Open::note(&mut self.open.inward, &mut self.open.outward, &message);
         self.inward.push(message);
     }
 
     /// Sends a message towards the other side.
     pub(super) fn outward(&mut self, message: Value) {
+        Open::note(&mut self.open.outward, &mut self.open.inward, &message);
         self.outward.push(message);
+    }
+
+    /// Sends a request of the layer itself towards the program, and returns its id.
+    pub(super) fn ask_inward(&mut self, method: &str, params: Value) -> Value {
+        let request = self.own(method, params);
+        let id = request["id"].clone();
+        self.open.inward.push(Request { message: request.clone(), is_own: true });
+        self.inward.push(request);
+        id
+    }
+
+    /// Sends a request of the layer itself towards the other side.
+    pub(super) fn ask_outward(&mut self, method: &str, params: Value) {
+        let request = self.own(method, params);
+        self.open.outward.push(Request { message: request.clone(), is_own: true });
+        self.outward.push(request);
+    }
+
+    fn own(&mut self, method: &str, params: Value) -> Value {
+        self.open.n_own += 1;
+        json!({"jsonrpc": "2.0", "id": format!("fault-{}", self.open.n_own), "method": method, "params": params})
     }
 
     /// Ends the program: its input ends, and nothing that it still writes leaves it.
     pub(super) fn end(&mut self) {
         self.ends = true;
+    }
+
+    /// Returns the request that the message answers.
+    pub(super) const fn asked(&self) -> Option<&Value> {
+        self.asked.as_ref()
+    }
+
+    /// Returns the request that the message answers, if it is one of this method.
+    pub(super) fn answers(&self, method: &str) -> Option<Value> {
+        self.asked.clone().filter(|asked| message::calls(asked, method))
+    }
+
+    /// Returns the open requests of the other side.
+    pub(super) fn open_inward(&self) -> impl Iterator<Item = &Value> {
+        self.open.inward.iter().map(|request| &request.message)
+    }
+
+    /// Returns the open requests of the program.
+    pub(super) fn open_outward(&self) -> impl Iterator<Item = &Value> {
+        self.open.outward.iter().map(|request| &request.message)
+    }
+
+    /// Returns the open requests of this method, from either side.
+    pub(super) fn open<'a>(&'a self, method: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.open_inward().chain(self.open_outward()).filter(move |request| message::calls(request, method))
+    }
+
+    /// Returns the open request of this method in a session, from either side.
+    pub(super) fn open_in<'a>(&'a self, method: &'a str, id: &str) -> Option<&'a Value> {
+        self.open(method).find(|request| message::session(request) == Some(id))
     }
 
     /// Takes the messages apart: those for the program, those for the other side, and whether the program ends.
@@ -47,16 +141,40 @@ impl Onward {
     }
 }
 
+/// A layer and the requests that left it.
+struct Stage {
+    layer: Box<dyn Layer>,
+    open: Open,
+}
+
+impl Stage {
+    /// Gives the layer a message, and returns what leaves it.
+    fn pass(&mut self, message: Value, is_inward: bool) -> Onward {
+        let Self { layer, open } = self;
+        let answered = take_answered(if is_inward { &mut open.outward } else { &mut open.inward }, &message);
+        let is_own = answered.as_ref().is_some_and(|request| request.is_own);
+        let asked = answered.map(|request| request.message);
+        let mut onward = Onward { asked, open: std::mem::take(open), ..Onward::default() };
+        match (is_own, is_inward) {
+            (true, _) => layer.answered(message, &mut onward),
+            (false, true) => layer.inward(message, &mut onward),
+            (false, false) => layer.outward(message, &mut onward),
+        }
+        *open = std::mem::take(&mut onward.open);
+        onward
+    }
+}
+
 /// Layers in a row; the first one is next to the other side, the last one next to the program.
 #[derive(Default)]
 pub(super) struct Chain {
-    layers: Vec<Box<dyn Layer>>,
+    stages: Vec<Stage>,
 }
 
 impl Chain {
     /// Adds a layer next to the program.
     pub(super) fn add(&mut self, layer: Box<dyn Layer>) {
-        self.layers.push(layer);
+        self.stages.push(Stage { layer, open: Open::default() });
     }
 
     /// Passes a message of the other side through all layers.
@@ -69,22 +187,20 @@ impl Chain {
     /// Passes a message of the program through all layers.
     pub(super) fn outward(&mut self, message: Value) -> Onward {
         let mut left = Onward::default();
-        self.leave(self.layers.len(), message, &mut left);
+        self.leave(self.stages.len(), message, &mut left);
         left
     }
 
     fn enter(&mut self, at: usize, message: Value, left: &mut Onward) {
-        let Some(layer) = self.layers.get_mut(at) else { return left.inward(message) };
-        let mut onward = Onward::default();
-        layer.inward(message, &mut onward);
+        let Some(stage) = self.stages.get_mut(at) else { return left.inward.push(message) };
+        let onward = stage.pass(message, true);
         self.go_on(at, onward, left);
     }
 
     /// Passes a message outward through the first `n` layers.
     fn leave(&mut self, n: usize, message: Value, left: &mut Onward) {
-        let Some(at) = n.checked_sub(1) else { return left.outward(message) };
-        let mut onward = Onward::default();
-        self.layers[at].outward(message, &mut onward);
+        let Some(at) = n.checked_sub(1) else { return left.outward.push(message) };
+        let onward = self.stages[at].pass(message, false);
         self.go_on(at, onward, left);
     }
 
@@ -171,5 +287,41 @@ mod tests {
         assert!(!ends);
         let (_, outward, _) = chain.outward(json!({"echo": []})).into_parts();
         assert_eq!(outward, [json!({"echo": [3, 2, 1]})]);
+    }
+
+    /// Asks the program about each request of the other side, and holds the request until the answer.
+    #[derive(Default)]
+    struct Asking(Option<Value>);
+
+    impl Layer for Asking {
+        fn inward(&mut self, message: Value, onward: &mut Onward) {
+            onward.ask_inward("ready", json!({}));
+            self.0 = Some(message);
+        }
+
+        fn outward(&mut self, mut message: Value, onward: &mut Onward) {
+            message["asked"] = onward.asked().cloned().unwrap_or_default();
+            message["open"] = onward.open("work").count().into();
+            onward.outward(message);
+        }
+
+        fn answered(&mut self, _answer: Value, onward: &mut Onward) {
+            self.0.take().into_iter().for_each(|held| onward.inward(held));
+        }
+    }
+
+    #[test]
+    fn answers_meet_their_requests() {
+        let mut chain = Chain::default();
+        chain.add(Box::new(Asking::default()));
+        let work = json!({"id": 1, "method": "work"});
+        let (inward, ..) = chain.inward(work.clone()).into_parts();
+        assert_eq!(inward[0]["method"], "ready");
+        let (inward, outward, _) = chain.outward(json!({"id": inward[0]["id"], "result": {}})).into_parts();
+        assert_eq!((inward, outward), (vec![work.clone()], vec![]), "the answer to the layer goes no further");
+        let (_, outward, _) = chain.outward(json!({"method": "note"})).into_parts();
+        assert_eq!(outward, [json!({"method": "note", "asked": null, "open": 1})]);
+        let (_, outward, _) = chain.outward(json!({"id": 1, "result": {}})).into_parts();
+        assert_eq!(outward, [json!({"id": 1, "result": {}, "asked": work, "open": 0})]);
     }
 }

@@ -1,7 +1,5 @@
 //! Reading and building JSON-RPC messages.
 
-use std::collections::HashMap;
-
 use serde_json::{Value, json};
 
 /// Returns the method of a request or a notification.
@@ -66,67 +64,4 @@ pub(super) fn result(request: &Value, result: Value) -> Value {
 /// Builds the error that answers a request; a notification has `id: null`.
 pub(super) fn error(request: &Value, code: i32, message: &str, data: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message, "data": data}})
-}
-
-/// Requests that wait for their answers.
-#[derive(Debug, Default)]
-pub(super) struct Open {
-    requests: HashMap<String, Value>,
-}
-
-impl Open {
-    /// Keeps a request until its answer comes.
-    pub(super) fn add(&mut self, request: &Value) {
-        self.requests.insert(request["id"].to_string(), request.clone());
-    }
-
-    /// Keeps a message if it is a request of one of these methods.
-    pub(super) fn add_if(&mut self, message: &Value, methods: &[&str]) {
-        if is_request(message) && method(message).is_some_and(|method| methods.contains(&method)) {
-            self.add(message);
-        }
-    }
-
-    /// Returns the request that a message answers, which is open no longer.
-    pub(super) fn answered_by(&mut self, message: &Value) -> Option<Value> {
-        if is_response(message) { self.requests.remove(&message["id"].to_string()) } else { None }
-    }
-
-    /// Returns the request that a message answers, which stays open.
-    pub(super) fn answering(&self, message: &Value) -> Option<&Value> {
-        if is_response(message) { self.requests.get(&message["id"].to_string()) } else { None }
-    }
-
-    /// Returns the open requests.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Value> {
-        self.requests.values()
-    }
-
-    /// Returns the open requests of a session.
-    pub(super) fn of_session<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a Value> {
-        self.all().filter(move |request| session(request) == Some(id))
-    }
-}
-
-/// Requests that a fault makes by itself; the answers to them go no further.
-#[derive(Debug, Default)]
-pub(super) struct Own {
-    open: Open,
-    last: u64,
-}
-
-impl Own {
-    /// Builds a request.
-    pub(super) fn request(&mut self, method: &str, params: Value) -> Value {
-        self.last += 1;
-        let id = format!("fault-{}", self.last);
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.open.add(&request);
-        request
-    }
-
-    /// Tells whether a message answers one of these requests.
-    pub(super) fn takes(&mut self, message: &Value) -> bool {
-        self.open.answered_by(message).is_some()
-    }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::faulty::{
     jsonrpc::has_member,
     layer::{Layer, Onward},
-    message::{calls, error, is_request, method},
+    message::{calls, is_request, method},
 };
 
 const METHODS: [&str; 14] = [
@@ -47,16 +47,5 @@ impl Layer for DropUnknownRequests {
         if !is_request(&message) || method(&message).is_some_and(|method| METHODS.contains(&method)) {
             onward.inward(message);
         }
-    }
-}
-
-pub(super) struct AnswerNotifications;
-
-impl Layer for AnswerNotifications {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        if let Some(method) = method(&message).filter(|method| !is_request(&message) && *method != "session/cancel") {
-            onward.outward(error(&message, -32601, "Method not found", method));
-        }
-        onward.inward(message);
     }
 }

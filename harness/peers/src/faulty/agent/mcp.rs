@@ -8,17 +8,17 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::session::edit_opening;
+use crate::faulty::message::opens_session;
 
 /// Lets the handshake through, and then closes the server's input.
 const GREET: &str = r#"sed -u 2q | "$0" "$@""#;
 
 fn edit_servers(message: &mut Value, edit: impl FnOnce(&mut Vec<Value>)) {
-    edit_opening(message, |_, params| {
-        if let Some(servers) = params.get_mut("mcpServers").and_then(Value::as_array_mut) {
-            edit(servers);
-        }
-    });
+    if opens_session(message)
+        && let Some(servers) = message.pointer_mut("/params/mcpServers").and_then(Value::as_array_mut)
+    {
+        edit(servers);
+    }
 }
 
 /// Changes every server that is a process.
@@ -26,34 +26,6 @@ fn edit_processes(message: &mut Value, edit: fn(&mut Value)) {
     edit_servers(message, |servers| {
         servers.iter_mut().filter(|server| server.get("command").is_some()).for_each(edit);
     });
-}
-
-pub(super) fn drop_all(message: &mut Value) {
-    edit_servers(message, Vec::clear);
-}
-
-pub(super) fn keep_first(message: &mut Value) {
-    edit_servers(message, |servers| servers.truncate(1));
-}
-
-pub(super) fn drop_when_reopened(message: &mut Value) {
-    if message["method"] != "session/new" {
-        drop_all(message);
-    }
-}
-
-pub(super) fn drop_http(message: &mut Value) {
-    edit_servers(message, |servers| servers.retain(|server| server["type"] != "http"));
-}
-
-pub(super) fn sse_as_http(message: &mut Value) {
-    edit_servers(message, |servers| {
-        servers.iter_mut().filter(|server| server["type"] == "sse").for_each(|server| server["type"] = "http".into());
-    });
-}
-
-pub(super) fn drop_env(message: &mut Value) {
-    edit_processes(message, |server| server["env"] = json!([]));
 }
 
 pub(super) fn join_args(message: &mut Value) {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::faulty::{
     layer::{Layer, Onward},
-    message::{Open, ToolCall, calls, ends_tool_call, opens_session, result, session, tool_call, update},
+    message::{ToolCall, calls, ends_tool_call, opens_session, result, session, tool_call, update},
 };
 
 const ASK: &str = "session/request_permission";
@@ -21,127 +21,57 @@ fn allowed(request: &Value) -> Value {
     json!({"outcome": {"outcome": "selected", "optionId": option.map(|option| &option["optionId"])}})
 }
 
-/// Takes a rejection for approval.
-#[derive(Default)]
-pub(super) struct RejectionIgnored {
-    asked: Open,
-}
-
-impl Layer for RejectionIgnored {
-    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
-        if let Some(request) = self.asked.answered_by(&message) {
-            let chosen = &message["result"]["outcome"]["optionId"];
-            let options = request["params"]["options"].as_array();
-            let option = options.and_then(|options| options.iter().find(|option| option["optionId"] == *chosen));
-            let kind = option.and_then(|option| option["kind"].as_str());
-            if kind.is_some_and(|kind| kind.starts_with("reject")) {
-                message = result(&request, allowed(&request));
-            }
-        }
-        onward.inward(message);
-    }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        self.asked.add_if(&message, &[ASK]);
-        onward.outward(message);
-    }
-}
-
-/// Running prompts, and whose cancel the agent does not know of.
-#[derive(Default)]
-struct Turns {
-    prompts: Open,
-    cancelled: HashSet<String>,
-}
-
-impl Turns {
-    /// Ends a turn as cancelled if the agent does not know that it is.
-    fn end(&mut self, message: &mut Value) {
-        let prompt = self.prompts.answered_by(message);
-        if prompt.as_ref().and_then(session).is_some_and(|id| self.cancelled.remove(id)) {
-            message["result"]["stopReason"] = "cancelled".into();
-        }
-    }
-}
-
-/// Takes the outcome `cancelled` for approval, also when the turn was cancelled.
-#[derive(Default)]
-pub(super) struct CancelledIgnored {
-    asked: Open,
-    turns: Turns,
-}
-
-impl Layer for CancelledIgnored {
-    fn inward(&mut self, mut message: Value, onward: &mut Onward) {
-        self.turns.prompts.add_if(&message, &["session/prompt"]);
-        if let Some(id) = session(&message).filter(|id| self.asked.of_session(id).next().is_some())
-            && calls(&message, "session/cancel")
-        {
-            self.turns.cancelled.insert(id.to_owned());
-            return;
-        }
-        if let Some(request) = self.asked.answered_by(&message)
-            && message["result"]["outcome"]["outcome"] == "cancelled"
-        {
-            message = result(&request, allowed(&request));
-        }
-        onward.inward(message);
-    }
-
-    fn outward(&mut self, mut message: Value, onward: &mut Onward) {
-        self.asked.add_if(&message, &[ASK]);
-        self.turns.end(&mut message);
-        onward.outward(message);
-    }
-}
-
 /// Asks for permission when the tool call has ended, and reports the end after the answer.
 #[derive(Default)]
 pub(super) struct AskedAfterwards {
-    turns: Turns,
+    /// The sessions with a cancelled turn whose cancel the agent does not know of.
+    cancelled: HashSet<String>,
     /// The questions that were not asked yet.
     questions: HashMap<ToolCall, Value>,
-    /// The questions that are open, and what the agent says in their sessions meanwhile.
-    asked: Open,
-    held: Vec<Value>,
+    /// What the agent says in the sessions of open questions, with the prompt that it answers.
+    held: Vec<(Option<Value>, Value)>,
 }
 
 impl AskedAfterwards {
-    fn is_waiting(&self, message: &Value) -> bool {
-        session(message).is_some_and(|id| self.asked.of_session(id).next().is_some())
-    }
-}
-
-impl Layer for AskedAfterwards {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        self.turns.prompts.add_if(&message, &["session/prompt"]);
-        if calls(&message, "session/cancel") && self.is_waiting(&message) {
-            self.turns.cancelled.extend(session(&message).map(str::to_owned));
-        }
-        if self.asked.answered_by(&message).is_none() {
-            return onward.inward(message);
-        }
-        for message in std::mem::take(&mut self.held) {
-            self.outward(message, onward);
-        }
-    }
-
-    fn outward(&mut self, mut message: Value, onward: &mut Onward) {
-        if self.is_waiting(self.turns.prompts.answering(&message).unwrap_or(&message)) {
-            self.held.push(message);
+    /// Takes a message of the agent, which may answer a prompt.
+    fn take(&mut self, prompt: Option<Value>, mut message: Value, onward: &mut Onward) {
+        let id = session(prompt.as_ref().unwrap_or(&message)).map(str::to_owned);
+        if id.as_ref().is_some_and(|id| onward.open_in(ASK, id).is_some()) {
+            self.held.push((prompt, message));
         } else if calls(&message, ASK) {
             onward.inward(result(&message, allowed(&message)));
             self.questions.extend(tool_call(&message).map(|tool| (tool, message)));
         } else if ends_tool_call(&message)
             && let Some(question) = tool_call(&message).and_then(|tool| self.questions.remove(&tool))
         {
-            self.asked.add(&question);
             onward.outward(question);
-            self.held.push(message);
+            self.held.push((None, message));
         } else {
-            self.turns.end(&mut message);
+            if prompt.is_some() && id.is_some_and(|id| self.cancelled.remove(&id)) {
+                message["result"]["stopReason"] = "cancelled".into();
+            }
             onward.outward(message);
         }
+    }
+}
+
+impl Layer for AskedAfterwards {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if let Some(id) = session(&message).filter(|id| onward.open_in(ASK, id).is_some())
+            && calls(&message, "session/cancel")
+        {
+            self.cancelled.insert(id.to_owned());
+        }
+        if onward.answers(ASK).is_none() {
+            return onward.inward(message);
+        }
+        for (prompt, message) in std::mem::take(&mut self.held) {
+            self.take(prompt, message, onward);
+        }
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        self.take(onward.answers("session/prompt"), message, onward);
     }
 }
 
@@ -171,7 +101,8 @@ impl Layer for ReportedAfterwards {
 /// Writes everywhere, and asks only in the session's directories.
 #[derive(Default)]
 pub(super) struct WriteOutside {
-    openings: Open,
+    /// The directories in open requests for sessions, by the id of the request.
+    asked: HashMap<String, Vec<String>>,
     /// The directories of each session.
     inside: HashMap<String, Vec<String>>,
     /// The tool calls that change something elsewhere.
@@ -181,18 +112,20 @@ pub(super) struct WriteOutside {
 impl Layer for WriteOutside {
     fn inward(&mut self, mut message: Value, onward: &mut Onward) {
         if opens_session(&message) {
-            self.openings.add(&message);
-            message["params"]["additionalDirectories"] = json!(["/"]);
+            let params = &mut message["params"];
+            let roots = params["additionalDirectories"].as_array().cloned().unwrap_or_default();
+            let all = roots.iter().chain([&params["cwd"]]).filter_map(Value::as_str).map(str::to_owned).collect();
+            params["additionalDirectories"] = json!(["/"]);
+            self.asked.insert(message["id"].to_string(), all);
         }
         onward.inward(message);
     }
 
     fn outward(&mut self, message: Value, onward: &mut Onward) {
-        if let Some(opening) = self.openings.answered_by(&message) {
-            let id = message["result"]["sessionId"].as_str().or_else(|| session(&opening)).unwrap_or_default();
-            let roots = opening["params"]["additionalDirectories"].as_array().cloned().unwrap_or_default();
-            let all = roots.iter().chain([&opening["params"]["cwd"]]).filter_map(Value::as_str);
-            self.inside.insert(id.to_owned(), all.map(str::to_owned).collect());
+        if let Some(opening) = onward.asked().filter(|request| opens_session(request)) {
+            let id = message["result"]["sessionId"].as_str().or_else(|| session(opening)).unwrap_or_default();
+            let roots = self.asked.remove(&message["id"].to_string()).unwrap_or_default();
+            self.inside.insert(id.to_owned(), roots);
         }
         let tool = tool_call(&message);
         if update(&message) == Some("tool_call") {

@@ -6,50 +6,14 @@ use serde_json::{Value, json};
 
 use crate::faulty::{
     layer::{Layer, Onward},
-    message::{Open, Own, calls, opens_session, result, session, update},
+    message::{calls, opens_session, session, update},
 };
 
 const SAME_ID: &str = "ref-same";
 
-/// Changes the params of a request that opens a session.
-pub(super) fn edit_opening(message: &mut Value, edit: impl FnOnce(&str, &mut Value)) {
-    if opens_session(message) {
-        let method = message["method"].as_str().unwrap_or_default().to_owned();
-        edit(&method, &mut message["params"]);
-    }
-}
-
 pub(super) fn take_process_cwd(message: &mut Value) {
-    edit_opening(message, |_, params| params["cwd"] = json!(std::env::current_dir().unwrap_or_default()));
-}
-
-pub(super) fn take_root_for_cwd(message: &mut Value) {
-    edit_opening(message, |_, params| {
-        let roots = params.get_mut("additionalDirectories").and_then(Value::as_array_mut);
-        if let Some(first) = roots.filter(|roots| !roots.is_empty()).map(|roots| roots.remove(0)) {
-            params["cwd"] = first;
-        }
-    });
-}
-
-pub(super) fn drop_roots(message: &mut Value) {
-    edit_opening(message, |_, params| {
-        params.as_object_mut().and_then(|params| params.remove("additionalDirectories"));
-    });
-}
-
-pub(super) fn drop_filter(message: &mut Value) {
-    if calls(message, "session/list") {
-        message.get_mut("params").and_then(Value::as_object_mut).and_then(|params| params.remove("cwd"));
-    }
-}
-
-pub(super) fn load_for_resume(message: &mut Value) {
-    if calls(message, "session/resume") {
-        message["method"] = "session/load".into();
-        if message["params"]["mcpServers"].is_null() {
-            message["params"]["mcpServers"] = json!([]);
-        }
+    if opens_session(message) {
+        message["params"]["cwd"] = json!(std::env::current_dir().unwrap_or_default());
     }
 }
 
@@ -99,25 +63,22 @@ impl Layer for LatestUpdates {
 /// Gives a session that is opened again without additional directories those that it had.
 #[derive(Default)]
 pub(super) struct RootsRestored {
-    openings: Open,
     roots: HashMap<String, Value>,
 }
 
 impl Layer for RootsRestored {
     fn inward(&mut self, mut message: Value, onward: &mut Onward) {
-        self.openings.add_if(&message, &["session/new"]);
-        let earlier = session(&message).and_then(|id| self.roots.get(id)).cloned();
-        edit_opening(&mut message, |_, params| {
-            let has_roots = params["additionalDirectories"].as_array().is_some_and(|roots| !roots.is_empty());
-            if let Some(earlier) = earlier.filter(|_| !has_roots) {
-                params["additionalDirectories"] = earlier;
-            }
-        });
+        let roots = message.pointer("/params/additionalDirectories").and_then(Value::as_array);
+        let has_roots = roots.is_some_and(|roots| !roots.is_empty());
+        let earlier = session(&message).and_then(|id| self.roots.get(id));
+        if let Some(earlier) = earlier.filter(|_| opens_session(&message) && !has_roots) {
+            message["params"]["additionalDirectories"] = earlier.clone();
+        }
         onward.inward(message);
     }
 
     fn outward(&mut self, message: Value, onward: &mut Onward) {
-        if let Some(opening) = self.openings.answered_by(&message)
+        if let Some(opening) = onward.answers("session/new")
             && let (Some(id), Some(roots)) =
                 (message["result"]["sessionId"].as_str(), opening["params"].get("additionalDirectories"))
         {
@@ -131,7 +92,6 @@ impl Layer for RootsRestored {
 #[derive(Default)]
 pub(super) struct GlobalMode {
     sessions: HashSet<String>,
-    own: Own,
 }
 
 impl Layer for GlobalMode {
@@ -139,82 +99,34 @@ impl Layer for GlobalMode {
         if calls(&message, "session/set_mode") {
             for other in self.sessions.iter().filter(|id| session(&message) != Some(id.as_str())) {
                 let params = json!({"sessionId": other, "modeId": message["params"]["modeId"]});
-                onward.inward(self.own.request("session/set_mode", params));
+                onward.ask_inward("session/set_mode", params);
             }
         }
         onward.inward(message);
     }
 
     fn outward(&mut self, message: Value, onward: &mut Onward) {
-        if self.own.takes(&message) {
-            return;
-        }
         self.sessions.extend(message["result"]["sessionId"].as_str().map(str::to_owned));
         onward.outward(message);
     }
 }
 
-/// Closes a session that the client deletes, so that its file stays.
+/// Replays the history after the response to `session/load`.
 #[derive(Default)]
-pub(super) struct DeleteInMemory {
-    own: Own,
-}
-
-impl Layer for DeleteInMemory {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        if calls(&message, "session/delete") {
-            onward.inward(self.own.request("session/close", json!({"sessionId": message["params"]["sessionId"]})));
-            onward.outward(result(&message, json!({})));
-        } else {
-            onward.inward(message);
-        }
-    }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        if !self.own.takes(&message) {
-            onward.outward(message);
-        }
-    }
-}
-
-/// Changes the replay of `session/load`, which it holds back until the response is there.
-pub(super) struct Replay {
-    loads: Open,
+pub(super) struct LateReplay {
     history: HashMap<String, Vec<Value>>,
-    /// Adds the response to the history.
-    finish: fn(Value, &mut Vec<Value>),
 }
 
-impl Replay {
-    pub(super) fn new(finish: fn(Value, &mut Vec<Value>)) -> Self {
-        Self { loads: Open::default(), history: HashMap::new(), finish }
-    }
-}
-
-impl Layer for Replay {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        self.loads.add_if(&message, &["session/load"]);
-        onward.inward(message);
-    }
-
+impl Layer for LateReplay {
     fn outward(&mut self, message: Value, onward: &mut Onward) {
-        let load = self.loads.answered_by(&message);
+        let load = onward.answers("session/load");
         if let Some(id) = load.as_ref().and_then(session) {
-            let mut history = self.history.remove(id).unwrap_or_default();
-            (self.finish)(message, &mut history);
-            history.into_iter().for_each(|message| onward.outward(message));
-        } else if let Some(id) = session(&message).filter(|id| self.loads.of_session(id).next().is_some()) {
+            onward.outward(message);
+            self.history.remove(id).into_iter().flatten().for_each(|update| onward.outward(update));
+        } else if let Some(id) = session(&message).filter(|id| onward.open_in("session/load", id).is_some()) {
             self.history.entry(id.to_owned()).or_default().push(message);
         } else {
             onward.outward(message);
         }
     }
-}
-
-/// Ends a replay without its last message of the agent.
-pub(super) fn lose_last_message(response: Value, history: &mut Vec<Value>) {
-    if let Some(last) = history.iter().rposition(|message| update(message) == Some("agent_message_chunk")) {
-        history.remove(last);
-    }
-    history.push(response);
 }

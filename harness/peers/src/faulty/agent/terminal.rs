@@ -6,21 +6,8 @@ use serde_json::{Value, json};
 
 use crate::faulty::{
     layer::{Layer, Onward},
-    message::{Open, Own, calls, result},
+    message::{calls, result},
 };
-
-/// Keeps the release of every terminal to itself.
-pub(super) struct Leak;
-
-impl Layer for Leak {
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        if calls(&message, "terminal/release") {
-            onward.inward(result(&message, json!({})));
-        } else {
-            onward.outward(message);
-        }
-    }
-}
 
 /// Keeps the release of killed terminals to itself.
 #[derive(Default)]
@@ -35,7 +22,7 @@ impl Layer for KilledUnreleased {
             self.killed.insert(terminal.to_owned());
         }
         if calls(&message, "terminal/release") && self.killed.contains(terminal) {
-            Leak.outward(message, onward);
+            onward.inward(result(&message, json!({})));
         } else {
             onward.outward(message);
         }
@@ -43,25 +30,13 @@ impl Layer for KilledUnreleased {
 }
 
 /// Asks for the output once more when the terminal is released.
-#[derive(Default)]
-pub(super) struct UsedAfterRelease {
-    releases: Open,
-    own: Own,
-}
+pub(super) struct UsedAfterRelease;
 
 impl Layer for UsedAfterRelease {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
-        if self.own.takes(&message) {
-            return;
-        }
-        if let Some(release) = self.releases.answered_by(&message) {
-            onward.outward(self.own.request("terminal/output", release["params"].clone()));
+        if let Some(release) = onward.answers("terminal/release") {
+            onward.ask_outward("terminal/output", release["params"].clone());
         }
         onward.inward(message);
-    }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        self.releases.add_if(&message, &["terminal/release"]);
-        onward.outward(message);
     }
 }

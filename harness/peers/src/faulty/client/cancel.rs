@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::faulty::{
     layer::{Layer, Onward},
-    message::{Open, calls, error, is_request, is_response, method, session, update},
+    message::{calls, error, is_response, method, session, update},
 };
 
 /// The updates that belong to a turn or a replay.
@@ -14,13 +14,12 @@ const OF_TURNS: [&str; 6] =
 /// Reads nothing but responses between `session/cancel` and the end of the turn.
 #[derive(Default)]
 pub(super) struct DeafAfterCancel {
-    prompts: Open,
     is_deaf: bool,
 }
 
 impl Layer for DeafAfterCancel {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
-        if self.prompts.answered_by(&message).is_some() {
+        if onward.answers("session/prompt").is_some() {
             self.is_deaf = false;
         }
         if is_response(&message) || !self.is_deaf {
@@ -29,7 +28,6 @@ impl Layer for DeafAfterCancel {
     }
 
     fn outward(&mut self, message: Value, onward: &mut Onward) {
-        self.prompts.add_if(&message, &["session/prompt"]);
         self.is_deaf |= calls(&message, "session/cancel");
         onward.outward(message);
     }
@@ -48,76 +46,42 @@ impl Layer for AnswerCancelRequest {
 }
 
 /// Answers the request that a `$/cancel_request` names, also if it is not open.
-#[derive(Default)]
-pub(super) struct AnswerLateCancel {
-    open: Open,
-}
+pub(super) struct AnswerLateCancel;
 
 impl Layer for AnswerLateCancel {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
-        if is_request(&message) {
-            self.open.add(&message);
-        }
         let named = &message["params"]["requestId"];
-        if calls(&message, "$/cancel_request") && self.open.all().all(|open| open["id"] != *named) {
+        if calls(&message, "$/cancel_request") && onward.open_inward().all(|open| open["id"] != *named) {
             onward.outward(error(&json!({"id": named}), -32800, "Request cancelled", "too late"));
         }
         onward.inward(message);
     }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        self.open.answered_by(&message);
-        onward.outward(message);
-    }
 }
 
 /// Gives up all questions when the agent gives up one of its requests.
-#[derive(Default)]
-pub(super) struct AbortAll {
-    questions: Open,
-}
+pub(super) struct AbortAll;
 
 impl Layer for AbortAll {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
-        self.questions.add_if(&message, &["session/request_permission", "elicitation/create"]);
         if !calls(&message, "$/cancel_request") {
             return onward.inward(message);
         }
-        for question in self.questions.all() {
+        let questions = onward.open("session/request_permission").chain(onward.open("elicitation/create"));
+        for id in questions.map(|question| question["id"].clone()).collect::<Vec<_>>() {
             let mut message = message.clone();
-            message["params"]["requestId"] = question["id"].clone();
+            message["params"]["requestId"] = id;
             onward.inward(message);
         }
-    }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        self.questions.answered_by(&message);
-        onward.outward(message);
     }
 }
 
 /// Ends the client at certain updates of sessions without a turn.
-pub(super) struct EndWhenIdle {
-    ends: fn(&str) -> bool,
-    prompts: Open,
-}
-
-impl EndWhenIdle {
-    pub(super) fn new(ends: fn(&str) -> bool) -> Self {
-        Self { ends, prompts: Open::default() }
-    }
-}
+pub(super) struct EndWhenIdle(pub fn(&str) -> bool);
 
 impl Layer for EndWhenIdle {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
-        self.prompts.answered_by(&message);
-        let is_idle = session(&message).is_some_and(|id| self.prompts.of_session(id).next().is_none());
-        if is_idle && update(&message).is_some_and(self.ends) { onward.end() } else { onward.inward(message) }
-    }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        self.prompts.add_if(&message, &["session/prompt"]);
-        onward.outward(message);
+        let is_idle = session(&message).is_some_and(|id| onward.open_in("session/prompt", id).is_none());
+        if is_idle && update(&message).is_some_and(self.0) { onward.end() } else { onward.inward(message) }
     }
 }
 
@@ -126,20 +90,12 @@ pub(super) fn is_of_turn(update: &str) -> bool {
 }
 
 /// Ends the client when the answer to a prompt is an error that asks for a login.
-#[derive(Default)]
-pub(super) struct EndAtLogout {
-    prompts: Open,
-}
+pub(super) struct EndAtLogout;
 
 impl Layer for EndAtLogout {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
-        let ends_turn = self.prompts.answered_by(&message).is_some();
+        let ends_turn = onward.answers("session/prompt").is_some();
         if ends_turn && message["error"]["code"] == -32000 { onward.end() } else { onward.inward(message) }
-    }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        self.prompts.add_if(&message, &["session/prompt"]);
-        onward.outward(message);
     }
 }
 

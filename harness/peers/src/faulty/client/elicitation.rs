@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::faulty::{
     layer::{Layer, Onward},
-    message::{Open, calls, result},
+    message::{calls, result},
 };
 
 /// Turns down visits whose id is no UUID.
@@ -43,19 +43,11 @@ impl Layer for VisitFirst {
 }
 
 /// Visits a page although the user declines.
-#[derive(Default)]
-pub(super) struct VisitAnyway {
-    asked: Open,
-}
+pub(super) struct VisitAnyway;
 
 impl Layer for VisitAnyway {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        self.asked.add_if(&message, &["elicitation/create"]);
-        onward.inward(message);
-    }
-
     fn outward(&mut self, message: Value, onward: &mut Onward) {
-        let asked = self.asked.answered_by(&message);
+        let asked = onward.answers("elicitation/create");
         if let Some(asked) = asked.filter(|_| message["result"]["action"] == "decline") {
             visit(&asked);
         }

@@ -51,7 +51,7 @@ pub(super) const FAULTS: &[Fault] = &[
     messages("fifo-responses", "Gives each response to its oldest open request, whatever the id.",
         || Box::new(FifoResponses::default())),
     messages("one-id-space", "Takes a request with the id of an own open request for its answer.",
-        || Box::new(OneIdSpace::default())),
+        || Box::new(OneIdSpace)),
     messages("blocking", "Handles nothing but responses while a turn runs.", || Box::new(jsonrpc::Blocking::default())),
     messages("serial-requests", "Handles requests one after the other.", || Box::new(jsonrpc::Serial::default())),
     messages("reject-null", "Refuses requests and results in which a member is null.",
@@ -74,7 +74,7 @@ pub(super) const FAULTS: &[Fault] = &[
         || Box::new(initialize::EndWithoutExtension::default())),
 
     // Logins
-    messages("die-on-logout", "Ends if an open session answers -32000.", || Box::new(cancel::EndAtLogout::default())),
+    messages("die-on-logout", "Ends if an open session answers -32000.", || Box::new(cancel::EndAtLogout)),
     launch("login-bare", "Starts logins in a terminal without the environment that is configured for the agent.", Launch::LoginBare),
     launch("login-args-replaced", "Starts logins in a terminal without the agent's own arguments.", Launch::LoginArgsReplaced),
     launch("login-env-loses", "Prefers the agent's own environment to that of a login in a terminal.", Launch::LoginEnvLoses),
@@ -95,9 +95,9 @@ pub(super) const FAULTS: &[Fault] = &[
 
     // Turns and their cancellation
     messages("die-on-idle-update", "Ends at a usage, mode, config, info or commands update outside of a turn of its session.",
-        || Box::new(EndWhenIdle::new(|update| !cancel::is_of_turn(update)))),
+        || Box::new(EndWhenIdle(|update| !cancel::is_of_turn(update)))),
     messages("die-on-replay", "Ends at a message, tool call or plan outside of a turn, so also in a replay.",
-        || Box::new(EndWhenIdle::new(cancel::is_of_turn))),
+        || Box::new(EndWhenIdle(cancel::is_of_turn))),
     messages("die-on-missing-message-id", "Ends at a message chunk without a messageId.",
         || Box::new(EndAt(cancel::lacks_message_id))),
     messages("die-on-sparse-tool-call", "Ends at a tool call without kind or status.",
@@ -111,9 +111,9 @@ pub(super) const FAULTS: &[Fault] = &[
     messages("cancel-request-answered", "Answers $/cancel_request with an error response, id null.",
         || Box::new(cancel::AnswerCancelRequest)),
     messages("late-cancel-answered", "Answers -32800 for a $/cancel_request that comes too late or names an unknown id.",
-        || Box::new(cancel::AnswerLateCancel::default())),
+        || Box::new(cancel::AnswerLateCancel)),
     messages("cancel-request-aborts-all", "Gives up all questions when the agent cancels one.",
-        || Box::new(cancel::AbortAll::default())),
+        || Box::new(cancel::AbortAll)),
 
     // Permission
     messages("permission-needs-title", "Refuses permission requests whose tool call has no title.",
@@ -123,12 +123,12 @@ pub(super) const FAULTS: &[Fault] = &[
     messages("close-leaves-permissions", "Closes a session and leaves its permission requests open.",
         || Box::new(LeaveOpen::when_closed())),
     messages("permission-clears-all", "Answers the permission requests of all sessions when one turn is cancelled.",
-        || Box::new(permission::ClearAll::default())),
+        || Box::new(permission::ClearAll)),
     messages("permission-late-asked", "Answers a permission request that comes after session/cancel with an option.",
         || Box::new(permission::AnswerLate::default())),
 
     // Files
-    messages("read-appends-newline", "Appends a newline to what it read.", || Box::new(fs::AppendToRead::default())),
+    messages("read-appends-newline", "Appends a newline to what it read.", || Box::new(fs::AppendToRead)),
     messages("write-no-create", "Does not create missing files.", || Box::new(Refuse(fs::creates_file))),
     messages("write-no-truncate", "Overwrites from the start and leaves the rest of the old content.",
         || Box::new(EditInward(fs::leave_rest))),
@@ -174,6 +174,6 @@ pub(super) const FAULTS: &[Fault] = &[
     messages("url-fetched", "Fetches the URL of an elicitation before the user is asked.",
         || Box::new(elicitation::VisitFirst)),
     messages("url-opened-anyway", "Opens the URL of an elicitation also when the user declines.",
-        || Box::new(elicitation::VisitAnyway::default())),
+        || Box::new(elicitation::VisitAnyway)),
     messages("die-on-completion", "Ends at elicitation/complete.", || Box::new(EndAt(cancel::is_completion))),
 ];

@@ -6,26 +6,18 @@ use serde_json::{Value, json};
 
 use crate::faulty::{
     layer::{Layer, Onward},
-    message::{Open, calls, result},
+    message::{calls, result},
 };
 
 /// How long a write is late.
 const LATE: Duration = Duration::from_millis(500);
 
 /// Appends a line feed to what the client read.
-#[derive(Default)]
-pub(super) struct AppendToRead {
-    reads: Open,
-}
+pub(super) struct AppendToRead;
 
 impl Layer for AppendToRead {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        self.reads.add_if(&message, &["fs/read_text_file"]);
-        onward.inward(message);
-    }
-
     fn outward(&mut self, mut message: Value, onward: &mut Onward) {
-        if self.reads.answered_by(&message).is_some()
+        if onward.answers("fs/read_text_file").is_some()
             && let Some(Value::String(content)) = message.pointer_mut("/result/content")
         {
             content.push('\n');

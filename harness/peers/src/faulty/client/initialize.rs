@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::faulty::{
     layer::{Layer, Onward},
-    message::{Own, calls},
+    message::calls,
 };
 
 const CAPABILITIES: [&str; 6] =
@@ -86,18 +86,21 @@ pub(super) fn lacks_options(message: &Value) -> bool {
 /// Calls a method of the client's own after `initialize`, and ends the client if the agent does not know it.
 #[derive(Default)]
 pub(super) struct EndWithoutExtension {
-    own: Own,
     held: Option<Value>,
 }
 
 impl Layer for EndWithoutExtension {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
         if message.pointer("/result/protocolVersion").is_some() {
-            onward.outward(self.own.request("_acp-reference/ping", json!({})));
+            onward.ask_outward("_acp-reference/ping", json!({}));
             self.held = Some(message);
-        } else if !self.own.takes(&message) {
+        } else {
             onward.inward(message);
-        } else if message.get("error").is_some() {
+        }
+    }
+
+    fn answered(&mut self, answer: Value, onward: &mut Onward) {
+        if answer.get("error").is_some() {
             onward.end();
         } else if let Some(held) = self.held.take() {
             onward.inward(held);

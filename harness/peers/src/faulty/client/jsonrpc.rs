@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::faulty::{
     jsonrpc::has_member,
     layer::{Layer, Onward},
-    message::{Open, calls, ends_turn, error, is_request, is_response, method, result},
+    message::{calls, ends_turn, error, is_request, is_response, method, result},
 };
 
 const REQUESTS: [&str; 9] = [
@@ -106,26 +106,17 @@ impl Layer for CountedIds {
 /// Collects answers while requests of the agent are open, and sends them as one array.
 #[derive(Default)]
 pub(super) struct Batch {
-    open: Open,
     answers: Vec<Value>,
 }
 
 impl Layer for Batch {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        if is_request(&message) {
-            self.open.add(&message);
-        }
-        onward.inward(message);
-    }
-
     fn outward(&mut self, message: Value, onward: &mut Onward) {
         if !is_response(&message) {
             self.answers.drain(..).for_each(|answer| onward.outward(answer));
             return onward.outward(message);
         }
-        self.open.answered_by(&message);
         self.answers.push(message);
-        if self.open.all().next().is_none() {
+        if onward.open_inward().next().is_none() {
             match self.answers.len() {
                 1 => self.answers.drain(..).for_each(|answer| onward.outward(answer)),
                 _ => onward.outward(Value::Array(std::mem::take(&mut self.answers))),
@@ -137,42 +128,32 @@ impl Layer for Batch {
 /// Reads nothing but responses while a turn runs.
 #[derive(Default)]
 pub(super) struct Blocking {
-    prompts: Open,
     held: Vec<Value>,
 }
 
 impl Layer for Blocking {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
-        if !is_response(&message) && self.prompts.all().next().is_some() {
+        if !is_response(&message) && onward.open("session/prompt").next().is_some() {
             return self.held.push(message);
         }
-        let ends_turn = self.prompts.answered_by(&message).is_some();
+        let ends_turn = onward.answers("session/prompt").is_some();
         onward.inward(message);
         if ends_turn {
             self.held.drain(..).for_each(|held| onward.inward(held));
         }
-    }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        self.prompts.add_if(&message, &["session/prompt"]);
-        onward.outward(message);
     }
 }
 
 /// Handles the next request of a turn only after the answer to the one before.
 #[derive(Default)]
 pub(super) struct Serial {
-    open: Open,
     waiting: VecDeque<Value>,
 }
 
 impl Layer for Serial {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
-        if is_request(&message) {
-            if self.open.all().next().is_some() {
-                return self.waiting.push_back(message);
-            }
-            self.open.add(&message);
+        if is_request(&message) && onward.open_inward().next().is_some() {
+            return self.waiting.push_back(message);
         }
         if ends_turn(&message) {
             self.waiting.drain(..).for_each(|request| onward.inward(request));
@@ -181,10 +162,9 @@ impl Layer for Serial {
     }
 
     fn outward(&mut self, message: Value, onward: &mut Onward) {
-        let answered = self.open.answered_by(&message);
+        let is_answer = onward.asked().is_some();
         onward.outward(message);
-        if let Some(next) = answered.and_then(|_| self.waiting.pop_front()) {
-            self.open.add(&next);
+        if is_answer && let Some(next) = self.waiting.pop_front() {
             onward.inward(next);
         }
     }

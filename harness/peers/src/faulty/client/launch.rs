@@ -21,7 +21,6 @@ use crate::{
     faulty::{
         fault::{Fault, Kind},
         layer::{Layer, Onward},
-        message::Open,
         relay::{self, Relay},
     },
 };
@@ -197,12 +196,11 @@ impl FaultyLauncher {
 struct KeepConnection {
     program: AgentProgram,
     login: Option<TerminalLogin>,
-    asked: Open,
 }
 
 impl KeepConnection {
     fn new(program: AgentProgram) -> Self {
-        Self { program, login: None, asked: Open::default() }
+        Self { program, login: None }
     }
 
     /// Runs the login while the rest of the client stands still.
@@ -223,15 +221,10 @@ impl Layer for KeepConnection {
         if let Some(method) = methods.find(|method| method["type"] == "terminal") {
             self.login = Some(TerminalLogin::read(method));
         }
-        let asked = self.asked.answered_by(&message).filter(|_| message["error"]["code"] == -32000);
+        let asked = onward.answers("session/new").filter(|_| message["error"]["code"] == -32000);
         match (asked, &self.login) {
             (Some(asked), Some(login)) if self.log_in(login) => onward.outward(asked),
             _ => onward.inward(message),
         }
-    }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        self.asked.add_if(&message, &["session/new"]);
-        onward.outward(message);
     }
 }

@@ -6,20 +6,19 @@ use serde_json::Value;
 
 use crate::faulty::{
     layer::{Layer, Onward},
-    message::{Open, calls, update},
+    message::{calls, update},
 };
 
 /// Keeps the config options of the beginning, whatever the answer to a change says.
 #[derive(Default)]
 pub(super) struct KeepOptions {
-    changes: Open,
     /// The last options that were not told as an answer to a change.
     known: Value,
 }
 
 impl Layer for KeepOptions {
     fn inward(&mut self, mut message: Value, onward: &mut Onward) {
-        let is_change = self.changes.answered_by(&message).is_some();
+        let is_change = onward.answers("session/set_config_option").is_some();
         let announced =
             if update(&message).is_some() { "/params/update/configOptions" } else { "/result/configOptions" };
         if let Some(options) = message.pointer_mut(announced) {
@@ -29,11 +28,6 @@ impl Layer for KeepOptions {
             }
         }
         onward.inward(message);
-    }
-
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        self.changes.add_if(&message, &["session/set_config_option"]);
-        onward.outward(message);
     }
 }
 

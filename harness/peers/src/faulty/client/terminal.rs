@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::faulty::{
     layer::{Layer, Onward},
-    message::{Open, Own, calls, ends_turn, method, result},
+    message::{calls, ends_turn, method, result},
 };
 
 /// An id that the client gives to no terminal.
@@ -34,12 +34,10 @@ pub(super) fn join_args(message: &mut Value) {
     }
 }
 
-/// Takes a member out of each `terminal/create`.
-fn forget(message: &mut Value, member: &str) {
-    if calls(message, "terminal/create")
-        && let Some(params) = message["params"].as_object_mut()
-    {
-        params.shift_remove(member);
+/// Takes the byte limit out of a `terminal/create`.
+fn forget_limit(message: &mut Value) {
+    if let Some(params) = message.get_mut("params").and_then(Value::as_object_mut) {
+        params.shift_remove("outputByteLimit");
     }
 }
 
@@ -81,116 +79,95 @@ impl Layer for OneId {
     }
 }
 
-/// Messages that wait for the end of a command.
+/// Messages that wait for the answer to a request of the layer itself, each with the id of that.
 #[derive(Default)]
-struct Waiting {
-    own: Own,
-    held: Vec<(Value, Value)>,
-}
+struct Held(Vec<(Value, Value)>);
 
-impl Waiting {
-    /// Holds a message until the command of this terminal ends.
-    fn hold(&mut self, message: Value, session: &Value, terminal: &Value, onward: &mut Onward) {
-        let params = json!({"sessionId": session, "terminalId": terminal});
-        let wait = self.own.request("terminal/wait_for_exit", params);
-        self.held.push((wait["id"].clone(), message));
-        onward.inward(wait);
+impl Held {
+    /// Holds a message until the client answers this request about a terminal.
+    fn hold(&mut self, message: Value, method: &str, params: Value, onward: &mut Onward) {
+        self.0.push((onward.ask_inward(method, params), message));
     }
 
-    /// Tells whether a message answers a wait of its own, and returns what was held for that.
-    fn release(&mut self, message: &Value) -> (bool, Option<Value>) {
-        let at = self.held.iter().position(|(wait, _)| *wait == message["id"]);
-        (self.own.takes(message), at.map(|at| self.held.remove(at).1))
+    /// Returns the message that waited for an answer.
+    fn release(&mut self, answer: &Value) -> Option<Value> {
+        let at = self.0.iter().position(|(id, _)| *id == answer["id"])?;
+        Some(self.0.remove(at).1)
     }
 }
 
 /// Answers `terminal/create` when the command has ended.
 #[derive(Default)]
 pub(super) struct CreateWaits {
-    created: Open,
-    waiting: Waiting,
+    held: Held,
 }
 
 impl Layer for CreateWaits {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        self.created.add_if(&message, &["terminal/create"]);
-        onward.inward(message);
-    }
-
     fn outward(&mut self, message: Value, onward: &mut Onward) {
-        if let (true, created) = self.waiting.release(&message) {
-            return created.into_iter().for_each(|created| onward.outward(created));
-        }
-        let request = self.created.answered_by(&message).filter(|_| message.get("result").is_some());
+        let request = onward.answers("terminal/create").filter(|_| message.get("result").is_some());
         match request {
             Some(request) => {
-                let terminal = message["result"]["terminalId"].clone();
-                self.waiting.hold(message, &request["params"]["sessionId"], &terminal, onward);
+                let (session, terminal) = (&request["params"]["sessionId"], &message["result"]["terminalId"]);
+                let params = json!({"sessionId": session, "terminalId": terminal});
+                self.held.hold(message, "terminal/wait_for_exit", params, onward);
             }
             None => onward.outward(message),
         }
+    }
+
+    fn answered(&mut self, answer: Value, onward: &mut Onward) {
+        self.held.release(&answer).into_iter().for_each(|created| onward.outward(created));
     }
 }
 
 /// Answers `terminal/output` when the command has ended.
 #[derive(Default)]
 pub(super) struct OutputWaits {
-    waiting: Waiting,
+    held: Held,
 }
 
 impl Layer for OutputWaits {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
         if calls(&message, "terminal/output") {
             let params = message["params"].clone();
-            return self.waiting.hold(message, &params["sessionId"], &params["terminalId"], onward);
+            return self.held.hold(message, "terminal/wait_for_exit", params, onward);
         }
         if ends_turn(&message) {
-            self.waiting.held.drain(..).for_each(|(_, request)| onward.inward(request));
+            self.held.0.drain(..).for_each(|(_, request)| onward.inward(request));
         }
         onward.inward(message);
     }
 
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        match self.waiting.release(&message) {
-            (true, request) => request.into_iter().for_each(|request| onward.inward(request)),
-            (false, _) => onward.outward(message),
-        }
+    fn answered(&mut self, answer: Value, onward: &mut Onward) {
+        self.held.release(&answer).into_iter().for_each(|request| onward.inward(request));
     }
 }
 
 /// Never answers a wait for a command that has ended already.
 #[derive(Default)]
 pub(super) struct WaitHangs {
-    own: Own,
-    held: Vec<(Value, Value)>,
+    held: Held,
 }
 
 impl Layer for WaitHangs {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
-        if !calls(&message, "terminal/wait_for_exit") {
-            return onward.inward(message);
+        if calls(&message, "terminal/wait_for_exit") {
+            let params = message["params"].clone();
+            self.held.hold(message, "terminal/output", params, onward);
+        } else {
+            onward.inward(message);
         }
-        let look = self.own.request("terminal/output", message["params"].clone());
-        self.held.push((look["id"].clone(), message));
-        onward.inward(look);
     }
 
-    fn outward(&mut self, message: Value, onward: &mut Onward) {
-        if !self.own.takes(&message) {
-            return onward.outward(message);
-        }
-        for (_, wait) in self.held.extract_if(.., |(look, _)| *look == message["id"]) {
-            if message.pointer("/result/exitStatus").is_none() {
-                onward.inward(wait);
-            }
-        }
+    fn answered(&mut self, answer: Value, onward: &mut Onward) {
+        let wait = self.held.release(&answer).filter(|_| answer.pointer("/result/exitStatus").is_none());
+        wait.into_iter().for_each(|wait| onward.inward(wait));
     }
 }
 
 /// Changes the outputs that the agent gets.
 pub(super) struct Outputs {
     change: fn(&mut Value, &mut String),
-    requests: Open,
     /// The texts that a change remembers, by terminal.
     told: HashMap<String, String>,
 }
@@ -198,18 +175,13 @@ pub(super) struct Outputs {
 impl Outputs {
     /// Changes each result of `terminal/output`; the text is kept for the next one of the same terminal.
     pub(super) fn new(change: fn(&mut Value, &mut String)) -> Self {
-        Self { change, requests: Open::default(), told: HashMap::new() }
+        Self { change, told: HashMap::new() }
     }
 }
 
 impl Layer for Outputs {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        self.requests.add_if(&message, &["terminal/output"]);
-        onward.inward(message);
-    }
-
     fn outward(&mut self, mut message: Value, onward: &mut Onward) {
-        if let Some(request) = self.requests.answered_by(&message)
+        if let Some(request) = onward.answers("terminal/output")
             && let Some(result) = message.get_mut("result")
         {
             let told = self.told.entry(terminal(&request).unwrap_or_default().to_owned()).or_default();
@@ -238,34 +210,35 @@ pub(super) fn lose_last_line(result: &mut Value, _: &mut String) {
 /// Keeps the byte limits to itself and cuts the output in a way of its own.
 pub(super) struct Cut {
     cut: fn(&str, usize) -> Option<String>,
-    created: Open,
-    outputs: Open,
+    /// The limits in open requests for terminals, by the id of the request.
+    asked: HashMap<String, usize>,
+    /// The limits of terminals.
     limits: HashMap<String, usize>,
 }
 
 impl Cut {
     /// Cuts outputs that the function finds too long for their limit.
     pub(super) fn new(cut: fn(&str, usize) -> Option<String>) -> Self {
-        Self { cut, created: Open::default(), outputs: Open::default(), limits: HashMap::new() }
+        Self { cut, asked: HashMap::new(), limits: HashMap::new() }
     }
 }
 
 impl Layer for Cut {
     fn inward(&mut self, mut message: Value, onward: &mut Onward) {
-        self.created.add_if(&message, &["terminal/create"]);
-        self.outputs.add_if(&message, &["terminal/output"]);
-        forget(&mut message, "outputByteLimit");
+        if let Some(limit) = message.pointer("/params/outputByteLimit").and_then(Value::as_u64) {
+            self.asked.insert(message["id"].to_string(), usize::try_from(limit).unwrap_or(usize::MAX));
+        }
+        forget_limit(&mut message);
         onward.inward(message);
     }
 
     fn outward(&mut self, mut message: Value, onward: &mut Onward) {
-        if let Some(request) = self.created.answered_by(&message)
-            && let Some(limit) = request["params"]["outputByteLimit"].as_u64()
+        if onward.answers("terminal/create").is_some()
+            && let Some(limit) = self.asked.remove(&message["id"].to_string())
         {
-            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             self.limits.insert(message["result"]["terminalId"].as_str().unwrap_or_default().to_owned(), limit);
         }
-        if let Some(request) = self.outputs.answered_by(&message)
+        if let Some(request) = onward.answers("terminal/output")
             && let Some(limit) = self.limits.get(terminal(&request).unwrap_or_default())
             && let Some(rest) = (self.cut)(message["result"]["output"].as_str().unwrap_or_default(), *limit)
         {
@@ -332,20 +305,18 @@ impl Layer for Forget {
 /// Never answers a wait for a terminal that got a certain request.
 pub(super) struct LoseWaits {
     at: &'static str,
-    waits: Open,
     lost: HashSet<String>,
 }
 
 impl LoseWaits {
     /// Loses the waits of terminals that get a request of this method.
     pub(super) fn at(at: &'static str) -> Self {
-        Self { at, waits: Open::default(), lost: HashSet::new() }
+        Self { at, lost: HashSet::new() }
     }
 }
 
 impl Layer for LoseWaits {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
-        self.waits.add_if(&message, &["terminal/wait_for_exit"]);
         if method(&message) == Some(self.at) {
             self.lost.extend(terminal(&message).map(str::to_owned));
         }
@@ -353,7 +324,7 @@ impl Layer for LoseWaits {
     }
 
     fn outward(&mut self, message: Value, onward: &mut Onward) {
-        let wait = self.waits.answered_by(&message);
+        let wait = onward.answers("terminal/wait_for_exit");
         let is_lost = wait.is_some_and(|wait| terminal(&wait).is_some_and(|id| self.lost.contains(id)));
         if !is_lost {
             onward.outward(message);
