@@ -95,7 +95,13 @@ fn check_redacted(path: &Path) -> Result<(), Failed> {
 const fn length(what: &What) -> usize {
     match what {
         What::Line { bytes, .. } | What::Unattributed(bytes) | What::Stderr(bytes) | What::Stdout(bytes) => bytes.len(),
-        What::Process(_) | What::Mcp(_) | What::Visit(_) | What::Model(_) | What::Fence(_) | What::Step(_) => 0,
+        What::Process(_)
+        | What::Mcp(_)
+        | What::Visit(_)
+        | What::Model(_)
+        | What::Fence(_)
+        | What::Step(_)
+        | What::Case(_) => 0,
     }
 }
 

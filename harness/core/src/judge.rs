@@ -3,18 +3,17 @@
 //! Nothing here does input or output, and nothing knows how the trace came about: the same judge serves a case that has
 //! just run, a recording, and live traffic. Checks see the conversation as it stood *before* the event they look at.
 
+mod by_case;
 mod case;
 mod check;
 mod checks;
 mod conversation;
 mod dispatch;
-mod earlier;
 mod fences;
 mod finding;
 mod fold;
 mod judgement;
 mod judging;
-mod known;
 mod login;
 mod moment;
 mod recording_gaps;
@@ -27,6 +26,7 @@ mod step;
 mod tallies;
 mod timestamp;
 mod timing;
+mod trouble;
 
 pub use case::{CaseVerdict, judge_case};
 pub use check::{Check, On};
@@ -39,10 +39,10 @@ pub use finding::{Fact, field};
 pub use fold::{Judge, judge};
 pub use judgement::{Judgement, NotCovered};
 pub use judging::{JudgedTrace, JudgingSession, TIME_LIMIT};
-pub use known::KnownFailures;
 pub use login::LoginProcess;
 pub use moment::Moment;
 pub use registry::Registry;
 pub use ruling::{Doubt, Finding, Ruling, Tally};
 pub use seen::{Answer, CallSeen, LineSeen, Outcome, Payload};
 pub use step::{EndCause, expected_text, observed_text, step_text};
+pub use trouble::Trouble;

@@ -1,5 +1,6 @@
 //! What was really observed: an append-only list of events, its file format, and a text of it that is stable.
 
+mod case;
 mod event;
 mod format_1;
 mod jsonl;
@@ -8,6 +9,7 @@ mod renamer;
 mod reuse;
 mod step;
 
+pub use case::{CaseInfo, CaseMark};
 pub use event::{
     AgentStart, Aside, CALL_MCP_TOOL, Event, FENCE, INVENTED, McpEvent, McpTransport, McpWhat, ModelEvent,
     ProcessEvent, SCRATCH, Visit, What,

@@ -304,6 +304,7 @@ fn foreign(header: &Header, id: &str, certificate: &Certificate, case: Option<&C
         suite: certificate.suite.version.clone(),
         edition: certificate.suite.edition.clone(),
         case: Some(id.to_owned()),
+        conversation: None,
         file: None,
         subject: Some(certificate.subject.kind),
         command: command.clone(),

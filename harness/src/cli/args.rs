@@ -102,10 +102,9 @@ pub struct AgentArgs {
     /// What is the same for a client.
     #[command(flatten)]
     pub run: RunArgs,
-    /// For an agent that starts slowly: go on with a process that has started, in cases that begin alike and leave nothing
-    /// behind. What does not go well there is played again on a fresh process, and only that counts
-    #[arg(long, conflicts_with_all = ["fault", "snapshots"])]
-    pub reuse: bool,
+    /// Give each case a process of its own, instead of sharing one where cases begin alike
+    #[arg(long)]
+    pub isolate: bool,
 }
 
 const AGENT_EXAMPLES: &str = "Examples:

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{Read, Seek, Write};
+use std::io::{BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 
@@ -20,7 +20,7 @@ use crate::recording::{self, Input, Recording};
 use crate::report::model::RunReport;
 use crate::report::{Chart, Charting, Collector, SuiteEvent};
 use crate::requirement::Party;
-use crate::trace::{Event, Trace};
+use crate::trace::{Event, Trace, TraceReader};
 
 /// Runs the command.
 pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Exit> {
@@ -31,9 +31,9 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Exit>
     let mut reports = Reports::default();
     let mut charts = Vec::new();
     for tape in &tapes {
-        let (id, judged) = reports.add(tape, args, editions)?;
+        let judged = reports.add(tape, args, editions)?;
         if wanted.iter().any(Output::has_charts) {
-            charts.push((id, tape.chart(&judged, args, editions)?));
+            charts.extend(tape.charts(&judged, args, editions)?);
         }
     }
     let several = reports.collectors.len() > 1;
@@ -97,30 +97,36 @@ fn worse(before: Exit, report: &RunReport, allow_incomplete: bool) -> Exit {
 #[derive(Default)]
 struct Reports {
     collectors: BTreeMap<Party, Collector>,
+    /// The cases that have a trace of their own.
+    alone: BTreeSet<String>,
     /// Whether anything was no run of a case, so that nobody expects all requirements to be exercised.
     foreign: bool,
 }
 
 impl Reports {
-    /// Judges one recording: what it says of each party that was asked for. Tells how reports call it, and the judgement.
-    fn add(&mut self, tape: &Tape, args: &CheckArgs, editions: &Editions) -> anyhow::Result<(String, JudgedTrace)> {
+    /// Judges one recording: what it says of each party that was asked for. Returns the judgement on each of its cases.
+    ///
+    /// A case that also has a trace of its own counts by that one, as in the run that wrote both.
+    fn add(&mut self, tape: &Tape, args: &CheckArgs, editions: &Editions) -> anyhow::Result<Vec<JudgedTrace>> {
         let recording = tape.play(args, editions)?;
         let mut header = recording.header.clone();
         let edition = editions.of(&header).with_context(|| tape.name.clone())?.edition();
-        if header.case.is_none() {
+        let is_of_cases = header.is_of_cases();
+        if !is_of_cases {
             header.file = tape.file();
         }
         let mut session = JudgingSession::new(&header, edition);
         for event in recording {
             session.event(&event.with_context(|| tape.name.clone())?);
         }
-        let judged = session.close();
+        let mut judged = session.close_by_case();
+        judged.retain(|judged| header.conversation.is_none() || !self.alone.contains(&tape.id_of(judged)));
+        if header.conversation.is_none() {
+            self.alone.extend(judged.iter().map(|judged| tape.id_of(judged)));
+        }
         let evidence = tape.evidence(&judged, args, editions)?;
-        self.foreign |= header.case.is_none();
+        self.foreign |= !is_of_cases;
         let parties = header.subject.or(args.subject).map_or_else(|| tape.parties(), |party| vec![party]);
-        let took = Duration::from_micros(judged.last_us);
-        let file = header.case.is_some().then(|| tape.name.clone());
-        let id = header.case.unwrap_or_else(|| tape.name.clone());
         for party in parties {
             let of_party = || Collector::new(edition, party, header.command.clone());
             let collector = self.collectors.entry(party).or_insert_with(of_party);
@@ -132,9 +138,12 @@ impl Reports {
                     collector.edition().name
                 );
             }
-            collector.add_recording(id.clone(), &judged, &evidence, took, file.clone());
+            for judged in &judged {
+                let file = is_of_cases.then(|| tape.name.clone());
+                collector.add_recording(tape.id_of(judged), judged, &evidence, judged.took(), file);
+            }
         }
-        Ok((id, judged))
+        Ok(judged)
     }
 }
 
@@ -168,6 +177,13 @@ impl Tape {
         Recording::open(input, editions.preferred().edition()).with_context(|| self.name.clone())
     }
 
+    /// Whether it is the trace of a conversation that holds several cases. Reads the first line of a file.
+    fn is_conversation(&self) -> bool {
+        let Source::File(path) = &self.what else { return false };
+        let header = File::open(path).ok().and_then(|file| TraceReader::new(BufReader::new(file)).ok());
+        header.is_some_and(|reader| reader.header.conversation.is_some())
+    }
+
     /// The file, where it is one.
     fn file(&self) -> Option<String> {
         if let Source::File(path) = &self.what { Some(path.display().to_string()) } else { None }
@@ -181,24 +197,46 @@ impl Tape {
         }
     }
 
-    /// What a page shows of it, for which it is played once more.
-    fn chart(&self, judged: &JudgedTrace, args: &CheckArgs, editions: &Editions) -> anyhow::Result<Chart> {
+    /// How reports call a case of it.
+    fn id_of(&self, judged: &JudgedTrace) -> String {
+        judged.header().case.clone().unwrap_or_else(|| self.name.clone())
+    }
+
+    /// The charts of its cases for a page, by id. The recording is read once more for them.
+    fn charts(
+        &self,
+        judged: &[JudgedTrace],
+        args: &CheckArgs,
+        editions: &Editions,
+    ) -> anyhow::Result<Vec<(String, Chart)>> {
         let recording = self.play(args, editions)?;
-        let mut charting = Charting::new(&recording.header, judged.evidence());
-        for event in recording {
-            charting.event(&event.with_context(|| self.name.clone())?);
+        let header = recording.header.clone();
+        let begin = |judged: &JudgedTrace| (self.id_of(judged), Charting::new(judged.header(), judged.evidence()));
+        let mut charts: Vec<(String, Charting)> = judged.iter().map(begin).collect();
+        if header.conversation.is_some() {
+            // It was run here, so it is bounded.
+            let events = recording.collect::<Result<_, _>>().with_context(|| self.name.clone())?;
+            for part in (Trace { header, events }).by_case() {
+                let chart = charts.iter_mut().find(|(id, _)| part.header.case.as_ref() == Some(id));
+                chart.into_iter().for_each(|(_, chart)| part.events.iter().for_each(|event| chart.event(event)));
+            }
+        } else {
+            for event in recording {
+                let event = event.with_context(|| self.name.clone())?;
+                charts.iter_mut().for_each(|(_, chart)| chart.event(&event));
+            }
         }
-        Ok(charting.close())
+        Ok(charts.into_iter().map(|(id, chart)| (id, chart.close())).collect())
     }
 
     /// The events that prove something: the recording is played once more, so that nothing has to be kept the first time.
     fn evidence(
         &self,
-        judged: &JudgedTrace,
+        judged: &[JudgedTrace],
         args: &CheckArgs,
         editions: &Editions,
     ) -> anyhow::Result<BTreeMap<usize, Event>> {
-        let wanted: BTreeSet<usize> = judged.evidence();
+        let wanted: BTreeSet<usize> = judged.iter().flat_map(JudgedTrace::evidence).collect();
         let Some(last) = wanted.last() else { return Ok(BTreeMap::new()) };
         let mut found = BTreeMap::new();
         for event in self.play(args, editions)?.take(last + 1) {
@@ -229,6 +267,8 @@ fn tapes(args: &CheckArgs) -> anyhow::Result<Vec<Tape>> {
         let what = if path == Path::new("-") { Source::Copied(copied()?) } else { Source::File(path.clone()) };
         tapes.push(Tape { name: path.display().to_string(), what });
     }
+    // The traces of single cases come first, since they count.
+    tapes.sort_by_key(Tape::is_conversation);
     if tapes.is_empty() {
         bail!("there is no .jsonl file in what was given");
     }

@@ -15,7 +15,7 @@ use crate::edition::Editions;
 use crate::report::Collector;
 use crate::report::model::RunReport;
 use crate::snapshot::Bound;
-use crate::trace::Trace;
+use crate::trace::{CaseMark, Trace, What};
 
 /// The report in a folder, beside or above its traces.
 const REPORT: &str = "report.json";
@@ -74,8 +74,10 @@ fn report(path: &Path, editions: &Editions) -> anyhow::Result<RunReport> {
 fn judged(shown: String, found: &[PathBuf], editions: &Editions) -> anyhow::Result<Side> {
     let mut collector: Option<Collector> = None;
     let mut party = None;
-    for path in found {
-        let (trace, _) = trace(path, editions)?;
+    // The traces of single cases come first, since they count.
+    let (shared, alone): (Vec<_>, Vec<_>) =
+        traces(found, editions)?.into_iter().partition(|(_, trace)| trace.header.conversation.is_some());
+    for (path, trace) in alone.iter().chain(&shared) {
         let subject = trace.header.subject;
         if party.is_some() && party != subject {
             bail!("{shown} has traces of agents and of clients; compare them apart");
@@ -95,8 +97,13 @@ fn judged(shown: String, found: &[PathBuf], editions: &Editions) -> anyhow::Resu
                 collector.insert(Collector::new(edition, kind, trace.header.command.clone()))
             }
         };
-        let took = Duration::from_micros(trace.events.last().map_or(0, |event| event.us));
-        collector.add(&trace, took, Some(path.display().to_string()));
+        let file = path.display().to_string();
+        if trace.header.conversation.is_some() {
+            collector.add_recorded_conversation(trace, Some(&file));
+        } else {
+            let took = Duration::from_micros(trace.events.last().map_or(0, |event| event.us));
+            collector.add(trace, took, Some(file));
+        }
     }
     let collector = collector.with_context(|| format!("{shown}: there is no trace in it"))?;
     let mut side = Side::new(shown, collector.finish(Duration::ZERO, false));
@@ -104,19 +111,23 @@ fn judged(shown: String, found: &[PathBuf], editions: &Editions) -> anyhow::Resu
     Ok(side)
 }
 
-/// Reads the traces one after the other, since many of them are long.
+/// Adds the transcript of every case. A case that also has a trace of its own counts by that one.
 fn add_traces(side: &mut Side, found: &[PathBuf], editions: &Editions) -> anyhow::Result<()> {
-    for path in found {
-        let (trace, case) = trace(path, editions)?;
-        side.add(case, &trace);
+    let (shared, alone): (Vec<_>, Vec<_>) =
+        traces(found, editions)?.into_iter().partition(|(_, trace)| trace.header.conversation.is_some());
+    for (path, trace) in shared.iter().chain(&alone) {
+        let name = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        for mut part in trace.by_case() {
+            // What follows the mark is a fence between two cases.
+            let end = part.events.iter().position(|event| event.what == What::Case(CaseMark::Ends));
+            part.events.truncate(end.unwrap_or(part.events.len()));
+            side.add(part.header.case.clone().unwrap_or_else(name), &part);
+        }
     }
     Ok(())
 }
 
-/// A trace, and the case that it is of.
-fn trace(path: &Path, editions: &Editions) -> anyhow::Result<(Trace, String)> {
-    let trace = read(path, editions)?;
-    let name = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let case = trace.header.case.clone().unwrap_or_else(name);
-    Ok((trace, case))
+/// Reads the traces.
+fn traces<'p>(found: &'p [PathBuf], editions: &Editions) -> anyhow::Result<Vec<(&'p Path, Trace)>> {
+    found.iter().map(|path| Ok((path.as_path(), read(path, editions)?))).collect()
 }

@@ -55,7 +55,7 @@ pub(super) fn plan(args: &ClientArgs, controls: Controls, bundle: &'static Bundl
         subject,
         cases,
         jobs: 1,
-        reuse: false,
+        isolate: true,
         reproduce: format!("{planted}--manual"),
         origin,
         baseline,

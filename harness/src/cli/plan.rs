@@ -35,8 +35,8 @@ pub(super) struct Plan {
     pub(super) cases: Vec<Case>,
     /// How many run at once.
     pub(super) jobs: usize,
-    /// Whether cases go on with a process of earlier ones where they can.
-    pub(super) reuse: bool,
+    /// Whether each case has a conversation of its own.
+    pub(super) isolate: bool,
     /// What the user would type to start the subject again.
     pub(super) reproduce: String,
     /// What the profile of the subject says of it.
@@ -77,7 +77,7 @@ impl Origin {
 /// Every way in which the arguments do not fit together, with the remedy.
 pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Result<Plan> {
     let plan = make(&args.run, Party::Agent, Controls::default(), bundle)?;
-    Ok(Plan { reuse: args.reuse, ..plan })
+    Ok(Plan { isolate: args.isolate, ..plan })
 }
 
 /// Plans the run of a client.
@@ -179,7 +179,7 @@ fn make(args: &RunArgs, party: Party, controls: Controls, bundle: &'static Bundl
     let reproduce = reproduce(args, &said);
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = args.start.jobs.unwrap_or_else(cores).get();
-    Ok(Plan { bundle, subject, cases, jobs, reuse: false, reproduce, origin, baseline, known, part })
+    Ok(Plan { bundle, subject, cases, jobs, isolate: false, reproduce, origin, baseline, known, part })
 }
 
 /// Loads the built-in cases, of one side or of both, with those of the folder.

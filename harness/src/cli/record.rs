@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::args::RecordArgs;
 use super::check::read;
@@ -20,6 +20,12 @@ use crate::verdict::Verdict;
 /// Runs the command.
 pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<Exit> {
     let trace = read(&args.trace, editions)?;
+    if trace.header.conversation.is_some() {
+        bail!(
+            "{}: the trace holds several cases; run one with --isolate --case ID --trace-dir DIR",
+            args.trace.display()
+        );
+    }
     let bundle = editions.of(&trace.header)?;
     let shown = args.trace.display().to_string();
     // What only a step of a case decided shows nothing by the messages alone.

@@ -68,8 +68,8 @@ pub(super) fn charts(
         let Some(path) = trace.and_then(|trace| find(Path::new(trace), file, folders)) else { continue };
         let trace = super::check::read(&path, editions)?;
         // Another run may have written another trace there since.
-        if is_of(&trace, report, case) {
-            charts.insert((*case).to_owned(), Chart::of(&trace, evidence.clone()));
+        if let Some(part) = trace.by_case().into_iter().find(|part| is_of(part, report, case)) {
+            charts.insert((*case).to_owned(), Chart::of(&part, evidence.clone()));
         }
     }
     Ok(charts)

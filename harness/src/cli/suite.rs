@@ -17,13 +17,12 @@ use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
 use crate::case::model::Case;
 use crate::case::{embedded_case, is_handshake};
-use crate::judge::KnownFailures;
 use crate::manual::Person;
 use crate::protocol::Edition;
 use crate::report::model::{CaseReport, Floor, Partial, PartialReason, Spent, Timings};
 use crate::report::{Chart, Collector, SuiteEvent, diagnose, rfc3339};
 use crate::requirement::{Level, Party};
-use crate::run::{Progress, Stop, Subject, Verdicts, bare_starts, run_all, run_by_hand, stop, stop_after, stopped};
+use crate::run::{Progress, Stop, Subject, bare_starts, run_all, run_by_hand, stop, stop_after, stopped};
 use crate::trace::{ProcessEvent, Trace, What};
 use crate::verdict::Verdict;
 
@@ -230,18 +229,38 @@ impl<'r> Going<'r> {
         (not_run > 0).then_some(Partial { reason, not_run })
     }
 
+    /// Takes in the trace of a case that had a conversation of its own.
     fn ended(&mut self, trace: &Trace, took: Duration) -> anyhow::Result<()> {
         let file = self.keep.map(|keep| write_trace(keep, trace, self.collector.edition())).transpose()?;
         let arrived = Instant::now();
         let report = self.collector.add(trace, took, file);
+        self.spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
+        self.settled(&report, trace)
+    }
+
+    /// Takes in a conversation that held several cases. Those that do not pass are settled later.
+    fn conversation_ended(&mut self, trace: &Trace) -> anyhow::Result<()> {
+        let file = self.keep.map(|keep| write_trace(keep, trace, self.collector.edition())).transpose()?;
+        let settled = self.collector.add_conversation(trace, file.as_deref());
+        settled.iter().try_for_each(|(report, part)| self.settled_in_conversation(report, part))
+    }
+
+    /// Tells everyone the verdict on a case, whose run with others counts.
+    fn settled_in_conversation(&mut self, report: &CaseReport, part: &Trace) -> anyhow::Result<()> {
+        let took = Duration::from_millis(report.duration_ms);
+        self.spent.insert(report.id.clone(), Spent::of(part, took, Duration::ZERO));
+        self.settled(report, part)
+    }
+
+    /// Tells everyone the verdict on a case.
+    fn settled(&mut self, report: &CaseReport, trace: &Trace) -> anyhow::Result<()> {
         if let Some(snapshots) = self.snapshots.as_mut().filter(|_| report.verdict != Verdict::HarnessError) {
             snapshots.ended(trace)?;
         }
-        if self.fail_fast.is_some_and(|fail_fast| fail_fast.ends(&report, &self.collector)) {
+        if self.fail_fast.is_some_and(|fail_fast| fail_fast.ends(report, &self.collector)) {
             stop(Stop::Failure);
         }
-        self.spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
-        self.outputs.event(&SuiteEvent::Case(&report, Some(trace)))?;
+        self.outputs.event(&SuiteEvent::Case(report, Some(trace)))?;
         if self.outputs.charts {
             let chart = Chart::of(trace, self.collector.evidence(&report.id));
             self.outputs.event(&SuiteEvent::Chart(&report.id, &chart))?;
@@ -258,31 +277,52 @@ impl<'r> Going<'r> {
         fault.map_or(Ok(()), Err)
     }
 
-    /// Runs every selected case but the handshake, if that was the first contact.
+    /// Runs every selected case but the handshake, if that was the first contact. Cases that do not pass in a conversation with
+    /// others run again alone.
     fn run_rest(&mut self, plan: &Plan) -> anyhow::Result<()> {
         let is_done = |case: &Case| is_handshake(&case.id) && plan.subject.fault.is_none();
-        let rest: Vec<Case> = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
+        let mut rest: Vec<Case> = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
+        let isolate = plan.isolate || self.snapshots.is_some();
+        while !rest.is_empty() && stopped().is_none() {
+            self.run_cases(plan, &rest, isolate)?;
+            self.run_again(plan, &rest)?;
+            // After `--fail-fast` found a failure that was none alone, there is a rest.
+            let before = rest.len();
+            rest.retain(|case| !self.spent.contains_key(&case.id));
+            if rest.len() == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs those of the cases alone that did not pass in a conversation with others, as far as that is needed.
+    fn run_again(&mut self, plan: &Plan, cases: &[Case]) -> anyhow::Result<()> {
+        while stopped().is_none() {
+            let (settled, again) = self.collector.review();
+            settled.iter().try_for_each(|(report, part)| self.settled_in_conversation(report, part))?;
+            if again.is_empty() {
+                break;
+            }
+            let alone: Vec<Case> = cases.iter().filter(|case| again.contains(&case.id)).cloned().collect();
+            self.run_cases(plan, &alone, true)?;
+        }
+        Ok(())
+    }
+
+    fn run_cases(&mut self, plan: &Plan, cases: &[Case], isolate: bool) -> anyhow::Result<()> {
         let mut fault = None;
-        let known = KnownFailures::default();
-        let verdict = |trace: &Trace| known.verdict(trace, plan.bundle.edition());
-        let reuse: Option<Verdicts<'_>> = plan.reuse.then_some(&verdict);
-        run_all(&rest, &plan.subject, plan.jobs, reuse, |event| {
+        run_all(cases, &plan.subject, plan.jobs, isolate, |event| {
             let told = match event {
-                Progress::Started(case) => self.outputs.event(&SuiteEvent::Start(&case.id)),
+                Progress::Started(index) => self.outputs.event(&SuiteEvent::Start(&cases[index].id)),
                 // It ended before the failure of another case was known.
                 Progress::Ended { .. } if stopped() == Some(Stop::Failure) => Ok(()),
-                Progress::Ended { trace, took, again, .. } => {
-                    if again {
-                        self.collector.played_again();
-                    }
-                    let ended = self.ended(&trace, took);
-                    known.learn(&trace, self.collector.failures(trace.header.case.as_deref().unwrap_or_default()));
-                    ended
-                }
+                Progress::Ended { trace, took, .. } if trace.header.conversation.is_none() => self.ended(&trace, took),
+                Progress::Ended { trace, .. } => self.conversation_ended(&trace),
             };
             // Cases that were running still end after a fault.
             fault = fault.take().or(told.err());
-            fault.is_none()
+            fault.is_none() && !(self.fail_fast.is_some() && self.collector.has_suspects())
         });
         fault.map_or(Ok(()), Err)
     }

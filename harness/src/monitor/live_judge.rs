@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
-use std::time::Duration;
 
 use super::follow::Follow;
 use super::session::{Outcome, Plan};
@@ -76,7 +75,7 @@ impl<'e> LiveJudge<'e> {
         evidence: &BTreeMap<usize, Event>,
         command: Vec<String>,
     ) -> RunReport {
-        let took = Duration::from_micros(judged.last_us);
+        let took = judged.took();
         let command = if party == Party::Agent { command } else { Vec::new() };
         let mut collector = Collector::new(self.plan.edition, party, command);
         collector.add_recording(self.plan.name.clone(), judged, evidence, took, None);

@@ -5,18 +5,21 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+mod shared;
+
 use super::conformance::conformance;
 use super::event::Begin;
 use super::gaps;
 use super::model::{
-    CaseReport, Driven, FORMAT, FindingReport, ProbeReport, RequirementReport, Reused, RunReport, SubjectInfo,
+    CaseReport, Driven, FORMAT, FindingReport, OnlyShared, ProbeReport, RequirementReport, RunReport, SubjectInfo,
     SuiteInfo, Summary,
 };
 
+use self::shared::Shared;
 use crate::judge::{Fact, Finding, JudgedTrace, JudgingSession, Tally};
 use crate::protocol::Edition;
 use crate::requirement::{Party, Requirement, Status};
-use crate::trace::{Event, McpEvent, McpWhat, Trace, What};
+use crate::trace::{Event, McpEvent, McpWhat, ProcessEvent, Trace, What};
 use crate::verdict::Verdict;
 
 /// Gathers the cases of a run.
@@ -33,10 +36,13 @@ pub struct Collector {
     /// The shapes of cases that ended undecided before they exercised a requirement that they were written for, by
     /// requirement.
     undecided: BTreeMap<String, BTreeSet<String>>,
-    reused: Reused,
     fences: BTreeMap<String, usize>,
-    /// The processes that served several cases.
-    shared: BTreeSet<u32>,
+    /// How often the subject was started.
+    starts: usize,
+    /// How many cases of shared conversations ran again alone.
+    again: usize,
+    shared: Shared,
+    only_shared: Vec<OnlyShared>,
 }
 
 /// What one case says about one requirement.
@@ -73,9 +79,11 @@ impl Collector {
             model: BTreeMap::new(),
             by_requirement: BTreeMap::new(),
             undecided: BTreeMap::new(),
-            reused: Reused::default(),
             fences: BTreeMap::new(),
-            shared: BTreeSet::new(),
+            starts: 0,
+            again: 0,
+            shared: Shared::default(),
+            only_shared: Vec::new(),
         }
     }
 
@@ -117,24 +125,27 @@ impl Collector {
         }
     }
 
-    /// Notes that a case did not go well on a process of earlier cases, and was played again.
-    pub const fn played_again(&mut self) {
-        self.reused.again += 1;
-    }
-
     /// Judges the trace of a case and keeps what it says.
     pub fn add(&mut self, trace: &Trace, took: Duration, file: Option<String>) -> CaseReport {
         let mut session = JudgingSession::new(&trace.header, self.edition);
-        for event in &trace.events {
-            session.event(event);
-            if let What::Model(model) = &event.what {
-                *self.model.entry(model.did.clone()).or_default() += 1;
-            }
-        }
+        trace.events.iter().for_each(|event| session.event(event));
+        self.count(trace);
         let judged = session.close();
         let id = trace.header.case.clone().unwrap_or_else(|| "recording".to_owned());
+        self.compare_alone(&id, &judged, file.as_deref());
         self.keep(&id, &judged, &|n| trace.events.get(n));
         self.report(id, &judged, took, file)
+    }
+
+    /// Counts the starts of the subject and what the scripted model did.
+    fn count(&mut self, trace: &Trace) {
+        for event in &trace.events {
+            match &event.what {
+                What::Model(model) => *self.model.entry(model.did.clone()).or_default() += 1,
+                What::Process(ProcessEvent::Spawned { .. }) => self.starts += 1,
+                _ => {}
+            }
+        }
     }
 
     /// Keeps what a recording says; `evidence` holds the events that [`JudgedTrace::evidence`] asks for.
@@ -173,7 +184,7 @@ impl Collector {
         if let Some(said) = judged.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
             (self.name, self.version) = (said.name.clone(), said.version.clone());
         }
-        for (means, times) in &judged.fences {
+        for (means, times) in judged.fences() {
             *self.fences.entry(means.clone()).or_default() += times;
         }
         if verdict.verdict == Verdict::Inconclusive && id.contains('@') {
@@ -182,10 +193,6 @@ impl Collector {
             for requirement in missed {
                 self.undecided.entry(requirement.clone()).or_default().insert(id.clone());
             }
-        }
-        if let Some(process) = judged.reused() {
-            self.reused.cases += 1;
-            self.shared.insert(process);
         }
         let report = CaseReport {
             id,
@@ -233,10 +240,10 @@ impl Collector {
             probes.filter_map(|probe| told(edition, probe, self.by_requirement.get(&probe.id)?)).collect();
         probes.sort_by(|a, b| a.id.cmp(&b.id));
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let reused = Reused { processes: self.shared.len(), ..self.reused };
-        let reused = Some(reused).filter(|reused| *reused != Reused::default());
         let fences = std::mem::take(&mut self.fences);
-        let summary = Summary { reused, fences, ..summary(&requirements, &self.cases, duration_ms) };
+        let (starts, again) = (self.starts, self.again);
+        let summary = Summary { starts, again, fences, ..summary(&requirements, &self.cases, duration_ms) };
+        self.only_shared.sort_by(|a, b| (&a.case, &a.requirement).cmp(&(&b.case, &b.requirement)));
         RunReport {
             format: FORMAT.to_owned(),
             suite: self.suite(),
@@ -247,6 +254,7 @@ impl Collector {
             requirements,
             probes,
             cases: self.cases,
+            only_shared: self.only_shared,
             model: self.model,
             summary,
             expected: None,
@@ -352,7 +360,8 @@ pub(super) fn summary(requirements: &[RequirementReport], cases: &[CaseReport], 
         requirements: count(requirements.iter().map(|requirement| requirement.verdict)),
         cases: count(cases.iter().map(|case| case.verdict)),
         duration_ms,
-        reused: None,
+        starts: 0,
+        again: 0,
         fences: BTreeMap::new(),
     }
 }
@@ -396,6 +405,7 @@ fn describe(what: &What, focus: &str) -> String {
         },
         What::Model(model) => format!("model {}", model.did),
         What::Visit(visit) => format!("HTTP  {}", cut(&serde_json::to_string(visit).unwrap_or_default(), focus)),
+        What::Case(mark) => format!("case  {}", serde_json::to_string(mark).unwrap_or_default()),
         What::Step(step) => format!(
             "case {}  {} ({})",
             step.place().unwrap_or_default(),

@@ -17,12 +17,12 @@ pub(super) fn notes(judged: &JudgedTrace) -> Vec<String> {
     let lacks = lacks.chain(Some(late).filter(|_| judged.judgement.begins_late)).map(str::to_owned);
     let unattributed = format!(
         "{} of its messages may be of either party: they are not judged, nor what depends on them",
-        judged.unattributed
+        judged.unattributed()
     );
     let forgot = judged.judgement.forgot.map(|n| {
         format!("it is too long to remember all of it: from #{n} on, what depends on what was long ago is not judged")
     });
-    let weak = judged.fences.get(TIME_LIMIT).map(|_| {
+    let weak = judged.fences().get(TIME_LIMIT).map(|_| {
         "a fence was only a wait, since no request could serve as one: it does not show that something did not come"
             .to_owned()
     });
@@ -30,6 +30,6 @@ pub(super) fn notes(judged: &JudgedTrace) -> Vec<String> {
         judged.judgement.not_covered.iter().map(|other| {
             format!("conversation {}: not covered: protocol version {}", other.connection + 1, other.version)
         });
-    let unattributed = Some(unattributed).filter(|_| judged.unattributed > 0);
+    let unattributed = Some(unattributed).filter(|_| judged.unattributed() > 0);
     lacks.chain(other).chain(forgot).chain(weak).chain(unattributed).collect()
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::collect::{summary, unless_stalled};
 use super::conformance::conformance;
 use super::model::{
-    CaseReport, EntryReport, FindingReport, Floor, Partial, ProbeReport, RequirementReport, Reused, RunReport,
-    ShardInfo, SubjectInfo, Summary, Timings,
+    CaseReport, EntryReport, FindingReport, Floor, Partial, ProbeReport, RequirementReport, RunReport, ShardInfo,
+    SubjectInfo, Summary, Timings,
 };
 use super::words::subject;
 use crate::expected::Expectation;
@@ -101,7 +101,8 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         verdict: conformance(&requirements, &cases, one.strict),
         strict: one.strict,
         summary: Summary {
-            reused: reused(one.summary.reused, other.summary.reused),
+            starts: one.summary.starts + other.summary.starts,
+            again: one.summary.again + other.summary.again,
             fences: sums(one.summary.fences, other.summary.fences),
             ..summary(&requirements, &cases, duration_ms)
         },
@@ -109,6 +110,7 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         model: sums(one.model, other.model),
         requirements,
         cases,
+        only_shared: [one.only_shared, other.only_shared].concat(),
         expected: None,
         timings: one.timings.zip(other.timings).map(|(one, other)| timings(one, other)),
         shard: None,
@@ -119,17 +121,6 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
 fn partial(one: Option<Partial>, other: Option<Partial>) -> Option<Partial> {
     match (one, other) {
         (Some(one), Some(other)) => Some(Partial { not_run: one.not_run + other.not_run, ..one }),
-        (one, other) => one.or(other),
-    }
-}
-
-fn reused(one: Option<Reused>, other: Option<Reused>) -> Option<Reused> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(Reused {
-            cases: one.cases + other.cases,
-            processes: one.processes + other.processes,
-            again: one.again + other.again,
-        }),
         (one, other) => one.or(other),
     }
 }

@@ -53,6 +53,9 @@ pub struct RunReport {
     pub probes: Vec<ProbeReport>,
     /// Every case, in the order of the ids.
     pub cases: Vec<CaseReport>,
+    /// The failures that cases showed only after other cases of the same conversation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only_shared: Vec<OnlyShared>,
     /// What the scripted model did, if there was one, such as `read-file: called Read`, and how often.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model: BTreeMap<String, usize>,
@@ -349,25 +352,36 @@ pub struct Summary {
     pub cases: BTreeMap<String, usize>,
     /// How long the run took; of shards, all of them together.
     pub duration_ms: u64,
-    /// The cases that went on with a process of earlier ones, if any did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reused: Option<Reused>,
+    /// How often the subject was started; 0 where that is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub starts: usize,
+    /// How many cases did not pass in a conversation with others, and ran again alone; only that run counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub again: usize,
     /// What proved that nothing more would come, and how often: the method of the request that the subject answered, or
     /// `time limit` where it answered none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fences: BTreeMap<String, usize>,
 }
 
-/// The cases that had no process of their own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A failure that a case showed only after other cases of its conversation, and not alone. It does not fail the requirement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Reused {
-    /// How many cases went on with a process of earlier ones.
-    pub cases: usize,
-    /// How many processes these were.
-    pub processes: usize,
-    /// How many further cases did not go well on such a process, and were played again on a fresh one; only that counts.
-    pub again: usize,
+pub struct OnlyShared {
+    /// The case.
+    pub case: String,
+    /// The requirement.
+    pub requirement: String,
+    /// The kind of the finding.
+    pub kind: String,
+    /// The finding in a sentence.
+    pub text: String,
+    /// The trace of the conversation with other cases, if traces were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<String>,
+    /// The trace of the run alone, if traces were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<String>,
 }
 
 /// Where the time of a run went, in microseconds.
@@ -422,6 +436,12 @@ pub enum Floor {
         /// Why.
         reason: String,
     },
+}
+
+/// Serde asks for a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Reports of earlier versions do not say whether a requirement is checked; nearly all were.

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
-use super::model::{CaseReport, Driven, FindingReport, RequirementReport, Reused, RunReport, ShardInfo};
+use super::model::{CaseReport, Driven, FindingReport, RequirementReport, RunReport, ShardInfo};
 use super::timings_text;
 use super::visible::{in_one_line, visible};
 use super::words::{count, counts, level, partial, reproduce, subject};
@@ -78,7 +78,7 @@ impl<W: Write> TextReport<W> {
         self.model(report)?;
         self.summary(report)?;
         report.timings.as_ref().map_or(Ok(()), |timings| {
-            timings_text::write(&mut self.out, timings, report.summary.reused, report.subject.kind)
+            timings_text::write(&mut self.out, timings, report.summary.starts, report.subject.kind)
         })
     }
 
@@ -198,15 +198,13 @@ impl<W: Write> TextReport<W> {
         }
         writeln!(self.out, "  requirements  {}", counts(&report.summary.requirements))?;
         writeln!(self.out, "  cases         {}", counts(&report.summary.cases))?;
-        if let Some(Reused { cases, processes, again }) = report.summary.reused {
-            let (cases, processes) = (count(cases, "case", "cases"), count(processes, "process", "processes"));
-            writeln!(self.out, "  reuse         {cases} went on with {processes} of earlier cases")?;
-            if again > 0 {
-                writeln!(
-                    self.out,
-                    "                {again} did not go well there, and were played again on fresh ones"
-                )?;
-            }
+        if report.summary.starts > 0 {
+            let starts = count(report.summary.starts, "start", "starts");
+            let again = match report.summary.again {
+                0 => String::new(),
+                again => format!("; {} ran again alone", count(again, "case", "cases")),
+            };
+            writeln!(self.out, "  conversations {starts}{again}")?;
         }
         self.fences(report)?;
         #[expect(clippy::cast_precision_loss, reason = "seconds for people")]

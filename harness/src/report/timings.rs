@@ -51,7 +51,8 @@ impl Spent {
                 | What::Mcp(_)
                 | What::Visit(_)
                 | What::Model(_)
-                | What::Fence(_) => unnamed += gap,
+                | What::Fence(_)
+                | What::Case(_) => unnamed += gap,
                 What::Step(step) => {
                     let waited = std::mem::take(&mut unnamed) + if is_awaited(step) { gap } else { 0 };
                     match step.kind {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::model::{Floor, Reused, Spent, Timings};
+use super::model::{Floor, Spent, Timings};
 use super::words::count;
 use crate::requirement::Party;
 use crate::trace::StepKind;
@@ -21,14 +21,13 @@ const SLOWEST: usize = 10;
 /// # Errors
 ///
 /// Only those of the stream.
-pub(super) fn write(out: &mut dyn Write, timings: &Timings, reused: Option<Reused>, subject: Party) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, timings: &Timings, starts: usize, subject: Party) -> io::Result<()> {
     let Timings { total, cases, .. } = timings;
-    let starts = cases.len() - reused.map_or(0, |reused| reused.cases);
     writeln!(out, "\n{BOLD}Where the time went{BOLD:#}")?;
     row(out, "wall time", timings.wall_us, &format!("{} at a time", timings.jobs))?;
     row(out, "  start-up", timings.start_up_us, "reading cases, faults and the profile")?;
     row(out, "all cases together", total.total_us, &count(cases.len(), "case", "cases"))?;
-    let note = format!("until its first line, in {}", count(starts, "case", "cases"));
+    let note = format!("until its first line, in {}", count(starts, "start", "starts"));
     row(out, &format!("  start of the {subject}"), total.start_us, &note)?;
     for (name, us) in by_name(total) {
         row(out, &format!("  {name}"), us, "")?;

@@ -51,6 +51,8 @@ pub(super) struct RunningCase<'c, C> {
     pub(super) answers_unknown: bool,
     /// A fence was only a wait, so that what did not come may still come.
     pub(super) had_weak_fence: bool,
+    /// The transcript is over; the fence that follows is evidence of nothing.
+    pub(super) is_over: bool,
     /// The programs that act on a client. They end with the case.
     pub(super) hooks: Vec<ProcessGroup>,
 }
@@ -137,6 +139,7 @@ impl<'c, C: Channel> RunningCase<'c, C> {
             instructed: false,
             answers_unknown: false,
             had_weak_fence: false,
+            is_over: false,
             hooks: Vec::new(),
         }
     }

@@ -171,8 +171,8 @@ pub(super) struct State {
     pub visits: Vec<usize>,
     /// Something that the tester did wrong by itself.
     pub own_fault: Option<String>,
-    /// The process has served earlier cases.
-    pub is_reused: bool,
+    /// The conversation goes on from an earlier case, so that `initialize` was sent and answered.
+    pub goes_on: bool,
 }
 
 impl State {
@@ -191,7 +191,7 @@ impl State {
             mcp: McpServers::default(),
             visits: Vec::new(),
             own_fault: None,
-            is_reused: false,
+            goes_on: false,
         }
     }
 

@@ -1,12 +1,12 @@
 //! A live conversation: sends, receives and records on every connection with the subject.
 //!
 //! [`orders`] carries out the orders of a case, [`serve`] answers the requests of the subject, [`login`] distinguishes logins in a
-//! terminal from connections, [`reuse`] goes on to a further case, and [`end`] ends the subject.
+//! terminal from connections, [`next_case`] goes on to a further case, and [`end`] ends the subject.
 
 mod end;
 mod login;
+mod next_case;
 mod orders;
-mod reuse;
 mod serve;
 
 use std::collections::VecDeque;
@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use self::next_case::EarlierCases;
 use self::serve::{Answered, Role};
 use super::channel::{Channel, ConnectionState, Line, Message, OpenRequest, Order, State};
 use super::environment::CaseModel;
@@ -26,7 +27,7 @@ use crate::case::model::TesterSetup;
 use crate::fault::{Injector, Planted};
 use crate::protocol::Edition;
 use crate::requirement::Party;
-use crate::trace::{AgentStart, Aside, ModelEvent, ProcessEvent, Reuse, Visit, What};
+use crate::trace::{AgentStart, Aside, ModelEvent, ProcessEvent, Visit, What};
 use crate::transport::link::{Link, LinkEvent};
 use crate::transport::web::{Web, WebRequest};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
@@ -92,8 +93,8 @@ pub(super) struct Conversation {
     web: Option<Web>,
     /// The scripted model of an agent.
     model: Option<CaseModel>,
-    /// The cases that the process has served before.
-    earlier: Option<Reuse>,
+    /// The cases before the current one.
+    earlier: Option<EarlierCases>,
     /// The number of waits.
     steps: usize,
 }
@@ -183,6 +184,9 @@ impl Conversation {
         let mut all = Vec::new();
         let mut events = Vec::new();
         for Line { bytes, deliberate, .. } in lines {
+            if let Some(earlier) = &mut self.earlier {
+                earlier.reuse(bytes);
+            }
             let injector = self.connections.get_mut(to).and_then(|connection| connection.injector.as_mut());
             let reaches = injector.map_or_else(|| Some(bytes.clone()), |injector| injector.sent(bytes));
             if let Some(bytes) = reaches {

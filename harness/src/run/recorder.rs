@@ -1,4 +1,4 @@
-//! Writes the trace while a case runs: everything is appended, nothing is changed.
+//! Writes the trace while a conversation runs: everything is appended, nothing is changed.
 
 use std::time::Instant;
 
@@ -26,13 +26,17 @@ const EVENT_COST: usize = 4 << 10;
 /// The cost of each value of a message in bytes: the message stays as long as the case runs.
 const VALUE_COST: usize = 128;
 
-/// The growing list of events of one case.
+/// The growing list of events of one conversation.
 pub struct Recorder {
     started: Instant,
     events: Vec<Event>,
     bytes: usize,
     /// The bytes recorded outside the protocol, by [`Aside`].
     aside: [usize; 4],
+    /// The number of events up to the first answer of an agent, which every case of its conversation starts from.
+    opening: usize,
+    /// The position of the first event of the current case.
+    case_from: usize,
     /// The current connection; see [`Event::connection`].
     pub connection: usize,
 }
@@ -41,20 +45,43 @@ impl Recorder {
     /// Starts the clock of the trace.
     #[must_use]
     pub fn start() -> Self {
-        Self { started: Instant::now(), events: Vec::new(), bytes: 0, aside: [0; 4], connection: 0 }
-    }
-
-    /// Starts the clock of a trace whose beginning was observed before, in no time.
-    #[must_use]
-    pub fn resume(beginning: &[Event]) -> Self {
-        let events = beginning.iter().map(|event| Event { us: 0, ..event.clone() }).collect();
-        Self { events, ..Self::start() }
+        Self {
+            started: Instant::now(),
+            events: Vec::new(),
+            bytes: 0,
+            aside: [0; 4],
+            opening: 0,
+            case_from: 0,
+            connection: 0,
+        }
     }
 
     /// What was observed so far.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
+    }
+
+    /// Begins a further case of the conversation.
+    pub fn begin_case(&mut self, mark: What) {
+        if self.case_from == 0 {
+            let is_answer = |event: &Event| match &event.what {
+                What::Line { from: Party::Agent, bytes, .. } => {
+                    read_line(bytes).one().is_some_and(|message| message.get("result").is_some())
+                }
+                _ => false,
+            };
+            self.opening = self.events.iter().position(is_answer).map_or(0, |at| at + 1);
+        }
+        self.case_from = self.events.len();
+        self.record(mark);
+    }
+
+    /// The events that the current case starts from: those up to the answer to `initialize`, and then its own. In the
+    /// first case of a conversation, these are all.
+    pub fn of_case(&self) -> impl DoubleEndedIterator<Item = &Event> {
+        let opening = &self.events[..self.opening.min(self.case_from)];
+        opening.iter().chain(&self.events[self.case_from..])
     }
 
     /// Appends what has just been observed on a connection, and says at which position.
@@ -110,9 +137,9 @@ impl Recorder {
         self.bytes > MOST_BYTES
     }
 
-    /// The messages of a party so far, without those that cannot be read.
+    /// The messages of a party that the current case knows of, without those that cannot be read.
     pub fn told(&self, from: Party) -> impl DoubleEndedIterator<Item = Value> {
-        let lines = self.events.iter().filter_map(move |event| match &event.what {
+        let lines = self.of_case().filter_map(move |event| match &event.what {
             What::Line { from: found, bytes, .. } if *found == from => Some(bytes),
             _ => None,
         });

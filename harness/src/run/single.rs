@@ -42,12 +42,13 @@ pub fn run_case(case: &Case, subject: &Subject) -> Trace {
 }
 
 /// The header of a trace of the case.
-pub(super) fn header(case: &Case, subject: &Subject) -> Header {
+fn header(case: &Case, subject: &Subject) -> Header {
     Header {
         format: FORMAT.to_owned(),
         suite: env!("CARGO_PKG_VERSION").to_owned(),
         edition: case.edition.name.clone(),
         case: Some(case.id.clone()),
+        conversation: None,
         file: case.own_file().map(str::to_owned),
         subject: Some(case.subject),
         command: subject.command.clone(),
@@ -55,6 +56,11 @@ pub(super) fn header(case: &Case, subject: &Subject) -> Header {
         lacks: Vec::new(),
         fault: subject.fault.as_ref().map(|planted| planted.fault.id.clone()),
     }
+}
+
+/// The header of the trace of a conversation that holds several cases, the first of which is `case`.
+pub(super) fn conversation_header(case: &Case, number: usize, subject: &Subject) -> Header {
+    Header { case: None, conversation: Some(number), file: None, requirements: Vec::new(), ..header(case, subject) }
 }
 
 /// What ends a transcript.
@@ -75,7 +81,7 @@ pub(super) struct ReadyCase {
 
 /// Runs the case once; `None` if the person wants it again from the start.
 async fn run_once(case: &Case, subject: &Subject) -> Option<Vec<Event>> {
-    let ReadyCase { env, bindings, mut conversation } = match start(case, subject).await {
+    let ReadyCase { env, bindings, mut conversation } = match start(case, subject, None).await {
         Ok(ready) => ready,
         Err(recorder) => return Some(recorder.finish()),
     };
@@ -86,9 +92,12 @@ async fn run_once(case: &Case, subject: &Subject) -> Option<Vec<Event>> {
     (ending != Ending::Key(Key::Repeat)).then_some(events)
 }
 
-/// Starts the subject for a case; returns the recorder, with the reason in it, when that is not possible.
-pub(super) async fn start(case: &Case, subject: &Subject) -> Result<ReadyCase, Recorder> {
+/// Starts the subject for a case; returns the recorder, with the reason in it, when that is not possible. `mark` is recorded first.
+pub(super) async fn start(case: &Case, subject: &Subject, mark: Option<What>) -> Result<ReadyCase, Recorder> {
     let mut recorder = Recorder::start();
+    if let Some(mark) = mark {
+        recorder.record(mark);
+    }
     let (env, bindings, hosted) = match prepare(case, subject).await {
         Ok(prepared) => prepared,
         Err(why) => {

@@ -21,7 +21,7 @@ use crate::trace::{Outcome, StepKind};
 /// Runs one step.
 pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>, index: usize, step: &Step) -> StepResult {
     match &step.action {
-        Action::Send(_) if index == 0 && running.channel.state().is_reused => running.take_over(step),
+        Action::Send(_) if index == 0 && running.channel.state().goes_on => running.take_over(step),
         Action::Send(lines) => running.send(lines),
         Action::Raw(raw) => running.raw(raw),
         Action::Expect { line, presence: Presence::Must } => running.must(line, step.within).await,

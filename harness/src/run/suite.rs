@@ -1,76 +1,99 @@
 //! Runs many cases, a few at a time, and hands each trace over as soon as it is there.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use super::environment::Subject;
 use super::interrupt::stopped;
-use super::plan::Opening;
-use super::shared::{Job, Verdicts};
+use super::plan::conversations;
+use super::shared::run_conversation;
 use super::single::run_case;
 use crate::case::model::Case;
 use crate::manual::Person;
 use crate::trace::Trace;
 
 /// Something that happened while the cases run.
-pub enum Progress<'c> {
-    /// A case has begun.
-    Started(&'c Case),
-    /// A case is over.
+pub enum Progress {
+    /// A case has begun, by its position in the list that was to be run.
+    Started(usize),
+    /// A conversation is over.
     Ended {
-        /// The case.
-        case: &'c Case,
-        /// Its position in the list that was to be run.
-        index: usize,
-        /// What was observed.
+        /// The positions of its cases.
+        cases: Vec<usize>,
+        /// What was observed; of several cases, with a mark where each begins.
         trace: Box<Trace>,
-        /// Whether it ran before in a used process and was discarded there.
-        again: bool,
         /// How long it took.
         took: Duration,
     },
 }
 
-/// Runs the cases against the subject, at most `jobs` at a time, and reports in the order of events.
+/// The conversations that no job has taken yet.
+struct Queue(Mutex<VecDeque<Vec<usize>>>);
+
+impl Queue {
+    fn take(&self) -> Option<Vec<usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// Puts back the cases that a conversation did not come to, so that the next job takes them.
+    fn put_back(&self, cases: Vec<usize>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_front(cases);
+    }
+}
+
+/// Runs the cases against the subject, at most `jobs` conversations at a time, and reports in the order of events.
 ///
-/// Each case has a fresh process, unless `reuse` says what traces come to, so that it is known where cases can go on with the same one.
-/// Once `report` says no, no further case is begun. A case that [`stop`](super::stop) or a signal cuts is
-/// started and never ends.
+/// With `isolate`, each case has a conversation of its own; otherwise, those of an agent share one where [`conversations`] allows it.
+/// When `report` returns false, no further conversation is begun. A case that [`stop`](super::stop) or a signal cuts is started and
+/// never ends.
 pub fn run_all(
     cases: &[Case],
     subject: &Subject,
     jobs: usize,
-    reuse: Option<Verdicts<'_>>,
-    mut report: impl FnMut(Progress<'_>) -> bool,
+    isolate: bool,
+    mut report: impl FnMut(Progress) -> bool,
 ) {
-    let next = AtomicUsize::new(0);
-    let opening = reuse.and_then(|_| Opening::usual(cases));
+    let alone = isolate || subject.fault.is_some() || subject.person.is_some();
+    let planned = if alone { (0..cases.len()).map(|index| vec![index]).collect() } else { conversations(cases, jobs) };
+    let (queue, numbers) = (Queue(Mutex::new(planned.into())), AtomicUsize::new(1));
     let refused = AtomicBool::new(false);
     let (sender, events) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, cases.len().max(1)) {
-            let (next, refused, opening, sender) = (&next, &refused, opening.as_ref(), sender.clone());
+            let (queue, numbers, refused, sender) = (&queue, &numbers, &refused, sender.clone());
             scope.spawn(move || {
-                let mut job = reuse.map(|verdicts| Job::new(subject, verdicts, opening));
                 let left = || subject.person.as_ref().is_some_and(Person::has_left);
                 while stopped().is_none() && !left() && !refused.load(Ordering::Relaxed) {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(case) = cases.get(index) else { break };
-                    let _ = sender.send(Progress::Started(case));
-                    let started = Instant::now();
-                    let (trace, again) = match &mut job {
-                        Some(job) => job.run(case),
-                        None => (run_case(case, subject), false),
+                    let Some(mut indices) = queue.take() else { break };
+                    let begun = Instant::now();
+                    let trace = match indices.as_slice() {
+                        [index] => {
+                            let _ = sender.send(Progress::Started(*index));
+                            let trace = run_case(&cases[*index], subject);
+                            if stopped().is_some() {
+                                break;
+                            }
+                            trace
+                        }
+                        several => {
+                            let chosen: Vec<&Case> = several.iter().map(|&index| &cases[index]).collect();
+                            let started = |done: usize| drop(sender.send(Progress::Started(several[done])));
+                            let number = numbers.fetch_add(1, Ordering::Relaxed);
+                            let (trace, done) = run_conversation(&chosen, number, subject, &started);
+                            let rest = indices.split_off(done);
+                            if !rest.is_empty() {
+                                queue.put_back(rest);
+                            }
+                            if indices.is_empty() {
+                                break;
+                            }
+                            trace
+                        }
                     };
-                    if stopped().is_some() {
-                        break;
-                    }
-                    let trace = Box::new(trace);
-                    let _ = sender.send(Progress::Ended { case, index, trace, again, took: started.elapsed() });
-                }
-                if let Some(job) = job {
-                    job.close();
+                    let took = begun.elapsed();
+                    let _ = sender.send(Progress::Ended { cases: indices, trace: Box::new(trace), took });
                 }
             });
         }

@@ -18,8 +18,7 @@ pub(super) const CRASH_AFTER_BAD_LINE: Duration = Duration::from_millis(200);
 /// within milliseconds when idle.
 pub(super) const NEXT_FENCE: Duration = Duration::from_secs(3);
 
-/// The time an agent has to answer the fence between two cases on one process. The case has passed by then; a slow answer only
-/// costs the process.
+/// The time an agent has to answer the fence between two cases of a conversation. A slow answer only costs another start.
 pub(super) const FENCE_BETWEEN_CASES: Duration = Duration::from_secs(5);
 
 /// The pause between two checks of a file or a process. Short, since a local program writes within milliseconds; long enough to

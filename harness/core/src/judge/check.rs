@@ -87,6 +87,9 @@ kinds! {
     Mcp(event: &'s McpEvent),
     /// Each request of the party to the HTTP endpoint of the case.
     Visit(visit: &'s Visit),
+    /// The end of each case of a conversation, and of the trace: for requirements that are satisfied because something did not come.
+    /// Such a check only passes, and only for events of the current case.
+    CaseEnd(),
     /// The end of the trace.
     End(),
 }

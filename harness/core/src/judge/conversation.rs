@@ -45,12 +45,17 @@ pub struct Introduction {
     pub version: Option<String>,
 }
 
+/// The requests by which a client changes the settings of a session; an agent may take up the change late.
+pub(in crate::judge) const SETTERS: [&str; 2] = ["session/set_mode", "session/set_config_option"];
+
 /// What has been said before the event at hand.
 pub struct Conversation {
     /// The edition that the conversation is judged by.
     pub edition: &'static Edition,
     /// Whether everything was seen from the start, as in a case; a recording may begin in the middle.
     pub whole: bool,
+    /// The event with which the current case begins.
+    case_from: usize,
     /// Whether a message was seen.
     pub begun: bool,
     /// In a case: the events in which the agent reported a tool call, asked permission for one, or its scripted model called one.
@@ -149,6 +154,7 @@ impl Conversation {
         Self {
             edition,
             whole,
+            case_from: 0,
             begun: false,
             tool_reports: BTreeSet::new(),
             holes: Holes::default(),
@@ -186,6 +192,18 @@ impl Conversation {
             latest_answered: HashMap::new(),
             stray_requests: BTreeSet::new(),
         }
+    }
+
+    /// Begins a further case of the conversation. A change that the client made in an earlier case has had its effect by now.
+    pub(in crate::judge) fn begin_case(&mut self, n: usize) {
+        self.case_from = n;
+        self.methods_used.retain(|(_, method)| !SETTERS.contains(&method.as_str()));
+    }
+
+    /// Whether the event is of the current case; true for all events where a conversation holds one case.
+    #[must_use]
+    pub const fn is_of_case(&self, n: usize) -> bool {
+        n >= self.case_from
     }
 
     /// Notes that the tester stopped the subject, or ended its input.

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::by_case::CaseShares;
 use super::check::Seen;
 use super::conversation::{Conversation, Introduction, Memory};
 use super::dispatch::{Dispatch, Look};
-use super::earlier::Earlier;
 use super::fences::Fences;
 use super::judgement::{Judgement, NotCovered};
 use super::login::Logins;
@@ -18,7 +18,7 @@ use super::tallies::Tallies;
 use super::{script, shapes};
 use crate::protocol::{Edition, Kind, Method, Site};
 use crate::requirement::Party;
-use crate::trace::{CALL_MCP_TOOL, Event, Header, Lack, ProcessEvent, Trace, What};
+use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};
 use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, RpcId, read_line};
 
 /// Judges a trace: every check looks at every event that concerns the judged party.
@@ -51,7 +51,8 @@ pub struct Judge {
     connection: usize,
     tallies: Tallies,
     logins: Logins,
-    earlier: Earlier,
+    /// What was found in each case of a conversation that holds several.
+    shares: CaseShares,
     fences: Fences,
     /// Whose last line goes on with the next one, and on which connection.
     cut_up: BTreeSet<(usize, Party)>,
@@ -83,12 +84,12 @@ impl Judge {
     pub fn new(header: &Header, edition: &'static Edition) -> Self {
         let parties = header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]);
         Self {
-            talk: Conversation::new(edition, header.case.is_some()),
+            talk: Conversation::new(edition, header.is_of_cases()),
             parked: BTreeMap::new(),
             connection: 0,
             tallies: Tallies::new(&header.lacks, edition),
             logins: Logins::default(),
-            earlier: Earlier::default(),
+            shares: CaseShares::default(),
             fences: Fences::default(),
             cut_up: BTreeSet::new(),
             checks: Dispatch::new(&parties, &header.lacks, edition),
@@ -120,7 +121,7 @@ impl Judge {
             let own = |number| if number == self.connection { Some(&self.talk) } else { self.parked.get(&number) };
             self.logins.started(event, start, own);
         }
-        if self.logins.take_in(event) || self.earlier.claims(event) {
+        if self.logins.take_in(event) {
             return;
         }
         self.turn_to(event.connection);
@@ -157,6 +158,14 @@ impl Judge {
             What::Process(process) => self.process(process),
             What::Mcp(mcp) => self.show_both(Seen::Mcp(mcp)),
             What::Visit(visit) => self.show_both(Seen::Visit(visit)),
+            What::Case(CaseMark::Begins(case)) => {
+                self.show_both(Seen::CaseEnd());
+                self.talk.begin_case(event.n);
+                let requirements = case.requirements.clone();
+                self.shares.begin(event.n, requirements.clone(), self.tallies.take());
+                self.case_requirements = requirements;
+            }
+            What::Case(CaseMark::Ends) => {}
             What::Step(step) => {
                 self.tallies.unread = self.talk.cut.map(Unread::Before);
                 let subject = self.parties.first().copied().unwrap_or(Party::Agent);
@@ -166,6 +175,9 @@ impl Judge {
                     self.logins.fenced(self.connection, event.n);
                 }
             }
+        }
+        if self.shares.wants_start() && self.talk.initialized.is_some() {
+            self.shares.started(self.tallies.found());
         }
         // A case is short, and what it says of its own steps wants all of it.
         if !self.talk.whole && event.n.is_multiple_of(self.memory.every) {
@@ -200,6 +212,7 @@ impl Judge {
             ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) | ProcessEvent::AgentKilled => {
                 self.talk.shut_down(n, us);
             }
+            ProcessEvent::Reused(_) => self.talk.holes.anywhere = true,
             ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
                 self.talk.shut_down(n, us);
                 self.parked.values_mut().for_each(|talk| talk.shut_down(n, us));
@@ -424,6 +437,7 @@ impl Judge {
 
     /// Ends the conversation at hand.
     fn end(&mut self) {
+        self.show_both(Seen::CaseEnd());
         self.show_both(Seen::End());
         self.learn_introductions();
     }
@@ -443,9 +457,18 @@ impl Judge {
         }
     }
 
-    /// Ends the trace.
+    /// Ends the trace; what was found in several cases is joined.
     #[must_use]
-    pub fn finish(mut self) -> Judgement {
+    pub fn finish(self) -> Judgement {
+        let mut cases = self.finish_by_case().into_iter();
+        let mut all = cases.next().unwrap_or_default();
+        cases.for_each(|case| all.join(case));
+        all
+    }
+
+    /// Ends the trace, and returns what was found in each case; one judgement if the trace does not hold several.
+    #[must_use]
+    pub fn finish_by_case(mut self) -> Vec<Judgement> {
         let connections: Vec<usize> = self.parked.keys().copied().chain([self.connection]).collect();
         for connection in connections {
             self.turn_to(connection);
@@ -456,15 +479,21 @@ impl Judge {
             self.show(Party::Client, Seen::Login(login));
         }
         self.not_covered.sort_by_key(|other| other.connection);
-        Judgement {
-            tallies: self.tallies.close(),
+        let found = self.tallies.take();
+        let whole = Judgement {
+            tallies: BTreeMap::new(),
             not_covered: self.not_covered,
             covered: self.covered,
             turned_down: self.turned_down,
             introductions: self.introductions,
             begins_late: self.begins_late,
             forgot: self.forgot,
+        };
+        if self.shares.is_empty() {
+            return vec![Judgement { tallies: found, ..whole }];
         }
+        self.shares.end(found);
+        self.shares.split(self.now.0).into_iter().map(|tallies| Judgement { tallies, ..whole.clone() }).collect()
     }
 
     fn show_both(&mut self, seen: Seen<'_>) {

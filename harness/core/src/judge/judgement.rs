@@ -36,6 +36,13 @@ pub struct NotCovered {
 }
 
 impl Judgement {
+    /// Adds what was found in another case of the same conversation.
+    pub(super) fn join(&mut self, other: Self) {
+        for (requirement, tally) in other.tallies {
+            self.tallies.entry(requirement).or_default().join(tally);
+        }
+    }
+
     /// The verdict on one requirement.
     #[must_use]
     pub fn verdict(&self, requirement: &str) -> Verdict {

@@ -1,36 +1,42 @@
-//! Judges a trace event by event and keeps only the part of it that reports need.
+//! Judges a trace event by event, case by case, and keeps only the part of it that reports need.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::{CaseVerdict, Judge, Judgement, Tally, judge_case};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party};
-use crate::trace::{Event, FENCE, Header, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::trace::{CaseInfo, CaseMark, Event, FENCE, Header, Outcome, StepEvent, StepKind, Trace, What};
 
 /// Judges a trace event by event.
 pub struct JudgingSession {
     judge: Judge,
-    outline: Trace,
-    last_us: u64,
-    unattributed: usize,
+    header: Header,
+    /// The cases so far, the current one last; a trace without marks is one.
+    cases: Vec<CaseOutline>,
     /// The methods of the fences that are requests of the protocol, by the events of these requests.
     marked: BTreeMap<usize, String>,
-    fences: BTreeMap<String, usize>,
 }
 
-/// The judgement on a trace, without the lines of the trace.
+/// The judgement on a trace of one case, or on one of several cases in a trace; without the lines of the trace.
 #[derive(Debug, Clone)]
 pub struct JudgedTrace {
     /// What the judge found.
     pub judgement: Judgement,
-    /// The time of the last event, in microseconds since the start of the trace.
-    pub last_us: u64,
-    /// The header, with the events that are no lines.
-    outline: Trace,
-    /// How many lines have no known sender.
-    pub unattributed: usize,
-    /// What served as a fence, and how often.
-    pub fences: BTreeMap<String, usize>,
+    /// All else that is known of the case.
+    outline: CaseOutline,
+}
+
+/// What is kept of a case while its trace is judged.
+#[derive(Debug, Clone)]
+struct CaseOutline {
+    /// The header, with the events that are not lines.
+    trace: Trace,
+    /// The times of the first and of the last event, in microseconds since the start of the trace.
+    first_us: u64,
+    last_us: u64,
+    unattributed: usize,
+    fences: BTreeMap<String, usize>,
 }
 
 /// The name of a fence that only waited.
@@ -39,24 +45,48 @@ pub const TIME_LIMIT: &str = "time limit";
 /// How many events that are no lines are kept; a case has far fewer.
 const MOST_OUTLINED: usize = 10_000;
 
+impl CaseOutline {
+    const fn new(header: Header, first_us: u64) -> Self {
+        let trace = Trace { header, events: Vec::new() };
+        Self { trace, first_us, last_us: first_us, unattributed: 0, fences: BTreeMap::new() }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.last_us = event.us;
+        self.unattributed += usize::from(matches!(event.what, What::Unattributed(_)));
+        if matches!(event.what, What::Step(_) | What::Process(_)) && self.trace.events.len() < MOST_OUTLINED {
+            self.trace.events.push(event.clone());
+        }
+    }
+}
+
 impl JudgingSession {
     /// Begins with the header of a trace.
     #[must_use]
     pub fn new(header: &Header, edition: &'static Edition) -> Self {
-        let outline = Trace { header: header.clone(), events: Vec::new() };
         let judge = Judge::new(header, edition);
-        Self { judge, outline, last_us: 0, unattributed: 0, marked: BTreeMap::new(), fences: BTreeMap::new() }
+        let cases = vec![CaseOutline::new(header.clone(), 0)];
+        Self { judge, header: header.clone(), cases, marked: BTreeMap::new() }
     }
 
     /// Takes in the next event.
     pub fn event(&mut self, event: &Event) {
         self.judge.event(event);
-        self.last_us = event.us;
-        self.unattributed += usize::from(matches!(event.what, What::Unattributed(_)));
-        self.note_fence(event);
-        if matches!(event.what, What::Step(_) | What::Process(_)) && self.outline.events.len() < MOST_OUTLINED {
-            self.outline.events.push(event.clone());
+        if let What::Case(CaseMark::Begins(case)) = &event.what {
+            self.begin(case, event.us);
         }
+        self.note_fence(event);
+        if let Some(case) = self.cases.last_mut() {
+            case.event(event);
+        }
+    }
+
+    fn begin(&mut self, case: &CaseInfo, us: u64) {
+        if self.cases.iter().all(|case| case.trace.header.case.is_none()) {
+            // Nothing comes before the first case.
+            self.cases.clear();
+        }
+        self.cases.push(CaseOutline::new(self.header.of_case(case), us));
     }
 
     fn note_fence(&mut self, event: &Event) {
@@ -72,7 +102,9 @@ impl JudgingSession {
                     Outcome::Quiet => TIME_LIMIT.to_owned(),
                     _ => return,
                 };
-                *self.fences.entry(means).or_default() += 1;
+                if let Some(case) = self.cases.last_mut() {
+                    *case.fences.entry(means).or_default() += 1;
+                }
             }
             _ => {}
         }
@@ -83,11 +115,20 @@ impl JudgingSession {
         self.judge.failed()
     }
 
-    /// Ends the trace.
+    /// Ends a recording, or the trace of a single case. Of several cases, the last one is returned; see
+    /// [`Self::close_by_case`].
     #[must_use]
     pub fn close(self) -> JudgedTrace {
-        let Self { judge, outline, last_us, unattributed, fences, .. } = self;
-        JudgedTrace { judgement: judge.finish(), outline, last_us, unattributed, fences }
+        let last = self.close_by_case().pop();
+        last.unwrap_or_else(|| unreachable!("a trace has at least one case"))
+    }
+
+    /// Ends the trace, and returns the judgement on each of its cases, in their order; there is at least one.
+    #[must_use]
+    pub fn close_by_case(self) -> Vec<JudgedTrace> {
+        let judgements = self.judge.finish_by_case();
+        let cases = judgements.into_iter().zip(self.cases);
+        cases.map(|(judgement, outline)| JudgedTrace { judgement, outline }).collect()
     }
 }
 
@@ -99,10 +140,15 @@ impl JudgedTrace {
         findings.flat_map(|finding| finding.events.iter().copied()).collect()
     }
 
+    /// The steps of the case, in their order.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &StepEvent> {
+        self.outline.trace.events.iter().filter_map(step_of)
+    }
+
     /// The header of the trace.
     #[must_use]
     pub const fn header(&self) -> &Header {
-        &self.outline.header
+        &self.outline.trace.header
     }
 
     /// The line in the case file of the step that was played when the first of these events came.
@@ -114,7 +160,7 @@ impl JudgedTrace {
         let deciding = *evidence.first()?;
         let steps = || {
             let written = |event: &&Event| step_of(event).is_some_and(|step| step.line > 0);
-            self.outline.events.iter().filter(written).filter_map(|event| Some((event.n, step_of(event)?)))
+            self.outline.trace.events.iter().filter(written).filter_map(|event| Some((event.n, step_of(event)?)))
         };
         let evident = evidence.iter().find_map(|n| steps().find(|(at, _)| at == n));
         let naming = || steps().find(|(_, step)| step.events.first() == Some(&deciding));
@@ -123,25 +169,28 @@ impl JudgedTrace {
         step.include.is_none().then_some(step.line)
     }
 
-    /// The id of the process, if it had served other cases before.
+    /// The time that the case took.
     #[must_use]
-    pub fn reused(&self) -> Option<u32> {
-        let processes = self.outline.events.iter().filter_map(|event| match &event.what {
-            What::Process(process) => Some(process),
-            _ => None,
-        });
-        let is_reused = processes.clone().any(|process| matches!(process, ProcessEvent::Reused(_)));
-        let mut ids = processes.filter_map(|process| match process {
-            ProcessEvent::Spawned { pid } => Some(*pid),
-            _ => None,
-        });
-        ids.next().filter(|_| is_reused)
+    pub const fn took(&self) -> Duration {
+        Duration::from_micros(self.outline.last_us.saturating_sub(self.outline.first_us))
+    }
+
+    /// The number of lines that have no known sender.
+    #[must_use]
+    pub const fn unattributed(&self) -> usize {
+        self.outline.unattributed
+    }
+
+    /// What served as a fence, and how often.
+    #[must_use]
+    pub const fn fences(&self) -> &BTreeMap<String, usize> {
+        &self.outline.fences
     }
 
     /// The verdict on the trace as a case, as far as one party is concerned.
     #[must_use]
     pub fn verdict(&self, party: Party, catalogue: &Catalogue) -> CaseVerdict {
-        let mut outline = self.outline.clone();
+        let mut outline = self.outline.trace.clone();
         outline.header.subject = Some(party);
         judge_case(&outline, &self.judgement, catalogue)
     }

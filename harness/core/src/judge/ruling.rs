@@ -1,5 +1,7 @@
 //! The findings on one requirement, and the way in which a check records them.
 
+use std::collections::BTreeMap;
+
 use super::finding::Fact;
 use crate::fact;
 use crate::verdict::Verdict;
@@ -80,13 +82,33 @@ impl Tally {
         format!("{}, {passes} passes, {notes} notes, findings [{}]", self.verdict(), findings.join(", "))
     }
 
+    /// Adds what another tally of the same requirement says.
+    pub(super) fn join(&mut self, other: Self) {
+        self.passes += other.passes;
+        self.not_applicable = self.not_applicable.take().or(other.not_applicable);
+        self.more += other.more;
+        other.findings.into_iter().for_each(|finding| self.add(finding));
+        self.notes.extend(other.notes.into_iter().filter(|note| !self.notes.contains(note)).collect::<Vec<_>>());
+    }
+
+    /// Splits the tally: each finding goes where `place` says, and all else to `rest`.
+    pub(super) fn split(mut self, place: impl Fn(&Finding) -> usize, rest: usize) -> BTreeMap<usize, Self> {
+        let findings = std::mem::take(&mut self.findings);
+        let mut parts = BTreeMap::from([(rest, self)]);
+        for finding in findings {
+            parts.entry(place(&finding)).or_default().add(finding);
+        }
+        parts
+    }
+
     fn add(&mut self, finding: Finding) {
-        // A check and a step of the case may see the same thing in the same event; it is one finding all the same.
-        if self
-            .findings
-            .iter()
-            .any(|known| known.verdict == finding.verdict && known.events.first() == finding.events.first())
-        {
+        // A check and a step of the case may see the same thing in the same event, which is one finding. What a check finds
+        // of several things in one event, such as the end of the trace, differs in the other events.
+        let is_same = |known: &Finding| {
+            let is_alike = known.verdict == finding.verdict && known.events.first() == finding.events.first();
+            is_alike && (known.fact.kind != finding.fact.kind || known.events == finding.events)
+        };
+        if self.findings.iter().any(is_same) {
             return;
         }
         if self.findings.len() < MOST_FINDINGS {

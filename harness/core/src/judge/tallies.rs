@@ -80,17 +80,22 @@ impl Tallies {
         self.failures
     }
 
-    /// What was said about each requirement that anything was said about.
-    pub(super) fn close(mut self) -> BTreeMap<String, Tally> {
-        let places = Registry::all().places();
-        let mut said: BTreeMap<String, Tally> =
-            places.map(|(requirement, at)| (requirement.to_owned(), std::mem::take(&mut self.tallies[at]))).collect();
-        said.append(&mut self.others);
-        let tells = |requirement: &str| self.lacks.iter().all(|lack| tells(requirement, *lack));
-        let catalogue = &self.catalogue;
-        said.retain(|requirement, tally| {
-            *tally != Tally::default() && tells(requirement) && catalogue.find(requirement).is_some()
-        });
-        said
+    /// Returns what was found about each requirement since it was last taken out.
+    pub(super) fn found(&self) -> BTreeMap<String, Tally> {
+        let owned = Registry::all().places().map(|(requirement, at)| (requirement, &self.tallies[at]));
+        let others = self.others.iter().map(|(requirement, tally)| (requirement.as_str(), tally));
+        let counts = |requirement: &str, tally: &Tally| {
+            *tally != Tally::default() && self.decides(requirement) && self.catalogue.find(requirement).is_some()
+        };
+        let found = owned.chain(others).filter(|(requirement, tally)| counts(requirement, tally));
+        found.map(|(requirement, tally)| (requirement.to_owned(), tally.clone())).collect()
+    }
+
+    /// Takes out what was found about each requirement.
+    pub(super) fn take(&mut self) -> BTreeMap<String, Tally> {
+        let found = self.found();
+        self.tallies.fill(Tally::default());
+        self.others.clear();
+        found
     }
 }

@@ -16,7 +16,7 @@ use super::step;
 use super::words;
 use crate::protocol::Edition;
 use crate::requirement::Party;
-use crate::trace::{Event, McpEvent, McpWhat, ProcessEvent, Trace, What};
+use crate::trace::{CaseMark, Event, McpEvent, McpWhat, ProcessEvent, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
 /// Messages of MCP are none of ACP: nothing is known of what they carry.
@@ -88,9 +88,13 @@ impl Reader {
             What::Mcp(McpEvent { what: McpWhat::FromAgent(text) | McpWhat::ToAgent(text), .. }) => {
                 return self.message(text.as_bytes(), false, OF_MCP);
             }
-            What::Process(_) | What::Step(_) | What::Mcp(_) | What::Visit(_) | What::Model(_) | What::Fence(_) => {
-                return;
-            }
+            What::Process(_)
+            | What::Step(_)
+            | What::Mcp(_)
+            | What::Visit(_)
+            | What::Model(_)
+            | What::Fence(_)
+            | What::Case(_) => return,
         };
         let message = message(bytes);
         if let Some(Envelope::Call(call)) = message.as_ref().map(Envelope::of)
@@ -189,6 +193,8 @@ impl Writer {
                 model.did = kept.to_owned() + &self.plain(tools);
             }
             What::Step(step) => self.cut += step::remove_quotes(step),
+            What::Case(CaseMark::Begins(case)) => case.file = case.file.as_ref().map(|_| file_below(&case.id)),
+            What::Case(CaseMark::Ends) => {}
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::case::CaseMark;
 use super::reuse::Reuse;
 use super::step::StepEvent;
 use crate::requirement::Party;
@@ -56,6 +57,8 @@ pub enum What {
     Fence(String),
     /// How a step of the case went.
     Step(StepEvent),
+    /// A case begins or ends, in a conversation that holds several.
+    Case(CaseMark),
 }
 
 /// The life of the subject's process.
@@ -98,9 +101,9 @@ pub enum ProcessEvent {
     /// It did more of this beside the protocol than the trace may hold. What comes after this event is missing in the trace,
     /// and has no other consequence for the subject.
     Unrecorded(Aside),
-    /// It has served earlier cases: what stands before this was taken over from the first of them, in no time.
+    /// It had served earlier cases, of which the trace shows only `initialize`. Only early traces have this.
     Reused(Reuse),
-    /// The case is over, and the process is to serve further ones: the fence behind this belongs to no case.
+    /// The case was over, and its process was to serve further ones. Only early traces have this.
     Parted,
 }
 

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
+use super::case::CaseMark;
 use super::event::{Event, McpEvent, ModelEvent, ProcessEvent, Visit, What, is_first};
 use super::format_1::OldStep;
 use super::step::StepEvent;
@@ -33,6 +34,9 @@ pub struct Header {
     /// The case, by its id; none for a recording of other traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// The number of the conversation in its run, from 1, where it holds several cases; marks among the events name them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<usize>,
     /// The file of the case, where it is not built into the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -75,7 +79,11 @@ impl Header {
     /// The name of a file for the trace, in a folder of many.
     #[must_use]
     pub fn file_name(&self) -> String {
-        file_name(self.case.as_deref().unwrap_or("recording"))
+        match (&self.case, self.conversation) {
+            (Some(case), _) => file_name(case),
+            (None, Some(number)) => format!("conversation-{number}.jsonl"),
+            (None, None) => "recording.jsonl".to_owned(),
+        }
     }
 
     /// The header of a recording that is no run of a case.
@@ -86,6 +94,7 @@ impl Header {
             suite: env!("CARGO_PKG_VERSION").to_owned(),
             edition: edition.to_owned(),
             case: None,
+            conversation: None,
             file: None,
             subject: None,
             command: Vec::new(),
@@ -112,7 +121,7 @@ pub struct Trace {
 }
 
 /// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit`,
-/// `model` and `step`, one is there; a line without any of them is one whose sender is not known.
+/// `model`, `step` and `case`, one is there; a line without any of them is one whose sender is not known.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, bound(deserialize = "Step: Deserialize<'de>"))]
 struct EventLine<Step = StepEvent> {
@@ -162,6 +171,9 @@ struct EventLine<Step = StepEvent> {
     /// How a step of the case went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step: Option<Step>,
+    /// Where a case begins or ends, in a conversation that holds several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    case: Option<CaseMark>,
 }
 
 /// Why a trace file could not be read; lines count from 1.
@@ -344,6 +356,7 @@ where
         visit,
         model,
         step,
+        case,
         ..
     } = line;
     let has_text = text.is_some() || base64.is_some();
@@ -365,6 +378,7 @@ where
         visit.map(What::Visit),
         model.map(What::Model),
         step.map(|step| What::Step(step.into())),
+        case.map(What::Case),
     ];
     let mut given = given.into_iter().flatten();
     let what = match (given.next(), given.next()) {
@@ -372,7 +386,7 @@ where
         (None, _) if has_text => What::Unattributed(bytes),
         _ => {
             return Err(
-                "exactly one of `from`, `stderr`, `stdout`, `fence`, `process`, `mcp`, `visit`, `model` and `step` is wanted"
+                "exactly one of `from`, `stderr`, `stdout`, `fence`, `process`, `mcp`, `visit`, `model`, `step` and `case` is wanted"
                     .to_owned(),
             );
         }
@@ -407,6 +421,7 @@ impl From<&Event> for EventLine {
             visit: None,
             model: None,
             step: None,
+            case: None,
         };
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
@@ -432,6 +447,7 @@ impl From<&Event> for EventLine {
             What::Visit(visit) => line.visit = Some(visit.clone()),
             What::Model(model) => line.model = Some(model.clone()),
             What::Step(step) => line.step = Some(step.clone()),
+            What::Case(mark) => line.case = Some(mark.clone()),
         }
         line
     }

@@ -64,7 +64,7 @@ impl Charting {
     /// Takes in the next event.
     pub fn event(&mut self, event: &Event) {
         self.chart.of += 1;
-        let kept = event.n < FIRST || self.matters(event) && self.chart.events.len() < FIRST + MOST_KEPT;
+        let kept = self.chart.of <= FIRST || self.matters(event) && self.chart.events.len() < FIRST + MOST_KEPT;
         let line = self.line(event);
         if kept {
             self.bytes += line.to_string().len();

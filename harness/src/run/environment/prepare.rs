@@ -64,7 +64,7 @@ pub async fn open_services(
     if names.is_empty() {
         return Ok((McpServers::default(), None));
     }
-    let (mcp, web) = (McpServers::open(names, &sandbox.root().join("mcp"))?, Web::open().await?);
+    let (mcp, web) = (McpServers::open(names, &sandbox.servers())?, Web::open().await?);
     mcp.bind(&web.origin(), bindings);
     Ok((mcp, Some(web)))
 }

@@ -43,6 +43,8 @@ pub struct Sandbox {
     root: PathBuf,
     home: PathBuf,
     workspace: PathBuf,
+    /// The number of the current case in its conversation, from 0.
+    number: usize,
 }
 
 /// The folder that all cases of a run share, for what a program unpacks at its first start. It is there once somebody asks
@@ -83,13 +85,13 @@ impl Sandbox {
         }
         // Programs refuse a runtime folder that others may read: XDG Base Directory Specification.
         DirBuilder::new().mode(0o700).create(runtime)?;
-        Ok(Self { _scratch: Some(scratch), root, home, workspace })
+        Ok(Self { _scratch: Some(scratch), root, home, workspace, number: 0 })
     }
 
     /// The folders that a person's client knows, which stay when the case is over.
     #[must_use]
     pub const fn lasting(root: PathBuf, home: PathBuf, workspace: PathBuf) -> Self {
-        Self { _scratch: None, root, home, workspace }
+        Self { _scratch: None, root, home, workspace, number: 0 }
     }
 
     /// Gives a further case of the same process a working directory of its own; those of earlier cases stay.
@@ -98,6 +100,7 @@ impl Sandbox {
     ///
     /// Those of the file system.
     pub fn begin_workspace(&mut self, number: usize) -> io::Result<()> {
+        self.number = number;
         self.workspace = self.root.join(format!("work-{number}"));
         std::fs::create_dir(&self.workspace)
     }
@@ -126,6 +129,12 @@ impl Sandbox {
     #[must_use]
     pub fn workspace(&self) -> &Path {
         &self.workspace
+    }
+
+    /// The place for the MCP servers of the current case.
+    #[must_use]
+    pub fn servers(&self) -> PathBuf {
+        self.root.join(format!("mcp-{}", self.number))
     }
 
     /// All of it.

@@ -61,7 +61,10 @@ impl<C: Channel> RunningCase<'_, C> {
         let mut looked = 0;
         loop {
             match self.look_for(line, looked) {
-                Found::Matched(result) => return StepResult { kind: StepKind::Hope, ..result },
+                Found::Matched(result) => {
+                    let expected = Some(Expected::Message(self.inbox.describe(line)));
+                    return StepResult { kind: StepKind::Hope, expected, ..result };
+                }
                 Found::Contradicted(result) => {
                     let login = result.outcome == Outcome::LoginNeeded;
                     let outcome = if login { Outcome::LoginNeeded } else { Outcome::Missed };

@@ -94,7 +94,7 @@ impl<C: Channel> RunningCase<'_, C> {
         let cwd = self.env.sandbox.workspace();
         let scene = Scene::of(
             self.case,
-            self.channel.state().recorder.events(),
+            self.channel.state().recorder.of_case(),
             self.connection,
             self.subject.person.is_some(),
         );
@@ -108,7 +108,7 @@ impl<C: Channel> RunningCase<'_, C> {
         if request.method == NEW {
             self.inbox.session_fences.push(RpcId::new(&id));
         }
-        let marked = (request.method != FENCE).then_some(request.method);
+        let marked = (self.is_over || request.method != FENCE).then_some(request.method);
         let events = self.channel.send(Order::Fence { connection: self.connection, marked, line }).unwrap_or_default();
         Sent { method: request.method, id: RpcId::new(&id), n: events.first().copied().unwrap_or_default() }
     }

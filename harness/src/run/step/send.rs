@@ -214,7 +214,7 @@ impl<C: Channel> RunningCase<'_, C> {
 
     /// Gives the first request in the trace this label, and returns its event.
     fn adopt_request(&mut self, label: &str) -> Option<usize> {
-        let mut lines = self.channel.state().recorder.events().iter().filter_map(|event| match &event.what {
+        let mut lines = self.channel.state().recorder.of_case().filter_map(|event| match &event.what {
             What::Line { from: Party::Client, bytes, .. } => Some((event.n, bytes)),
             _ => None,
         });

@@ -92,6 +92,11 @@ impl Services {
         lock(&self.inner.permissions).begin_turn(session);
     }
 
+    /// Takes over from the services of an earlier case in the same conversation.
+    pub fn continue_after(&self, earlier: &Self) {
+        self.inner.terminals.continue_after(&earlier.inner.terminals);
+    }
+
     /// Whether the agent holds a terminal that it has not released.
     #[must_use]
     pub fn has_terminals(&self) -> bool {

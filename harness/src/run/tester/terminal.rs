@@ -57,6 +57,12 @@ impl Terminals {
         lock(&self.state).session_cwds.insert(session.to_owned(), cwd);
     }
 
+    /// Counts on from the terminals of an earlier case, so that each id is used once in a conversation.
+    pub fn continue_after(&self, earlier: &Self) {
+        let count = lock(&earlier.state).n_created;
+        lock(&self.state).n_created = count;
+    }
+
     /// Answers `terminal/create`.
     ///
     /// > The Client returns a Terminal ID immediately without waiting for completion

@@ -27,6 +27,11 @@ impl Writing {
         Self { edition, tester, setup, count: 0, chosen: Vec::new() }
     }
 
+    /// Writes from now on as the setup of another case says. Ids stay unique.
+    pub const fn turn_to(&mut self, setup: WireSetup) {
+        self.setup = setup;
+    }
+
     /// Notes an id that the case chose itself, so that no other request gets it.
     pub fn note_chosen(&mut self, id: &Value) {
         self.chosen.push(id.clone());
@@ -52,11 +57,6 @@ impl Writing {
             Ids::Text => json!(format!("request {n}")),
             Ids::Digits => json!(n.to_string()),
         }
-    }
-
-    /// How many requests have an id.
-    pub const fn count(&self) -> i64 {
-        self.count
     }
 
     /// The params of a call of the tester, with `_meta` where the case wants it.

@@ -8,7 +8,7 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::mentions;
 use crate::judge::checks::support::{Finish, died_after, fail_in_case, late_for, says_abort};
-use crate::judge::conversation::{After, AtCancel, Exchange, Turn};
+use crate::judge::conversation::{After, AtCancel, Conversation, Exchange, Terminal, Turn};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, Outcome, UpdateSeen};
@@ -21,18 +21,19 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.no-error", On::Response(no_error)),
     Check::agent("cancel.updates-before-response", On::Update(update_came_late)),
     Check::agent("cancel.updates-before-response", On::ReceivedCall(nothing_came_late)),
-    Check::agent("cancel.updates-before-response", On::End(nothing_came_at_all)),
+    Check::agent("cancel.updates-before-response", On::CaseEnd(nothing_came_at_all)),
     Check::agent("cancel.no-reply", On::Response(no_reply)),
-    Check::agent("cancel.no-reply", On::End(not_replied)),
+    Check::agent("cancel.no-reply", On::CaseEnd(not_replied)),
     Check::agent("cancel.prompt", On::Response(answered_soon)),
     Check::agent("cancel.prompt", On::End(|moment, ruling| never_answered(moment, false, ruling))),
     Check::agent("cancel.awaits-client", On::Response(did_not_wait)),
     Check::agent("cancel.awaits-client", On::End(|moment, ruling| never_answered(moment, true, ruling))),
     Check::agent("cancel.idle", On::Process(died_of_idle_cancel)),
     Check::agent("cancel.not-sticky", On::Response(not_sticky)),
-    Check::agent("cancel.unknown-session", On::End(unknown_session)),
+    Check::agent("cancel.unknown-session", On::CaseEnd(unknown_session)),
     Check::agent("cancel.unknown-session", On::Process(died_of_unknown_session)),
     Check::agent("cancel.scope", On::Response(scope)),
+    Check::agent("cancel.releases-terminals", On::CaseEnd(released_terminals)),
     Check::agent("cancel.releases-terminals", On::End(releases_terminals)),
 ];
 
@@ -213,7 +214,7 @@ fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let turns = moment.talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
     let cancelled = turns.filter(|turn| turn.at_cancel.is_some() && turn.gave_up && turn.overlapped.is_none());
     for (ended, _) in cancelled.filter_map(|turn| turn.ended) {
-        if moment.talk.fence.is_some_and(|fence| fence > ended) {
+        if is_served(moment, ended) {
             ruling.pass();
         }
     }
@@ -257,7 +258,7 @@ fn not_replied(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let idle = moment.talk.sessions.values().filter_map(|session| session.idle_cancel);
     let cancels =
         turns.filter_map(|turn| Some(turn.at_cancel.as_ref()?.n)).chain(idle).chain(moment.talk.course.stray_cancel);
-    if cancels.into_iter().any(|n| moment.talk.fence.is_some_and(|fence| fence > n)) {
+    if cancels.into_iter().any(|n| is_served(moment, n)) {
         ruling.pass();
     }
 }
@@ -398,9 +399,14 @@ fn has_no_other_reason(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
 
 /// Exercised when a later request was answered.
 fn unknown_session(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.course.stray_cancel.is_some_and(|n| moment.talk.fence.is_some_and(|fence| fence > n)) {
+    if moment.talk.course.stray_cancel.is_some_and(|n| is_served(moment, n)) {
         ruling.pass();
     }
+}
+
+/// Whether a fence of the current case was answered after this event.
+fn is_served(moment: &Moment<'_>, n: usize) -> bool {
+    moment.talk.is_of_case(n) && moment.talk.fence.is_some_and(|fence| fence > n)
 }
 
 /// A cancel for an unknown session does not end the agent.
@@ -457,33 +463,42 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         ));
     }
     let until = talk.course.closed_us.unwrap_or(moment.us);
-    let turns = talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
-    for (turn, (ended, us)) in turns
-        .filter(|turn| turn.at_cancel.is_some() && turn.overlapped.is_none())
-        .filter_map(|turn| Some((turn, turn.ended?)))
-    {
-        for (id, terminal) in talk.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n)) {
-            let waited = between(us, until) > CANCEL_LIMIT && talk.fence.is_some_and(|fence| fence > ended);
-            match terminal.released {
-                Some(_) => ruling.pass(),
-                None if waited => {
-                    let fact = fact!(
-                        "terminal-not-released",
-                        "the agent did not release the terminal `{terminal_id}` within {limit_ms} ms after the cancelled turn",
-                        terminal_id = id,
-                        limit_ms = millis(CANCEL_LIMIT)
-                    );
-                    ruling.fail(fact, &[terminal.created, ended]);
-                }
-                None => {
-                    let fact = fact!(
-                        "terminal-open-at-end",
-                        "the agent had not released the terminal `{terminal_id}` when the trace ended",
-                        terminal_id = id
-                    );
-                    ruling.inconclusive(fact, &[terminal.created]);
-                }
-            }
+    for (terminal, (id, ended, us)) in terminals_of_cancelled_turns(talk).filter(|(one, _)| one.released.is_none()) {
+        if between(us, until) > CANCEL_LIMIT && talk.fence.is_some_and(|fence| fence > ended) {
+            let fact = fact!(
+                "terminal-not-released",
+                "the agent did not release the terminal `{terminal_id}` within {limit_ms} ms after the cancelled turn",
+                terminal_id = id,
+                limit_ms = millis(CANCEL_LIMIT)
+            );
+            ruling.fail(fact, &[terminal.created, ended]);
+        } else {
+            let fact = fact!(
+                "terminal-open-at-end",
+                "the agent had not released the terminal `{terminal_id}` when the trace ended",
+                terminal_id = id
+            );
+            ruling.inconclusive(fact, &[terminal.created]);
         }
     }
+}
+
+/// As [`releases_terminals`], for the terminals that were released.
+fn released_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    if talk.initialize.is_some() && !talk.client_has(&["terminal"]) {
+        return;
+    }
+    let released = terminals_of_cancelled_turns(talk).filter(|(terminal, _)| terminal.released.is_some());
+    released.filter(|(terminal, _)| talk.is_of_case(terminal.created)).for_each(|_| ruling.pass());
+}
+
+/// The terminals that were made in a cancelled turn, each with its id, and with the event and the time of the end of the turn.
+fn terminals_of_cancelled_turns(talk: &Conversation) -> impl Iterator<Item = (&Terminal, (&str, usize, u64))> {
+    let turns = talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
+    let cancelled = turns.filter(|turn| turn.at_cancel.is_some() && turn.overlapped.is_none());
+    cancelled.filter_map(|turn| Some((turn, turn.ended?))).flat_map(|(turn, (ended, us))| {
+        let of_turn = talk.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n));
+        of_turn.map(move |(id, terminal)| (terminal, (id.as_str(), ended, us)))
+    })
 }

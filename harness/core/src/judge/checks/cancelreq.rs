@@ -17,7 +17,7 @@ use crate::trace::ProcessEvent;
 use crate::wire::RpcId;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("cancelreq.unsupported-ignored.agent", On::End(served_after_any)),
+    Check::agent("cancelreq.unsupported-ignored.agent", On::CaseEnd(served_after_any)),
     Check::agent("cancelreq.unsupported-ignored.agent", On::Process(died)),
     Check::agent("cancelreq.internal.agent", On::Response(internal)),
     Check::agent("cancelreq.flush-first", On::Response(flushed)),
@@ -31,9 +31,9 @@ pub(super) const BOTH: &[[Check; 2]] = &[
     Check::both(["cancelreq.response.agent", "cancelreq.response.client"], On::End(no_response)),
     Check::both(["cancelreq.code.agent", "cancelreq.code.client"], On::Response(code)),
     Check::both(["cancelreq.no-reply.agent", "cancelreq.no-reply.client"], On::Response(no_reply)),
-    Check::both(["cancelreq.no-reply.agent", "cancelreq.no-reply.client"], On::End(served_after_any)),
+    Check::both(["cancelreq.no-reply.agent", "cancelreq.no-reply.client"], On::CaseEnd(served_after_any)),
     Check::both(["cancelreq.unknown-id.agent", "cancelreq.unknown-id.client"], On::Response(unknown_id)),
-    Check::both(["cancelreq.unknown-id.agent", "cancelreq.unknown-id.client"], On::End(served_after_unknown)),
+    Check::both(["cancelreq.unknown-id.agent", "cancelreq.unknown-id.client"], On::CaseEnd(served_after_unknown)),
     Check::both(["cancelreq.own-requests.agent", "cancelreq.own-requests.client"], On::Call(own_requests)),
     Check::both(["cancelreq.params.agent", "cancelreq.params.client"], On::Call(params)),
     Check::both(["cancelreq.scope.agent", "cancelreq.scope.client"], On::Response(scope)),
@@ -136,7 +136,7 @@ fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// Exercised when a later request was answered.
 fn served_after_any(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if received(moment).any(|cancel| moment.talk.fence.is_some_and(|fence| fence > cancel.n)) {
+    if served(moment).next().is_some() {
         ruling.pass();
     }
 }
@@ -168,12 +168,15 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 
 /// Exercised when a later request was answered.
 fn served_after_unknown(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if received(moment)
-        .filter(|cancel| !cancel.open)
-        .any(|cancel| moment.talk.fence.is_some_and(|fence| fence > cancel.n))
-    {
+    if served(moment).any(|cancel| !cancel.open) {
         ruling.pass();
     }
+}
+
+/// The requests of the current case to cancel another one after which a fence was answered.
+fn served<'m>(moment: &'m Moment<'m>) -> impl Iterator<Item = &'m CancelRequest> {
+    let (talk, fence) = (moment.talk, moment.talk.fence);
+    received(moment).filter(move |cancel| talk.is_of_case(cancel.n) && fence.is_some_and(|fence| fence > cancel.n))
 }
 
 /// The id in a `$/cancel_request`, when it is one of a kind that requests have.

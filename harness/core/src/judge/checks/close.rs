@@ -22,6 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("close.cancels-turn", On::Response(cancels_turn)),
     Check::agent("close.cancels-turn", On::End(turn_left_open)),
     Check::agent("close.cancels-turn", On::End(applicable)),
+    Check::agent("close.frees-resources", On::CaseEnd(freed_terminals)),
     Check::agent("close.frees-resources", On::End(frees_terminals)),
     Check::agent("close.frees-resources", On::End(applicable)),
     Check::agent("close.other-sessions-unaffected", On::Response(others_unaffected)),
@@ -197,7 +198,7 @@ fn frees_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         let Some(closed) = session.closed else { continue };
         let long = session.closed_us.is_some_and(|us| talk.settled_since(us).is_some());
         match terminal.released {
-            Some(_) => ruling.pass(),
+            Some(_) => {}
             None if long && terminal.created < closed => {
                 let fact = fact!(
                     "terminal-not-released",
@@ -216,6 +217,14 @@ fn frees_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             }
         }
     }
+}
+
+/// As [`frees_terminals`], for the terminals that were released.
+fn freed_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let is_closed = |id: &str| talk.session(id).is_some_and(|session| session.closed.is_some());
+    let freed = talk.terminals.values().filter(|terminal| terminal.released.is_some() && is_closed(&terminal.session));
+    freed.filter(|terminal| talk.is_of_case(terminal.created)).for_each(|_| ruling.pass());
 }
 
 /// Closing one session is no cancel for another.

@@ -10,7 +10,7 @@ use super::common::{BAD_PARAMS, decide_implemented, mentions, note_null, proper}
 use super::support::fail_in_case;
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Exchange, Session, option_text};
+use crate::judge::conversation::{Exchange, SETTERS, Session, option_text};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
@@ -288,7 +288,7 @@ fn silent_change(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 /// Whether the client changes modes or options in this conversation, which an agent may take up late.
 fn client_sets(moment: &Moment<'_>) -> bool {
     let used = &moment.talk.methods_used;
-    [SET, "session/set_config_option"].iter().any(|method| used.contains(&(moment.from.other(), (*method).to_owned())))
+    SETTERS.iter().any(|method| used.contains(&(moment.from.other(), (*method).to_owned())))
 }
 
 /// The agent changes to one of its own modes.

@@ -41,7 +41,12 @@ struct Talk {
 }
 
 impl<'c> Scene<'c> {
-    pub(super) fn of(case: &'c Case, events: &[Event], connection: usize, by_person: bool) -> Self {
+    pub(super) fn of<'e>(
+        case: &'c Case,
+        events: impl Iterator<Item = &'e Event>,
+        connection: usize,
+        by_person: bool,
+    ) -> Self {
         Self { case, by_person, talk: Talk::of(case, events, connection) }
     }
 
@@ -131,9 +136,9 @@ fn called(line: &Incoming) -> Option<&str> {
 }
 
 impl Talk {
-    fn of(case: &Case, events: &[Event], connection: usize) -> Self {
+    fn of<'e>(case: &Case, events: impl Iterator<Item = &'e Event>, connection: usize) -> Self {
         let mut talk = Self::default();
-        for event in events.iter().filter(|event| event.connection == connection) {
+        for event in events.filter(|event| event.connection == connection) {
             let What::Line { from, bytes, .. } = &event.what else { continue };
             let Content::One { value, .. } = read_line(bytes) else { continue };
             match Envelope::of(&value) {

@@ -18,7 +18,7 @@ pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
     ),
     Check::both(
         ["jsonrpc.notification-no-response.agent", "jsonrpc.notification-no-response.client"],
-        On::End(notification_unanswered),
+        On::CaseEnd(notification_unanswered),
     ),
     Check::both(["jsonrpc.response-always.agent", "jsonrpc.response-always.client"], On::Response(response_came)),
     Check::both(["jsonrpc.response-always.agent", "jsonrpc.response-always.client"], On::End(response_always)),
@@ -50,7 +50,7 @@ fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
 /// Exercised when a notification was sent and a later request was answered without an answer in between.
 fn notification_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let told = moment.talk.last_notification.get(&moment.from.other());
-    if told.zip(moment.talk.fence).is_some_and(|((told, _), fence)| *told < fence) {
+    if told.zip(moment.talk.fence).is_some_and(|((told, _), fence)| *told < fence && moment.talk.is_of_case(*told)) {
         ruling.pass();
     }
 }

@@ -37,7 +37,7 @@ const OPENED: [(char, &str); 5] = [
 
 fn methods(id: &str, lines: &[(char, &str)]) -> Vec<&'static str> {
     let (case, events) = (case(id), said(lines));
-    let scene = Scene::of(&case, &events, 0, false);
+    let scene = Scene::of(&case, events.iter(), 0, false);
     scene.requests(Path::new("/w")).iter().map(|request| request.method).collect()
 }
 
@@ -74,7 +74,7 @@ fn names_no_session_that_was_closed() {
 fn every_fence_follows_the_schema() {
     for id in ["v1/client/update/in-one-write", "v1/agent/prompt/text"] {
         let (case, events) = (case(id), said(&OPENED));
-        let requests = Scene::of(&case, &events, 0, false).requests(Path::new("/w"));
+        let requests = Scene::of(&case, events.iter(), 0, false).requests(Path::new("/w"));
         assert!(!requests.is_empty(), "{id}");
         for Request { method, params } in requests {
             let kind = crate::protocol::Kind::Request;

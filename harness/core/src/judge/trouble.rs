@@ -1,0 +1,93 @@
+//! What keeps a case from passing, as data: so that two runs of a case can be compared, and a habit of the subject recognized.
+
+use std::collections::BTreeSet;
+
+use super::judging::JudgedTrace;
+use super::ruling::Finding;
+use crate::requirement::{Catalogue, Party};
+use crate::trace::{Outcome, StepEvent, StepKind};
+use crate::verdict::Verdict;
+
+/// Something that keeps a case from passing, or a requirement that it was not written for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trouble {
+    /// A requirement failed.
+    Failed {
+        /// The requirement.
+        requirement: String,
+        /// The kind of the finding.
+        kind: String,
+        /// The JSON pointer to the wrong member, if the finding has one.
+        pointer: Option<String>,
+    },
+    /// An expectation of the case was not met.
+    Unmet {
+        /// Whether the expectation is optional, so that the subject need not do what the case asks it to.
+        is_optional: bool,
+        /// What was expected, as in the trace.
+        expected: String,
+        /// What happened instead.
+        outcome: String,
+    },
+    /// Nothing happened that could decide a requirement of the case.
+    Undecided(String),
+    /// The case could not be run, or ended for another reason.
+    Other(String),
+}
+
+impl JudgedTrace {
+    /// Returns all that keeps the case from passing, as far as one party is concerned.
+    #[must_use]
+    pub fn troubles(&self, party: Party, catalogue: &Catalogue) -> BTreeSet<Trouble> {
+        let of_party = |id: &str| catalogue.find(id).is_some_and(|requirement| requirement.party == party);
+        let tallies = self.judgement.tallies.iter().filter(|(id, _)| of_party(id));
+        let failed = tallies.flat_map(|(id, tally)| {
+            let fails = |finding: &&Finding| finding.verdict == Verdict::Fail;
+            tally.findings.iter().filter(fails).map(|finding| failure(id, finding))
+        });
+        let mut troubles: BTreeSet<Trouble> = failed.collect();
+        let verdict = self.verdict(party, catalogue);
+        if matches!(verdict.verdict, Verdict::Inconclusive | Verdict::HarnessError) {
+            troubles.extend(self.unmet());
+            if !troubles.iter().any(|trouble| matches!(trouble, Trouble::Unmet { .. })) {
+                troubles.extend(self.undecided());
+            }
+            if troubles.is_empty() {
+                troubles.insert(Trouble::Other(verdict.reason.unwrap_or_default()));
+            }
+        }
+        troubles
+    }
+
+    /// Returns the expectations of optional steps that were met, as in [`Trouble::Unmet`].
+    pub fn met(&self) -> impl Iterator<Item = String> {
+        self.steps().filter(|step| step.kind == StepKind::Hope && step.outcome == Outcome::Done).map(expectation)
+    }
+
+    fn unmet(&self) -> impl Iterator<Item = Trouble> {
+        let unmet = self.steps().filter(|step| !matches!(step.outcome, Outcome::Done | Outcome::Quiet));
+        unmet.map(|step| Trouble::Unmet {
+            is_optional: step.kind == StepKind::Hope && step.outcome == Outcome::Missed,
+            expected: expectation(step),
+            outcome: format!("{:?}", step.outcome),
+        })
+    }
+
+    fn undecided(&self) -> impl Iterator<Item = Trouble> {
+        let own = self.header().requirements.iter();
+        let is_open =
+            |id: &&String| matches!(self.judgement.verdict(id), Verdict::Inconclusive | Verdict::NotExercised);
+        own.filter(is_open).map(|id| Trouble::Undecided(id.clone()))
+    }
+}
+
+fn failure(requirement: &str, finding: &Finding) -> Trouble {
+    let pointer = finding.fact.field("pointer").and_then(|pointer| pointer.as_str().map(str::to_owned));
+    Trouble::Failed { requirement: requirement.to_owned(), kind: finding.fact.kind.to_owned(), pointer }
+}
+
+/// What a step expected; steps of different cases that expect the same are alike.
+fn expectation(step: &StepEvent) -> String {
+    let expected = serde_json::to_string(&step.expected).unwrap_or_default();
+    if step.expected.is_some() { expected } else { format!("{:?} {}", step.kind, step.text) }
+}

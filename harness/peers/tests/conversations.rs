@@ -1,0 +1,204 @@
+//! Agents whose conversations hold many cases: the verdicts are those of runs alone, and a failure never rests on sharing alone.
+
+#[allow(dead_code, reason = "each test target wants another part of it")]
+mod reference;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
+use acp_conformance::edition::V1;
+use acp_conformance::judge::judge;
+use acp_conformance::report::Collector;
+use acp_conformance::report::model::RunReport;
+use acp_conformance::requirement::Party;
+use acp_conformance::run::{Progress, Subject, run_all};
+use acp_conformance::trace::{Event, ProcessEvent, Trace, What};
+use acp_conformance::transport::relay;
+use acp_conformance::verdict::Verdict;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() -> ExitCode {
+    // Agents start this program in place of their MCP servers.
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    let trials = vec![
+        Trial::test("reference_agent_has_the_verdicts_of_isolated_cases", same_verdicts),
+        Trial::test("trace_of_a_conversation_is_judged_alike_from_its_file", from_file),
+        Trial::test("agent_that_exits_gets_a_new_process", exits),
+        Trial::test("failure_only_after_other_cases_fails_nothing", fails_later),
+        Trial::test("failure_that_a_case_shows_alone_counts_for_all", fails_always),
+        Trial::test("agent_that_ignores_unknown_requests_goes_on", ignores_unknown),
+        Trial::test("agent_that_leaves_a_turn_open_gets_a_new_process", leaves_turn_open),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// The result of a run.
+struct Run {
+    report: RunReport,
+    traces: Vec<Trace>,
+}
+
+/// Runs the cases, in one conversation if possible, as the command line does: those that do not pass run again alone.
+fn run(cases: &[Case], subject: &Subject) -> Run {
+    run_with(cases, subject, 1, false)
+}
+
+fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -> Run {
+    let mut collector = Collector::new(V1.edition(), Party::Agent, subject.command.clone());
+    let mut traces = Vec::new();
+    let mut chosen = cases.to_vec();
+    let mut alone = isolate;
+    while !chosen.is_empty() {
+        run_all(&chosen, subject, jobs, alone, |event| {
+            if let Progress::Ended { trace, .. } = event {
+                match trace.header.conversation {
+                    Some(_) => drop(collector.add_conversation(&trace, Some(&trace.header.file_name()))),
+                    None => drop(collector.add(&trace, Duration::ZERO, None)),
+                }
+                traces.push(*trace);
+            }
+            true
+        });
+        let (_, again) = collector.review();
+        chosen = cases.iter().filter(|case| again.contains(&case.id)).cloned().collect();
+        alone = true;
+    }
+    Run { report: collector.finish(Duration::ZERO, false), traces }
+}
+
+fn agent_cases() -> Vec<Case> {
+    embedded(&V1).0.into_iter().filter(|case| case.subject == Party::Agent).collect()
+}
+
+fn same_verdicts() -> Result<(), Failed> {
+    let cases = agent_cases();
+    let subject = reference::subject(Party::Agent, &[]);
+    let alone = run_with(&cases, &subject, 2, true);
+    let shared = run_with(&cases, &subject, 2, false);
+    let verdicts = |run: &Run| -> BTreeMap<String, Verdict> {
+        let requirements = run.report.requirements.iter().map(|found| (found.id.clone(), found.verdict));
+        requirements.chain(run.report.cases.iter().map(|case| (case.id.clone(), case.verdict))).collect()
+    };
+    let (before, now) = (verdicts(&alone), verdicts(&shared));
+    let other: Vec<_> = before.iter().filter(|(id, verdict)| now[*id] != **verdict).collect();
+    ensure(other.is_empty(), || format!("these verdicts differ in shared conversations: {other:?}"))?;
+    ensure(alone.report.summary.starts == cases.len(), || format!("{} starts alone", alone.report.summary.starts))?;
+    let shared = &shared.report;
+    ensure(shared.only_shared.is_empty(), || format!("{:?}", shared.only_shared))?;
+    ensure(shared.summary.starts <= MOST_STARTS, || format!("{} starts", shared.summary.starts))
+}
+
+/// The bound on the starts of an agent that does all that a case asks for.
+const MOST_STARTS: usize = 60;
+
+fn from_file() -> Result<(), Failed> {
+    let run = run(&turns(4), &agent("", false));
+    let shared = run.traces.iter().find(|trace| trace.header.conversation.is_some());
+    let trace = shared.ok_or("no conversation held several cases")?;
+    let mut file = Vec::new();
+    trace.write(&mut file)?;
+    let again = Trace::read(&file[..])?;
+    ensure(again == *trace, || "the file says something else".to_owned())?;
+    ensure(judge(&again, V1.edition()) == judge(trace, V1.edition()), || "another judgement".to_owned())?;
+    ensure(trace.by_case().len() == 4, || format!("{} cases", trace.by_case().len()))
+}
+
+/// What the agent below breaks in each case: its answer to initialize has no name, and it answers unknown requests with null.
+const ALWAYS: [&str; 2] = ["init.agent-info", "ext.unknown-custom-request.agent"];
+
+/// An agent that opens sessions and ends turns at once. `$1` runs before each session is opened; then `$n` counts it.
+const AGENT: &str = r#"
+    say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
+    update() { say "\"method\":\"session/update\",\"params\":{\"sessionId\":\"$1\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\",\"text\":\"late\"}}}"; }
+    n=0
+    while read -r line; do
+        id=${line#*'"id":'}; id=${id%%[,\}]*}
+        case $line in
+            *'"method":"initialize"'*) say "\"id\":$id,\"result\":{\"protocolVersion\":1}" ;;
+            *'"method":"session/new"'*) n=$((n+1)); eval "$1"; say "\"id\":$id,\"result\":{\"sessionId\":\"$$-$n\"}" ;;
+            *'"method":"session/prompt"'*) say "\"id\":$id,\"result\":{\"stopReason\":\"end_turn\"}" ;;
+            # An unknown request should have an error.
+            *'"method":"_'*) [ -n "$2" ] || say "\"id\":$id,\"result\":null" ;;
+        esac
+    done
+"#;
+
+fn agent(before_session: &str, is_silent: bool) -> Subject {
+    let here = std::env::current_dir().expect("a current directory");
+    let silence = if is_silent { "silent" } else { "" };
+    Subject::agent(["sh", "-c", AGENT, "sh", before_session, silence].map(str::to_owned).to_vec(), here)
+}
+
+/// Cases that open a session and have a turn in it.
+fn turns(count: usize) -> Vec<Case> {
+    let text = "title: A turn\nsubject: agent\nrequirements: [prompt.stop-reason]\ntranscript:\n  - include: turn\n";
+    (0..count).map(|n| case(text, n)).collect()
+}
+
+fn case(text: &str, number: usize) -> Case {
+    let path = format!("cases/v1/agent/turn/number-{number}.yaml");
+    let (mut cases, problems) = load_text(&path, text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+    cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+fn exits() -> Result<(), Failed> {
+    // The third session of each process ends it.
+    let run = run(&turns(6), &agent("[ $n -lt 3 ] || exit 1", false));
+    all_pass(&run)?;
+    let starts = run.report.summary.starts;
+    ensure((3..=6).contains(&starts), || format!("{starts} starts"))
+}
+
+fn fails_later() -> Result<(), Failed> {
+    let run = run(&turns(6), &agent(r#"[ $n = 1 ] || update "unknown session""#, false));
+    all_pass(&run)?;
+    let only: Vec<&str> = run.report.only_shared.iter().map(|only| only.requirement.as_str()).collect();
+    ensure(!only.is_empty() && only.iter().all(|id| *id == "update.session-known"), || format!("{only:?}"))
+}
+
+fn fails_always() -> Result<(), Failed> {
+    let run = run(&turns(6), &agent(r#"update "unknown-$n""#, false));
+    let failed: Vec<&str> =
+        run.report.cases.iter().filter(|case| case.verdict == Verdict::Fail).map(|c| c.id.as_str()).collect();
+    ensure(failed.len() == 6, || format!("{failed:?}"))?;
+    let (starts, again) = (run.report.summary.starts, run.report.summary.again);
+    ensure((starts, again) == (2, 1), || format!("{starts} starts, {again} again"))?;
+    ensure(run.report.only_shared.is_empty(), || format!("{:?}", run.report.only_shared))
+}
+
+fn ignores_unknown() -> Result<(), Failed> {
+    let run = run(&turns(3), &agent("", true));
+    all_pass(&run)?;
+    let cases = run.traces[0].by_case().len();
+    ensure(cases == 3, || format!("the first conversation holds {cases} cases"))
+}
+
+fn leaves_turn_open() -> Result<(), Failed> {
+    let open = "title: A turn\nsubject: agent\nrequirements: [session.new.returns-id]\ntranscript:\n  - include: session\n  \
+                - client: { id: turn, method: session/prompt, params: { sessionId: <session>, prompt: { intent: say, text: a } } }\n";
+    let cases: Vec<Case> = (0..3).map(|n| case(open, n)).collect();
+    // It answers no prompt.
+    let silent = AGENT.replace(r#"say "\"id\":$id,\"result\":{\"stopReason\":\"end_turn\"}""#, ":");
+    ensure(silent != AGENT, || "the agent still answers".to_owned())?;
+    let here = std::env::current_dir()?;
+    let run = run(&cases, &Subject::agent(["sh", "-c", &silent, "sh", "", ""].map(str::to_owned).to_vec(), here));
+    let spawned = |event: &&Event| matches!(event.what, What::Process(ProcessEvent::Spawned { .. }));
+    let starts = run.traces.iter().flat_map(|trace| &trace.events).filter(spawned).count();
+    ensure(starts == 3, || format!("{starts} starts"))
+}
+
+/// Every case passes, and no requirement fails, but for what the agent always breaks.
+fn all_pass(run: &Run) -> Result<(), Failed> {
+    let not: Vec<_> = run.report.cases.iter().filter(|case| case.verdict != Verdict::Pass).collect();
+    ensure(not.is_empty(), || format!("{not:#?}"))?;
+    let failed: Vec<_> = run.report.requirements.iter().filter(|found| found.verdict == Verdict::Fail).collect();
+    ensure(failed.iter().all(|found| ALWAYS.contains(&found.id.as_str())), || format!("{failed:#?}"))
+}
+
+fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), Failed> {
+    if holds { Ok(()) } else { Err(why().into()) }
+}

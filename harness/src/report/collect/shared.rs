@@ -1,0 +1,139 @@
+//! Conversations that hold several cases. A failure there is no failure by itself: the case runs again alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
+
+use super::Collector;
+use crate::judge::{JudgedTrace, JudgingSession, Trouble};
+use crate::report::model::{CaseReport, OnlyShared};
+use crate::trace::Trace;
+use crate::verdict::Verdict;
+
+/// The cases of shared conversations that do not pass, and all that helps to decide whether they must run again alone.
+#[derive(Default)]
+pub(super) struct Shared {
+    pending: BTreeMap<String, Pending>,
+    /// The troubles that a case showed alone.
+    proved: BTreeSet<Trouble>,
+    /// The optional expectations that some case met.
+    met: BTreeSet<String>,
+}
+
+struct Pending {
+    judged: JudgedTrace,
+    troubles: BTreeSet<Trouble>,
+    /// The part of the trace that belongs to the case.
+    trace: Trace,
+    file: Option<String>,
+}
+
+impl Collector {
+    /// Judges a conversation that holds several cases. Returns the cases that pass or do not apply, each with its
+    /// part of the trace; the others wait for [`Self::review`].
+    pub fn add_conversation(&mut self, trace: &Trace, file: Option<&str>) -> Vec<(CaseReport, Trace)> {
+        let mut session = JudgingSession::new(&trace.header, self.edition);
+        trace.events.iter().for_each(|event| session.event(event));
+        self.count(trace);
+        let mut settled = Vec::new();
+        for (judged, part) in session.close_by_case().into_iter().zip(trace.by_case()) {
+            let troubles = judged.troubles(self.kind, &self.edition.catalogue);
+            self.shared.met.extend(judged.met());
+            let pending = Pending { judged, troubles, trace: part, file: file.map(str::to_owned) };
+            if pending.troubles.is_empty() {
+                settled.push(self.settle(pending));
+            } else {
+                let id = pending.trace.header.case.clone().unwrap_or_default();
+                self.shared.pending.insert(id, pending);
+            }
+        }
+        settled
+    }
+
+    /// Judges a recorded conversation, of which no case can run again. A case that was added before counts by that trace.
+    pub fn add_recorded_conversation(&mut self, trace: &Trace, file: Option<&str>) {
+        self.add_conversation(trace, file);
+        for (id, pending) in take(&mut self.shared.pending) {
+            if self.cases.iter().all(|case| case.id != id) {
+                self.settle(pending);
+            }
+        }
+    }
+
+    /// Decides about the cases of shared conversations that do not pass. Returns those whose troubles are known without another run,
+    /// and the ids of cases that must run alone now. Call it again after these; it returns no more ids at the end.
+    ///
+    /// Of several cases with the same trouble, one runs alone first: if it shows the trouble there as well, the others need not.
+    pub fn review(&mut self) -> (Vec<(CaseReport, Trace)>, Vec<String>) {
+        let mut settled = Vec::new();
+        let (mut chosen, mut ids) = (BTreeSet::new(), Vec::new());
+        for (id, pending) in take(&mut self.shared.pending) {
+            let open: BTreeSet<Trouble> =
+                pending.troubles.iter().filter(|trouble| !self.is_known(trouble)).cloned().collect();
+            if open.is_empty() {
+                settled.push(self.settle(pending));
+                continue;
+            }
+            if chosen.is_disjoint(&open) {
+                chosen.extend(open);
+                ids.push(id.clone());
+            }
+            self.shared.pending.insert(id, pending);
+        }
+        (settled, ids)
+    }
+
+    /// Whether a requirement failed in a case of a shared conversation that has not run alone yet.
+    #[must_use]
+    pub fn has_suspects(&self) -> bool {
+        let mut troubles = self.shared.pending.values().flat_map(|pending| &pending.troubles);
+        troubles.any(|trouble| matches!(trouble, Trouble::Failed { .. }) && !self.is_known(trouble))
+    }
+
+    /// Whether a trouble needs no further proof.
+    fn is_known(&self, trouble: &Trouble) -> bool {
+        match trouble {
+            // A subject that never does what a case asks for does not do it alone either.
+            Trouble::Unmet { is_optional: true, expected, .. } if !self.shared.met.contains(expected) => true,
+            // Another case decides the requirement.
+            Trouble::Undecided(requirement) if self.is_decided(requirement) => true,
+            trouble => self.shared.proved.contains(trouble),
+        }
+    }
+
+    fn is_decided(&self, requirement: &str) -> bool {
+        let seen = self.by_requirement.get(requirement).into_iter().flatten();
+        seen.map(|seen| seen.tally.verdict()).any(|verdict| matches!(verdict, Verdict::Pass | Verdict::Fail))
+    }
+
+    /// Compares a case that ran alone with its run in a shared conversation, if it had one.
+    pub(super) fn compare_alone(&mut self, id: &str, alone: &JudgedTrace, file: Option<&str>) {
+        let troubles = alone.troubles(self.kind, &self.edition.catalogue);
+        if let Some(pending) = self.shared.pending.remove(id) {
+            self.again += 1;
+            let gone = pending.troubles.into_iter().filter(|trouble| !troubles.contains(trouble));
+            for trouble in gone {
+                let Trouble::Failed { requirement, kind, .. } = trouble else { continue };
+                let tally = pending.judged.judgement.tallies.get(&requirement);
+                let finding = tally.and_then(|tally| tally.findings.iter().find(|finding| finding.fact.kind == kind));
+                self.only_shared.push(OnlyShared {
+                    case: id.to_owned(),
+                    requirement,
+                    text: finding.map(|finding| finding.text()).unwrap_or_default(),
+                    kind,
+                    shared: pending.file.clone(),
+                    alone: file.map(str::to_owned),
+                });
+            }
+        }
+        self.shared.met.extend(alone.met());
+        self.shared.proved.extend(troubles);
+    }
+
+    fn settle(&mut self, pending: Pending) -> (CaseReport, Trace) {
+        let Pending { judged, trace, file, .. } = pending;
+        let id = trace.header.case.clone().unwrap_or_default();
+        let took = judged.took();
+        self.keep(&id, &judged, &|n| trace.event(n));
+        (self.report(id, &judged, took, file), trace)
+    }
+}

@@ -1,0 +1,159 @@
+//! An agent whose conversation goes on to a further case.
+
+use std::collections::HashSet;
+use std::io;
+
+use serde_json::{Value, json};
+
+use super::Conversation;
+use super::serve::Role;
+use crate::case::model::TesterSetup;
+use crate::requirement::Party;
+use crate::run::channel::{Message, State};
+use crate::run::tester::{McpServers, Services};
+use crate::trace::{Event, What};
+use crate::transport::web::Web;
+use crate::wire::{Envelope, RpcId, read_line};
+
+/// JSON-RPC's code for what the other side could not have known.
+const INTERNAL_ERROR: i32 = -32603;
+
+/// What the cases before the current one had. Messages about it are for no transcript.
+#[derive(Default)]
+pub(super) struct EarlierCases {
+    sessions: HashSet<String>,
+    /// The ids of the tester's requests.
+    requests: HashSet<RpcId>,
+}
+
+impl EarlierCases {
+    /// Whether a message of the agent is about one of the sessions, or answers one of the requests.
+    pub(super) fn is_about(&self, message: &Value) -> bool {
+        match Envelope::of(message) {
+            Envelope::Call(call) => {
+                let session = call.params.and_then(|params| params.get("sessionId")?.as_str());
+                session.is_some_and(|session| self.sessions.contains(session))
+            }
+            Envelope::Response { id: Some(id), .. } => self.requests.contains(&RpcId::new(id)),
+            Envelope::Response { id: None, .. } | Envelope::Unclear => false,
+        }
+    }
+
+    /// Notes that the current case uses an id that an earlier one had as well.
+    pub(super) fn reuse(&mut self, line: &[u8]) {
+        if let Some(id) = read_line(line).one().as_ref().and_then(|message| message.get("id")) {
+            self.requests.remove(&RpcId::new(id));
+        }
+    }
+
+    /// Adds what a case had.
+    fn extend<'e>(&mut self, events: impl Iterator<Item = &'e Event>) {
+        for event in events {
+            let What::Line { from, bytes, .. } = &event.what else { continue };
+            let Some(message) = read_line(bytes).one() else { continue };
+            match (from, Envelope::of(&message)) {
+                (Party::Client, Envelope::Call(call)) => self.requests.extend(call.id.map(RpcId::new)),
+                (Party::Agent, Envelope::Response { result: Some(result), .. }) => {
+                    self.sessions.extend(result.get("sessionId").and_then(Value::as_str).map(str::to_owned));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Conversation {
+    /// Goes on to a further case, with the tester's side set up for it; `mark` is recorded as its beginning.
+    pub(in crate::run) fn go_on(
+        self,
+        services: Services,
+        (mcp, web): (McpServers, Option<Web>),
+        setup: TesterSetup,
+        mark: What,
+    ) -> Self {
+        if let Role::Client(before) = &self.role {
+            services.continue_after(before);
+        }
+        let mut earlier = self.earlier.unwrap_or_default();
+        earlier.extend(self.state.recorder.of_case());
+        let Self { edition, link, state, connections, stdout, stderr, mut writing, model, .. } = self;
+        let State { recorder, connections: opened, exit, flooded, .. } = state;
+        writing.turn_to(setup.wire);
+        let fresh = Self::new(link, State::new(Party::Agent, recorder), Role::Client(services), setup, edition);
+        let mut conversation = Self { connections, stdout, stderr, writing, model, web, ..fresh };
+        let state = &mut conversation.state;
+        (state.connections, state.exit, state.flooded, state.goes_on) = (opened, exit, flooded, true);
+        state.mcp = mcp;
+        conversation.deliver_initialize();
+        conversation.state.recorder.begin_case(mark);
+        conversation.earlier = Some(earlier);
+        conversation
+    }
+
+    /// Has the model write the exchanges of another case.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub(in crate::run) fn turn_model_to(&mut self, case: &str) -> io::Result<()> {
+        self.model.as_mut().map_or(Ok(()), |model| model.turn_to(case))
+    }
+
+    /// Delivers the answer to `initialize` again, to the next case.
+    fn deliver_initialize(&mut self) {
+        let mut lines = self.state.recorder.of_case().filter_map(|event| match &event.what {
+            What::Line { from, bytes, .. } => Some((*from, event.n, event.connection, bytes)),
+            _ => None,
+        });
+        let asked = lines.find(|(from, ..)| *from == Party::Client).and_then(|(.., bytes)| read_line(bytes).one());
+        let id = asked.and_then(|asked| asked.get("id").cloned());
+        let answer = lines.filter(|(from, ..)| *from == Party::Agent).find_map(|(_, n, connection, bytes)| {
+            let value = read_line(bytes).one()?;
+            (value.get("id") == id.as_ref() && id.is_some()).then_some(Message { n, connection, value })
+        });
+        self.unread.extend(answer);
+    }
+
+    /// Answers a request that is about an earlier case; no transcript waits for it.
+    pub(super) fn late(&mut self, connection: usize, value: &Value) {
+        if let Envelope::Call(call) = Envelope::of(value)
+            && let Some(id) = call.id
+        {
+            self.send_error(connection, id, json!({ "code": INTERNAL_ERROR, "message": "the session is over" }));
+        }
+    }
+
+    /// Ends the services of the case, with all terminals that are still running.
+    pub(in crate::run) async fn end_services(&self) {
+        if let Role::Client(services) = &self.role {
+            services.clone().shutdown().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{EarlierCases, RpcId};
+
+    #[test]
+    fn recognizes_messages_about_earlier_cases() {
+        let requests = [json!(0), json!(2), json!("a")].iter().map(RpcId::new).collect();
+        let mut earlier = EarlierCases { sessions: ["s-1".to_owned()].into(), requests };
+        for (message, is_about) in [
+            (json!({ "method": "session/update", "params": { "sessionId": "s-1", "update": {} } }), true),
+            (json!({ "id": 0, "method": "fs/read_text_file", "params": { "sessionId": "s-1" } }), true),
+            (json!({ "id": 2, "result": {} }), true),
+            (json!({ "method": "session/update", "params": { "sessionId": "s-2", "update": {} } }), false),
+            (json!({ "id": 3, "result": {} }), false),
+            (json!({ "id": "2", "result": {} }), false),
+            (json!({ "id": "a", "error": {} }), true),
+            (json!({ "id": null, "error": {} }), false),
+        ] {
+            assert_eq!(earlier.is_about(&message), is_about, "{message}");
+        }
+        earlier.reuse(br#"{"jsonrpc":"2.0","id":2,"method":"_x"}"#);
+        assert!(!earlier.is_about(&json!({ "id": 2, "result": {} })), "the current case sent it as well");
+    }
+}
