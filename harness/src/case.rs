@@ -25,6 +25,7 @@ pub mod template;
 pub mod vocabulary;
 
 pub(crate) use check::limits;
+pub(crate) use files::on_all_cores;
 pub use headline::{Headline, headlines};
 pub use includes::Includes;
 pub use load::{embedded, embedded_and, embedded_case, is_handshake, load_bytes, load_dir, load_text};

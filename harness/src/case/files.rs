@@ -18,7 +18,7 @@ pub(crate) fn joined(mut first: Vec<Diagnostic>, second: Vec<Diagnostic>) -> Vec
 }
 
 /// Does the work for each item, in their order: to read the cases is most of what a short command does.
-pub(crate) fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn on_all_cores<'i, T: Sync, R: Send>(items: &'i [T], work: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let part = items.len().div_ceil(cores).max(1);
     std::thread::scope(|scope| {

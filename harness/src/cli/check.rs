@@ -13,14 +13,15 @@ use super::exit::Exit;
 use super::expected::{Baseline, has_all};
 use super::output::stdout;
 use super::outputs::{Output, Outputs};
-use crate::case;
+use crate::case::{self, on_all_cores};
 use crate::edition::{Bundle, Editions};
 use crate::judge::{JudgedTrace, JudgingSession};
+use crate::protocol::Edition;
 use crate::recording::{self, Input, Recording};
 use crate::report::model::RunReport;
 use crate::report::{Chart, Charting, Collector, SuiteEvent};
 use crate::requirement::Party;
-use crate::trace::{Event, Trace, TraceReader};
+use crate::trace::{Event, Header, Trace, TraceReader};
 
 /// Runs the command.
 pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Exit> {
@@ -29,11 +30,11 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Exit>
     let tapes = tapes(args)?;
     let wanted = args.result.outputs();
     let mut reports = Reports::default();
+    let with_charts = wanted.iter().any(Output::has_charts);
     let mut charts = Vec::new();
-    for tape in &tapes {
-        let judged = reports.add(tape, args, editions)?;
-        if wanted.iter().any(Output::has_charts) {
-            charts.extend(tape.charts(&judged, args, editions)?);
+    for tapes in tapes.chunks(AT_ONCE) {
+        for judged in on_all_cores(tapes, |tape| tape.judge(args, editions, with_charts)) {
+            charts.extend(reports.add(judged?, args)?);
         }
     }
     let several = reports.collectors.len() > 1;
@@ -104,27 +105,19 @@ struct Reports {
 }
 
 impl Reports {
-    /// Judges one recording: what it says of each party that was asked for. Returns the judgement on each of its cases.
+    /// Adds a recording to the report of each party that was asked for. Returns the charts of its cases, by the names that these
+    /// have in reports.
     ///
     /// A case that also has a trace of its own counts by that one, as in the run that wrote both.
-    fn add(&mut self, tape: &Tape, args: &CheckArgs, editions: &Editions) -> anyhow::Result<Vec<JudgedTrace>> {
-        let recording = tape.play(args, editions)?;
-        let mut header = recording.header.clone();
-        let edition = editions.of(&header).with_context(|| tape.name.clone())?.edition();
-        let is_of_cases = header.is_of_cases();
-        if !is_of_cases {
-            header.file = tape.file();
-        }
-        let mut session = JudgingSession::new(&header, edition);
-        for event in recording {
-            session.event(&event.with_context(|| tape.name.clone())?);
-        }
-        let mut judged = session.close_by_case();
-        judged.retain(|judged| header.conversation.is_none() || !self.alone.contains(&tape.id_of(judged)));
-        if header.conversation.is_none() {
+    fn add(&mut self, recording: JudgedTape<'_>, args: &CheckArgs) -> anyhow::Result<Vec<(String, Chart)>> {
+        let JudgedTape { tape, header, edition, mut judged, evidence, mut charts } = recording;
+        if header.conversation.is_some() {
+            judged.retain(|judged| !self.alone.contains(&tape.id_of(judged)));
+            charts.retain(|(id, _)| !self.alone.contains(id));
+        } else {
             self.alone.extend(judged.iter().map(|judged| tape.id_of(judged)));
         }
-        let evidence = tape.evidence(&judged, args, editions)?;
+        let is_of_cases = header.is_of_cases();
         self.foreign |= !is_of_cases;
         let parties = header.subject.or(args.subject).map_or_else(|| tape.parties(), |party| vec![party]);
         for party in parties {
@@ -143,8 +136,21 @@ impl Reports {
                 collector.add_recording(tape.id_of(judged), judged, &evidence, judged.took(), file);
             }
         }
-        Ok(judged)
+        Ok(charts)
     }
+}
+
+/// How many recordings are judged before their results are added to the report, so that memory is bounded.
+const AT_ONCE: usize = 64;
+
+/// A recording that was judged.
+struct JudgedTape<'t> {
+    tape: &'t Tape,
+    header: Header,
+    edition: &'static Edition,
+    judged: Vec<JudgedTrace>,
+    evidence: BTreeMap<usize, Event>,
+    charts: Vec<(String, Chart)>,
 }
 
 /// Something recorded, which can be played more than once.
@@ -182,6 +188,24 @@ impl Tape {
         let Source::File(path) = &self.what else { return false };
         let header = File::open(path).ok().and_then(|file| TraceReader::new(BufReader::new(file)).ok());
         header.is_some_and(|reader| reader.header.conversation.is_some())
+    }
+
+    /// Judges the recording.
+    fn judge(&self, args: &CheckArgs, editions: &Editions, with_charts: bool) -> anyhow::Result<JudgedTape<'_>> {
+        let recording = self.play(args, editions)?;
+        let mut header = recording.header.clone();
+        let edition = editions.of(&header).with_context(|| self.name.clone())?.edition();
+        if !header.is_of_cases() {
+            header.file = self.file();
+        }
+        let mut session = JudgingSession::new(&header, edition);
+        for event in recording {
+            session.event(&event.with_context(|| self.name.clone())?);
+        }
+        let judged = session.close_by_case();
+        let evidence = self.evidence(&judged, args, editions)?;
+        let charts = if with_charts { self.charts(&judged, args, editions)? } else { Vec::new() };
+        Ok(JudgedTape { tape: self, header, edition, judged, evidence, charts })
     }
 
     /// The file, where it is one.
