@@ -7,6 +7,7 @@ mod fence;
 mod forget;
 mod listing;
 mod notifications;
+mod open;
 mod options;
 mod replay;
 mod services;
@@ -25,6 +26,7 @@ pub use self::exchange::Exchange;
 pub use self::forget::{Holes, Memory};
 pub use self::listing::{Listing, all_of_several, entries};
 pub use self::notifications::PendingNotifications;
+pub use self::open::OpenRequests;
 pub use self::options::{option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
@@ -65,7 +67,7 @@ pub struct Conversation {
     /// The last message that holds more values than are read. What it lacks may be what a later check misses.
     pub cut: Option<usize>,
     /// Requests that were sent and not answered yet.
-    pub open: HashMap<(Party, RpcId), Rc<Exchange>>,
+    pub open: OpenRequests,
     /// The requests that were answered, by sender and id: the event of the answer.
     pub answered: HashMap<(Party, RpcId), usize>,
     /// By sender: the ids of requests that were given to another one before they were answered; each of the two has an answer.
@@ -74,6 +76,10 @@ pub struct Conversation {
     pub initialize: Option<(usize, Value)>,
     /// The result of `initialize`, and the event that carried it.
     pub initialized: Option<(usize, Value)>,
+    /// The version in that result.
+    pub(in crate::judge) version: Option<u64>,
+    /// The same, where it exists and is not the version that is judged.
+    pub(in crate::judge) other_version: Option<u64>,
     /// The sessions that the client knows, by id.
     pub sessions: BTreeMap<String, Session>,
     /// The entries of MCP servers that the client has named for its sessions.
@@ -82,15 +88,15 @@ pub struct Conversation {
     pub terminals: BTreeMap<String, Terminal>,
     /// The last line that each party sent and that could not be read as a message: its event, and whether it was on
     /// purpose.
-    pub unreadable: HashMap<Party, usize>,
+    pub unreadable: BTreeMap<Party, usize>,
     /// The last notification that each party sent, by its event and method.
-    pub last_notification: HashMap<Party, (usize, String)>,
+    pub last_notification: BTreeMap<Party, (usize, String)>,
     /// The notifications that an answer to no request may be to.
     pub notifications: PendingNotifications,
     /// How many requests were answered by each party.
-    pub answers: HashMap<Party, usize>,
+    pub answers: BTreeMap<Party, usize>,
     /// Methods that a party sent, for rules on what was announced.
-    pub methods_used: BTreeSet<(Party, String)>,
+    pub methods_used: BTreeMap<Party, BTreeSet<String>>,
     /// Whether the subject's output ended.
     pub stdout_ended: Option<usize>,
     /// Whether the tester stopped the subject, or closed its input: what is unanswered then is nobody's fault.
@@ -129,7 +135,7 @@ pub struct Conversation {
     /// The ids of requests of which nobody knows who sent them, and that are not answered.
     stray_requests: BTreeSet<RpcId>,
     /// By sender: the event of its last request, in the order of sending, that was answered.
-    pub latest_answered: HashMap<Party, usize>,
+    pub latest_answered: BTreeMap<Party, usize>,
 }
 
 impl Conversation {
@@ -137,8 +143,8 @@ impl Conversation {
     /// `session/fork` or an extension. The tester's own extension methods open none.
     #[must_use]
     pub fn may_open_otherwise(&self) -> bool {
-        let mut used = self.methods_used.iter().filter(|(from, _)| *from == Party::Client);
-        used.any(|(_, method)| !self.edition.methods.knows(Party::Client, method) && !method.starts_with(INVENTED))
+        let mut used = self.methods_of(Party::Client);
+        used.any(|method| !self.edition.methods.knows(Party::Client, method) && !method.starts_with(INVENTED))
     }
 
     /// Whether the client may know a session that no request of this edition opened: it learned of it before the trace
@@ -159,19 +165,21 @@ impl Conversation {
             tool_reports: BTreeSet::new(),
             holes: Holes::default(),
             cut: None,
-            open: HashMap::new(),
+            open: OpenRequests::default(),
             answered: HashMap::new(),
             shared_ids: BTreeSet::new(),
             initialize: None,
             initialized: None,
+            version: None,
+            other_version: None,
             sessions: BTreeMap::new(),
             mcp_servers: Vec::new(),
             terminals: BTreeMap::new(),
-            unreadable: HashMap::new(),
-            last_notification: HashMap::new(),
+            unreadable: BTreeMap::new(),
+            last_notification: BTreeMap::new(),
             notifications: PendingNotifications::default(),
-            answers: HashMap::new(),
-            methods_used: BTreeSet::new(),
+            answers: BTreeMap::new(),
+            methods_used: BTreeMap::new(),
             stdout_ended: None,
             shutting_down: None,
             timed_out: BTreeMap::new(),
@@ -189,7 +197,7 @@ impl Conversation {
             replied: BTreeMap::new(),
             served: BTreeSet::new(),
             visits: Visits::default(),
-            latest_answered: HashMap::new(),
+            latest_answered: BTreeMap::new(),
             stray_requests: BTreeSet::new(),
         }
     }
@@ -197,7 +205,9 @@ impl Conversation {
     /// Begins a further case of the conversation. A change that the client made in an earlier case has had its effect by now.
     pub(in crate::judge) fn begin_case(&mut self, n: usize) {
         self.case_from = n;
-        self.methods_used.retain(|(_, method)| !SETTERS.contains(&method.as_str()));
+        for used in self.methods_used.values_mut() {
+            used.retain(|method| !SETTERS.contains(&method.as_str()));
+        }
     }
 
     /// Whether the event is of the current case; true for all events where a conversation holds one case.
@@ -262,10 +272,7 @@ impl Conversation {
 
     /// The open requests of one party, in the order in which they were sent.
     pub fn open_of(&self, sender: Party) -> impl Iterator<Item = &Exchange> {
-        let of = self.open.values().filter(|exchange| exchange.from == sender);
-        let mut open: Vec<&Exchange> = of.map(Rc::as_ref).collect();
-        open.sort_by_key(|exchange| exchange.n);
-        open.into_iter()
+        self.open.values().map(Rc::as_ref).filter(move |exchange| exchange.from == sender)
     }
 
     /// The event of a prompt of this session that has no answer yet.
@@ -288,6 +295,17 @@ impl Conversation {
     pub fn is_unclear(&self, sender: Party) -> bool {
         let refusable = |open: &Exchange| !open.is_sound() || !open.id.is_integral();
         self.unreadable.contains_key(&sender) || self.open_of(sender).any(refusable)
+    }
+
+    /// Whether the party has sent the method.
+    #[must_use]
+    pub fn has_sent(&self, party: Party, method: &str) -> bool {
+        self.methods_used.get(&party).is_some_and(|used| used.contains(method))
+    }
+
+    /// The methods that the party has sent, sorted.
+    pub fn methods_of(&self, party: Party) -> impl Iterator<Item = &str> {
+        self.methods_used.get(&party).into_iter().flatten().map(String::as_str)
     }
 
     /// The session with this id, if the client knows it.
@@ -324,8 +342,8 @@ impl Conversation {
 
     /// The version that both agreed on, when it exists and is not the one that is judged.
     #[must_use]
-    pub fn other_version(&self) -> Option<u64> {
-        self.edition.other_version(&self.initialized.as_ref()?.1)
+    pub const fn other_version(&self) -> Option<u64> {
+        self.other_version
     }
 
     /// The version above the edition's that the client asked for, when the agent answered the edition's and the client then
@@ -334,15 +352,14 @@ impl Conversation {
     pub fn turned_down(&self) -> Option<u64> {
         let major = u64::from(self.edition.major);
         let asked = self.initialize.as_ref()?.1.get("protocolVersion")?.as_u64()?;
-        let mut used = self.methods_used.iter().filter(|(from, _)| *from == Party::Client);
-        let silent = used.all(|(_, method)| method == "initialize");
+        let silent = self.methods_of(Party::Client).all(|method| method == "initialize");
         (asked > major && self.version() == Some(major) && silent).then_some(asked)
     }
 
     /// The version that both agreed on, when it was agreed on.
     #[must_use]
-    pub fn version(&self) -> Option<u64> {
-        self.initialized.as_ref()?.1.get("protocolVersion")?.as_u64()
+    pub const fn version(&self) -> Option<u64> {
+        self.version
     }
 }
 

@@ -16,7 +16,7 @@ use super::ruling::{Tally, Unread};
 use super::seen::{Answer, CallSeen, LineSeen, Outcome, Payload};
 use super::tallies::Tallies;
 use super::{script, shapes};
-use crate::protocol::{Edition, Kind, Method, Site};
+use crate::protocol::{Edition, Kind, Member, Method, Site};
 use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};
 use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, RpcId, read_line};
@@ -424,8 +424,9 @@ impl Judge {
         let mut strangers = parts.members.iter().filter(|member| member.known != Site::Defined).peekable();
         if strangers.peek().is_some() {
             let draft_parts = edition.unstable.parts(definition, value);
-            let known_to_drafts = |at: &str| draft_parts.members.iter().any(|m| m.at == at && m.known == Site::Defined);
-            drafts.extend(strangers.filter(|m| known_to_drafts(&m.at)).map(|m| m.at.clone()));
+            let known_to_drafts =
+                |at: &String| draft_parts.members.iter().any(|m| m.known == Site::Defined && m.at() == *at);
+            drafts.extend(strangers.map(Member::at).filter(known_to_drafts));
         }
         let payload =
             Payload { method, is_result, definition, value, parts: &parts, problems: &problems, drafts: &drafts };

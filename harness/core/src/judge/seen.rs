@@ -36,6 +36,12 @@ impl<'m> CallSeen<'m> {
     pub fn text(&self, name: &str) -> Option<&'m str> {
         self.params?.get(name)?.as_str()
     }
+
+    /// A string member of the params of a call of `method`; `None` for another method, whose params are not read.
+    #[must_use]
+    pub fn text_of(&self, method: &str, name: &str) -> Option<&'m str> {
+        if self.method == method { self.text(name) } else { None }
+    }
 }
 
 /// What an answer holds.
@@ -121,12 +127,14 @@ impl<'m> Payload<'m> {
     /// Every place at which an object follows the definition.
     pub fn places<'p>(&'p self, definition: &'p str) -> impl Iterator<Item = (&'p str, &'m Value)> {
         let objects = self.parts.objects.iter().filter(move |object| object.definitions.contains(&definition));
-        objects.map(|object| (object.at.as_str(), object.value))
+        objects.map(|object| (&*object.at, object.value))
     }
 
     /// Every member that one of the `(definition, name)` pairs describes.
     pub fn members<'p>(&'p self, sites: &'p [(&'p str, &'p str)]) -> impl Iterator<Item = &'p Member<'m>> {
-        self.parts.members.iter().filter(|member| sites.contains(&(member.owner, member.name)))
+        // Names differ more often than owners, and most of them in their length.
+        let is_at = |member: &Member<'_>, (owner, name): (&str, &str)| member.name == name && member.owner == owner;
+        self.parts.members.iter().filter(move |member| sites.iter().any(|site| is_at(member, *site)))
     }
 }
 

@@ -3,6 +3,8 @@
 //! JSON Schema alone cannot say that a member has no business where it stands, because the published schema never closes
 //! its objects. The walk can: it knows which members the definitions name, through references, unions and all.
 
+use std::rc::Rc;
+
 use serde_json::{Map, Value};
 
 use super::nodes::{Branch, NOTHING, Tag};
@@ -12,8 +14,8 @@ use super::schema::Schema;
 /// One member of an object of the protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member<'v> {
-    /// JSON pointer to the value.
-    pub at: String,
+    /// JSON pointer to the object that has the member.
+    object: Rc<str>,
     /// The definition that the object follows.
     pub owner: &'static str,
     /// The name as it was sent.
@@ -28,11 +30,19 @@ pub struct Member<'v> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object<'v> {
     /// JSON pointer to the object.
-    pub at: String,
+    pub at: Rc<str>,
     /// The object as it was sent.
     pub value: &'v Value,
     /// The definitions, from the outermost to the variant that its tag chose.
     pub definitions: Vec<&'static str>,
+}
+
+impl Member<'_> {
+    /// Returns the JSON pointer to the value. It is made anew each time, since few members need one.
+    #[must_use]
+    pub fn at(&self) -> String {
+        below(&self.object, &escaped(self.name))
+    }
 }
 
 /// What a payload is made of, as far as the schema describes it.
@@ -61,17 +71,18 @@ impl Schema {
     pub fn parts<'v>(&self, definition: &str, value: &'v Value) -> Parts<'v> {
         let mut parts = Parts::default();
         if let Some((owner, node)) = self.nodes().definition(definition) {
-            self.visit(Described { node, owner }, value, "", &mut parts);
+            let root: Rc<str> = Rc::from("");
+            self.visit(Described { node, owner }, value, &root, &mut parts);
             if let Some(root) = parts.objects.first_mut().filter(|root| root.at.is_empty()) {
                 root.definitions.insert(0, owner);
             } else if value.is_object() {
-                parts.objects.insert(0, Object { at: String::new(), value, definitions: vec![owner] });
+                parts.objects.insert(0, Object { at: root, value, definitions: vec![owner] });
             }
         }
         parts
     }
 
-    fn visit<'v>(&self, described: Described, value: &'v Value, at: &str, into: &mut Parts<'v>) {
+    fn visit<'v>(&self, described: Described, value: &'v Value, at: &Rc<str>, into: &mut Parts<'v>) {
         match value {
             Value::Object(object) => self.visit_object(described, (value, object), at, into),
             Value::Array(items) => {
@@ -79,7 +90,7 @@ impl Schema {
                 self.collect(described, None, &mut shape);
                 for (index, item) in items.iter().enumerate() {
                     if let Some(described) = self.meant(&shape.items, item) {
-                        self.visit(described, item, &below(at, &index.to_string()), into);
+                        self.visit(described, item, &below(at, &index.to_string()).into(), into);
                     }
                 }
             }
@@ -91,14 +102,14 @@ impl Schema {
         &self,
         described: Described,
         (value, object): (&'v Value, &'v Map<String, Value>),
-        at: &str,
+        at: &Rc<str>,
         into: &mut Parts<'v>,
     ) {
         let mut shape = Shape::default();
         self.collect(described, Some(object), &mut shape);
         if !shape.definitions.is_empty() {
             let definitions = std::mem::take(&mut shape.definitions);
-            into.objects.push(Object { at: at.to_owned(), value, definitions });
+            into.objects.push(Object { at: Rc::clone(at), value, definitions });
         }
         for (name, value) in object {
             let defined = shape.members.iter().find(|(known, _)| known == name);
@@ -108,12 +119,9 @@ impl Schema {
                 None => shape.misspelt(name).map_or(Site::Custom, Site::Misspelt),
             };
             let owner = defined.map_or(described.owner, |(_, described)| described.owner);
-            let at = below(at, &escaped(name));
-            // Few members have anything inside, and only those need the pointer once more.
-            let inside = defined.filter(|_| value.is_object() || value.is_array()).map(|(_, it)| (*it, at.clone()));
-            into.members.push(Member { at, owner, name, value, known });
-            if let Some((member, at)) = inside {
-                self.visit(member, value, &at, into);
+            into.members.push(Member { object: Rc::clone(at), owner, name, value, known });
+            if let Some((_, member)) = defined.filter(|_| value.is_object() || value.is_array()) {
+                self.visit(*member, value, &below(at, &escaped(name)).into(), into);
             }
         }
     }
@@ -140,8 +148,10 @@ impl Schema {
             shape.definitions.push(owner);
             return self.collect(Described { node, owner }, object, shape);
         }
+        // The properties of one node have different names.
+        let known = shape.members.len();
         for &(name, node) in &node.properties {
-            if !shape.members.iter().any(|(known, _)| *known == name) {
+            if !shape.members[..known].iter().any(|(known, _)| *known == name) {
                 shape.members.push((name, Described { node, owner }));
             }
         }
@@ -215,7 +225,7 @@ mod tests {
 
     fn strangers(definition: &str, value: &Value) -> Vec<String> {
         let parts = v1().stable.parts(definition, value);
-        parts.members.iter().filter(|m| m.known != Site::Defined).map(|m| format!("{} {:?}", m.at, m.known)).collect()
+        parts.members.iter().filter(|m| m.known != Site::Defined).map(|m| format!("{} {:?}", m.at(), m.known)).collect()
     }
 
     #[test]

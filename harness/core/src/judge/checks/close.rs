@@ -269,7 +269,7 @@ fn is_permission(open: &Exchange) -> bool {
 /// knows the session. A request that came after the close was sent is inconclusive; so is an answer that crosses the close,
 /// and one that is missing where nothing shows that the client lives on.
 fn permissions_answered_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(id) = call.text("sessionId").filter(|_| call.method == CLOSE) else { return };
+    let Some(id) = call.text_of(CLOSE, "sessionId") else { return };
     let turn = moment.talk.session(id).and_then(|session| session.turn.as_ref());
     if turn.is_some_and(|turn| turn.permission_cancelled.is_some()) {
         ruling.pass();

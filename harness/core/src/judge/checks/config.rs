@@ -102,7 +102,7 @@ fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     else {
         return;
     };
-    if moment.talk.methods_used.contains(&(moment.from.other(), SET.to_owned())) {
+    if moment.talk.has_sent(moment.from.other(), SET) {
         return;
     }
     let named = ids(options).find(|id| mentions(answer.outcome, &format!("{id} is not set")));
@@ -131,8 +131,10 @@ fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 ///
 /// Correct but unusual: a select that offers "true" and "false". Only an option of the type boolean fails.
 fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    let lacks = moment.talk.client_lacks(&["session", "configOptions", "boolean"]);
-    let (true, Some(options), Some((n, _))) = (lacks, list(payload.value), &moment.talk.initialize) else { return };
+    let (Some(options), Some((n, _))) = (list(payload.value), &moment.talk.initialize) else { return };
+    if !moment.talk.client_lacks(&["session", "configOptions", "boolean"]) {
+        return;
+    }
     match options.iter().find(|option| text(option, "type") == Some("boolean")) {
         Some(option) => {
             let id = text(option, "id").unwrap_or_default();

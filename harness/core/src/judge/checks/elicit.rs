@@ -49,7 +49,7 @@ fn url_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 ///
 /// Correct but unusual: an agent that uses a mode of its own, which begins with `_`, with a client that knows it.
 fn decide_gate(moment: &Moment<'_>, call: &CallSeen<'_>, mode: &str, ruling: &mut Ruling<'_>) {
-    let (CREATE, Some(used), Some((n, _))) = (call.method, call.text("mode"), &moment.talk.initialize) else { return };
+    let Some((used, (n, _))) = call.text_of(CREATE, "mode").zip(moment.talk.initialize.as_ref()) else { return };
     if !moment.talk.client_lacks(&["elicitation", mode]) || moment.talk.deliberate.contains(n) {
         return;
     }
@@ -70,8 +70,11 @@ fn decide_gate(moment: &Moment<'_>, call: &CallSeen<'_>, mode: &str, ruling: &mu
 /// Correct but unusual: a serializer that writes the other member as null.
 fn scope(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let has = |name: &str| call.params.and_then(|params| params.get(name)).is_some_and(|value| !value.is_null());
-    match (call.method, has("sessionId"), has("requestId")) {
-        (CREATE, true, true) => {
+    if call.method != CREATE {
+        return;
+    }
+    match (has("sessionId"), has("requestId")) {
+        (true, true) => {
             let fact = fact!(
                 "two-scopes",
                 "the agent sent {method} with a sessionId and a requestId; expected one of them",
@@ -80,8 +83,8 @@ fn scope(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
             ruling.fail(fact, &[]);
         }
         // Neither of them is missing in the table of shapes.
-        (CREATE, true, false) | (CREATE, false, true) => ruling.pass(),
-        _ => {}
+        (true, false) | (false, true) => ruling.pass(),
+        (false, false) => {}
     }
 }
 
@@ -90,7 +93,7 @@ fn scope(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: a session that the client forked by a draft or an extension, one that is just being made, and a
 /// tool call that the agent has not reported.
 fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (CREATE, Some(id)) = (call.method, call.text("sessionId")) else { return };
+    let Some(id) = call.text_of(CREATE, "sessionId") else { return };
     let being_made = moment.talk.open_of(moment.from.other()).any(|open| open.method == "session/new");
     match (moment.talk.session(id), call.text("toolCallId")) {
         (None, _) if being_made || moment.talk.may_know_session(id) => {}
@@ -119,7 +122,8 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 ///
 /// Correct but unusual: an agent that asks on behalf of a request that the client has cancelled but that is not answered.
 fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let id = call.params.and_then(|params| params.get("requestId")).filter(|id| call.method == CREATE && !id.is_null());
+    let params = call.params.filter(|_| call.method == CREATE);
+    let id = params.and_then(|params| params.get("requestId")).filter(|id| !id.is_null());
     if let Some(id) = id {
         let open = moment.talk.open.contains_key(&(moment.from.other(), RpcId::new(id)));
         ruling.decide(open, || {
@@ -152,8 +156,7 @@ fn form_flat(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// The URL of an elicitation.
 fn url<'m>(call: &CallSeen<'m>) -> Option<&'m str> {
-    let elicits = call.method == CREATE && call.text("mode") == Some("url");
-    call.text("url").filter(|_| elicits)
+    call.text_of(CREATE, "mode").filter(|mode| *mode == "url").and_then(|_| call.text("url"))
 }
 
 /// What stands between the scheme and the path, with the scheme.
@@ -310,9 +313,9 @@ fn shown<'v>(part: &'v Value, texts: &mut Vec<&'v str>) {
 /// Correct but unusual: an agent that was restarted, and tells of a visit from before in a session that the client loaded or
 /// resumed: "the same Client that received the original request".
 fn complete_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(id) = call.text("elicitationId").filter(|_| call.method == COMPLETE) else { return };
+    let Some(id) = call.text_of(COMPLETE, "elicitationId") else { return };
     let visits = &moment.talk.visits;
-    let called = |method: &str| moment.talk.methods_used.contains(&(moment.from.other(), method.to_owned()));
+    let called = |method: &str| moment.talk.has_sent(moment.from.other(), method);
     let reopened = called("session/load") || called("session/resume");
     match visits.state(id) {
         Some(_) => ruling.pass(),

@@ -103,13 +103,13 @@ pub(super) fn is_withdrawn(method: &str) -> bool {
 fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let mut clean = !payload.parts.members.is_empty();
     for member in payload.parts.members.iter().filter(|member| member.known == Site::Custom) {
-        let drafted = payload.drafts.contains(&member.at) || moment.talk.edition.draft_names.contains(member.name);
+        let drafted = payload.drafts.contains(&member.at()) || moment.talk.edition.draft_names.contains(member.name);
         if drafted || WITHDRAWN.contains(&member.name) {
             ruling.note(fact!(
                 "draft-member",
                 "the {party} sent the member {pointer} in {method}, which only a draft or an earlier version has",
                 party = moment.from,
-                pointer = member.at,
+                pointer = member.at(),
                 method = payload.method
             ));
         } else if is_explained(payload, member) {
@@ -120,7 +120,7 @@ fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mu
                 "custom-member",
                 "the {party} sent the custom member {pointer} in {part} of {method}; expected custom data in `_meta`",
                 party = moment.from,
-                pointer = member.at,
+                pointer = member.at(),
                 part = if payload.is_result { "the result" } else { "the params" },
                 method = payload.method
             );
@@ -136,12 +136,12 @@ fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mu
 /// meant to be, it is the `options` of a boolean option, or the result of a client is nested or flat where it must not be.
 fn is_explained(payload: &Payload<'_>, member: &Member<'_>) -> bool {
     let parent = |at: &str| at.rsplit_once('/').map_or(String::new(), |(parent, _)| parent.to_owned());
-    let object = parent(&member.at);
+    let object = parent(&member.at());
     let misnamed = payload.problems.iter().any(|p| p.kind == ProblemKind::Missing && parent(&p.at) == object);
     let kind = payload.value.pointer(&object).and_then(|object| object.get("type"));
     let misplaced = payload.is_result
         && matches!(
-            (payload.method, member.at.as_str()),
+            (payload.method, member.at().as_str()),
             ("terminal/wait_for_exit", "/exitStatus") | ("session/request_permission", "/optionId")
         );
     misnamed || misplaced || member.name == "options" && kind == Some(&Value::from("boolean"))
@@ -217,7 +217,7 @@ fn trace_keys(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
                     party = moment.from,
                     actual = value.to_string(),
                     key;
-                    pointer = meta.at
+                    pointer = meta.at()
                 )
             });
         }
@@ -361,7 +361,7 @@ fn capability_in_meta(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
 
 /// Whether the error of this method says that the other side lacks an extension of the party's.
 fn is_own_and_missing(moment: &Moment<'_>, method: &str, code: i64) -> bool {
-    let used = || moment.talk.methods_used.contains(&(moment.from, method.to_owned()));
+    let used = || moment.talk.has_sent(moment.from, method);
     code == NO_METHOD && method.starts_with('_') && used()
 }
 
@@ -400,7 +400,7 @@ fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_
     let refused = moment.talk.errors.get(&n).filter(|(method, code)| is_own_and_missing(moment, method, *code));
     if let Some((method, _)) = refused.filter(|_| between(us, moment.us) < EXIT_AFTER_MESSAGE) {
         // Another error that it got may be the reason as well.
-        let own = |method: &str| moment.talk.methods_used.contains(&(moment.from, method.to_owned()));
+        let own = |method: &str| moment.talk.has_sent(moment.from, method);
         let mut earlier = moment.talk.errors.range(..n);
         if let Some((other, (method, code))) = earlier.find(|(_, (method, _))| !method.starts_with('_') && own(method))
         {

@@ -59,7 +59,9 @@ fn write_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 /// Fails a call of `method`, or of all methods below it when it ends in a slash, to a client without the capability.
 pub(super) fn forbid(moment: &Moment<'_>, call: &CallSeen<'_>, method: &str, path: &[&str], ruling: &mut Ruling<'_>) {
     let meant = call.method == method || method.ends_with('/') && call.method.starts_with(method);
-    let (true, true, Some((n, _))) = (meant, moment.talk.client_lacks(path), &moment.talk.initialize) else { return };
+    let Some((n, _)) = moment.talk.initialize.as_ref().filter(|_| meant && moment.talk.client_lacks(path)) else {
+        return;
+    };
     let capability = path.join(".");
     if moment.talk.deliberate.contains(n) {
         let fact = fact!(
@@ -94,7 +96,7 @@ pub(super) fn turn_did(moment: &Moment<'_>, answer: &Answer<'_>, kind: &str) -> 
 ///
 /// Correct but unusual: a path below a cwd or a root that the client itself gave as a relative path. It is inconclusive.
 fn read_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let (READ, Some(path)) = (call.method, call.text("path")) {
+    if let Some(path) = call.text_of(READ, "path") {
         decide_absolute(moment, call.text("sessionId"), (READ, "/params/path"), path, ruling);
     }
 }
@@ -103,7 +105,7 @@ fn read_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
 ///
 /// Correct but unusual: as with reading, a path below a relative cwd or root of the client. It is inconclusive.
 fn write_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let (WRITE, Some(path)) = (call.method, call.text("path")) {
+    if let Some(path) = call.text_of(WRITE, "path") {
         decide_absolute(moment, call.text("sessionId"), (WRITE, "/params/path"), path, ruling);
     }
 }

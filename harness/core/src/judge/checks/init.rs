@@ -66,7 +66,7 @@ fn traits(talk: &Conversation, params: &Value) -> Vec<Trait> {
     let unknown = |name: &str, known: &Site| *known != Site::Defined || name == "_meta";
     let found = [
         (Trait::Minimal, params.as_object().is_some_and(|params| params.len() == 1)),
-        (Trait::Unknown, parts.members.iter().any(|m| inside(&m.at) && unknown(m.name, &m.known))),
+        (Trait::Unknown, parts.members.iter().any(|m| inside(&m.at()) && unknown(m.name, &m.known))),
         (Trait::Nulls, parts.members.iter().any(|m| m.known == Site::Defined && m.value.is_null())),
     ];
     let traits: Vec<Trait> = found.into_iter().filter(|(_, found)| *found).map(|(unusual, _)| unusual).collect();
@@ -257,15 +257,13 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
 fn silent_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "initialize") else { return };
-    let methods =
-        |party: Party| talk.methods_used.iter().filter(move |(from, _)| *from == party).map(|(_, method)| method);
     // A recording that begins in the middle shows nothing about the beginning.
-    if talk.initialized.is_some() || !methods(Party::Client).eq(["initialize"]) {
+    if talk.initialized.is_some() || !talk.methods_of(Party::Client).eq(["initialize"]) {
         return;
     }
     match talk.course.first_call {
         Some(call) => {
-            let method = methods(Party::Agent).next().map_or("a call", String::as_str);
+            let method = talk.methods_of(Party::Agent).next().unwrap_or("a call");
             ruling.fail(
                 fact!("call-before-initialized", "the agent sent {method} before it answered initialize", method),
                 &[call, exchange.n],

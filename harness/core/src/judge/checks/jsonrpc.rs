@@ -37,7 +37,7 @@ pub(super) const BOTH: &[[Check; 2]] = &[
 /// Correct but unusual: the member stands last, or its value is spelled with escapes. The parsed value is compared.
 fn version_member(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
     let version = message.get("jsonrpc");
-    ruling.decide(version == Some(&Value::from("2.0")), || match version {
+    ruling.decide(version.and_then(Value::as_str) == Some("2.0"), || match version {
         None => fact!("missing-version", "the {party} sent a message without the member `jsonrpc`; expected \"2.0\"", party = moment.from; pointer = "/jsonrpc", expected = "2.0"),
         Some(other) => fact!("wrong-version", "the {party} sent a message in which `jsonrpc` is {actual}; expected \"2.0\"", party = moment.from, actual = other.to_string(); pointer = "/jsonrpc", expected = "2.0"),
     });

@@ -205,7 +205,7 @@ fn updated_at(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
                 fact!(
                     "invalid-timestamp",
                     "the agent sent the updatedAt `{actual}`; expected an ISO 8601 timestamp",
-                    actual = time; method = payload.method, pointer = payload.pointer(&member.at)
+                    actual = time; method = payload.method, pointer = payload.pointer(&member.at())
                 )
             });
         }
@@ -317,7 +317,7 @@ fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 ///
 /// Correct but unusual: null, which is no filter, or a path of Windows.
 fn filter_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(cwd) = call.text("cwd").filter(|_| call.method == LIST) {
+    if let Some(cwd) = call.text_of(LIST, "cwd") {
         ruling.decide(is_absolute(cwd), || {
             fact!(
                 "relative-path",
@@ -335,7 +335,7 @@ fn filter_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
 /// Correct but unusual: the client goes back to an earlier page, walks two lists at the same time, or asks for a page again.
 /// Every cursor that came on this connection is good. "Do not … persist them" forbids one from an earlier connection.
 fn cursor_opaque(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(cursor) = call.text("cursor").filter(|_| call.method == LIST) else { return };
+    let Some(cursor) = call.text_of(LIST, "cursor") else { return };
     let talk = moment.talk;
     let last = talk.listing.as_ref().map(|walk| walk.n);
     if talk.cursors.contains(cursor) {

@@ -287,8 +287,7 @@ fn silent_change(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 
 /// Whether the client changes modes or options in this conversation, which an agent may take up late.
 fn client_sets(moment: &Moment<'_>) -> bool {
-    let used = &moment.talk.methods_used;
-    SETTERS.iter().any(|method| used.contains(&(moment.from.other(), (*method).to_owned())))
+    SETTERS.iter().any(|method| moment.talk.has_sent(moment.from.other(), method))
 }
 
 /// The agent changes to one of its own modes.

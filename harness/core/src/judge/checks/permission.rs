@@ -69,12 +69,12 @@ struct Act<'m> {
 
 impl<'m> Act<'m> {
     fn of(moment: &Moment<'m>, call: &CallSeen<'m>) -> Option<Self> {
-        let id = call.text("sessionId")?;
         let path = match call.method {
             "fs/write_text_file" => Some(call.text("path")?),
             "terminal/create" => None,
             _ => return None,
         };
+        let id = call.text("sessionId")?;
         Some(Self { session: moment.talk.session(id)?, course: moment.talk.course.session(id)?, path })
     }
 

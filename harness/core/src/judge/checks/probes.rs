@@ -100,7 +100,7 @@ fn permission_in_turn(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
 }
 
 fn command_split(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(command) = call.text("command").filter(|_| call.method == "terminal/create") else { return };
+    let Some(command) = call.text_of("terminal/create", "command") else { return };
     let args = call.params.and_then(|params| params.get("args")?.as_array()).is_some_and(|args| !args.is_empty());
     tell(ruling, args || !command.contains(' '), || {
         fact!("command-with-blanks", "the agent sent the command `{command}` with blanks and without args", command)

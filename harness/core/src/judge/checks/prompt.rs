@@ -140,19 +140,22 @@ fn place(finish: &Finish<'_>) -> impl Iterator<Item = Trait> {
 fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(is_ready) else { return };
     let params = &finish.exchange.params;
-    let valid = moment.talk.edition.stable.problems("PromptRequest", params).is_empty();
-    let Some(mut traits) = content(moment, params).filter(|_| valid && finish.course.disturbed.is_none()) else {
-        return;
-    };
+    let Some(mut traits) = content(moment, params).filter(|_| finish.course.disturbed.is_none()) else { return };
     let plain = traits.is_empty();
     traits.extend(place(&finish));
     if traits.is_empty() {
         traits.push(Trait::Text);
     }
-    if plain && matches!(finish.outcome, Outcome::Result(_)) {
+    // Most prompts say nothing about most traits, and only those that do are validated.
+    let accepts_plain = plain && matches!(finish.outcome, Outcome::Result(_)) && has_refused(moment, &finish);
+    let shows = traits.contains(&wanted);
+    if !(accepts_plain || shows) || !moment.talk.edition.stable.problems("PromptRequest", params).is_empty() {
+        return;
+    }
+    if accepts_plain {
         refused(moment, &finish, wanted, ruling);
     }
-    if !traits.contains(&wanted) {
+    if !shows {
         return;
     }
     let code = finish.outcome.error_code();
@@ -233,6 +236,11 @@ fn refused(moment: &Moment<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &mut
         );
         fail_in_case(moment, fact, &[refused.n], ruling);
     }
+}
+
+fn has_refused(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
+    let course = finish.exchange.session().and_then(|id| moment.talk.course.session(id));
+    course.is_some_and(|course| course.refused.is_some())
 }
 
 fn lacks(moment: &Moment<'_>, kind: &str, ruling: &mut Ruling<'_>) {
@@ -326,9 +334,9 @@ fn no_early_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let tools = finish.turn.tools.iter().filter_map(|id| Some((id, finish.session.tools.get(id)?)));
     let tools = tools.filter(|(_, tool)| tool.turn == finish.turn.number);
-    let background = moment.talk.has_live_terminal(finish.turn);
+    let background = || moment.talk.has_live_terminal(finish.turn);
     for (id, tool) in tools.filter(|_| !finish.was_cancelled()) {
-        if !tool.is_final() && !was_refused(tool) && !background {
+        if !tool.is_final() && !was_refused(tool) && !background() {
             let fact = fact!(
                 "unfinished-tool-call",
                 "the agent ended the turn while the tool call `{tool_call_id}` is {actual}; expected completed or failed",
@@ -434,7 +442,7 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
 /// "Once a prompt turn completes, the Client may send another `session/prompt`": a turn that is being cancelled completes
 /// with the answer to its prompt, too. No client has to wait for ever for an agent that does not give it.
 fn one_at_a_time(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(id) = call.text("sessionId").filter(|_| call.method == "session/prompt") else { return };
+    let Some(id) = call.text_of("session/prompt", "sessionId") else { return };
     let Some(session) = moment.talk.session(id) else { return };
     let cancelled = moment.talk.course.session(id).and_then(|course| course.turn.as_ref()?.at_cancel.as_ref());
     match &session.turn {

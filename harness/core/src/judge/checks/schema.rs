@@ -128,7 +128,7 @@ fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
         let list = member.value.as_array().map_or(std::slice::from_ref(member.value), Vec::as_slice);
         for path in list.iter().filter_map(Value::as_str) {
             // Only an agent may have a relative path from the other party.
-            let session = session_of(payload, &member.at).filter(|_| moment.from == Party::Agent);
+            let session = session_of(payload, &member.at()).filter(|_| moment.from == Party::Agent);
             let as_given = || {
                 fact!(
                     "relative-path-as-given",
@@ -136,13 +136,13 @@ fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
                     party = moment.from,
                     path,
                     method = payload.method;
-                    pointer = member.at
+                    pointer = member.at()
                 )
             };
             if is_given(moment, session, path) {
                 ruling.inconclusive(as_given(), &[]);
             } else {
-                let pointer = payload.pointer(&member.at);
+                let pointer = payload.pointer(&member.at());
                 decide_absolute(moment, session, (payload.method, &pointer), path, ruling);
             }
         }
@@ -169,7 +169,7 @@ fn line_numbers(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<
     for member in payload.members(&[("ReadTextFileRequest", "line"), ("ToolCallLocation", "line")]) {
         if let Some(line) = member.value.as_u64() {
             ruling.decide(line > 0, || {
-                fact!("line-zero", "the {party} sent line 0 in {method}; expected a line number from 1", party = moment.from, method = payload.method; pointer = member.at)
+                fact!("line-zero", "the {party} sent line 0 in {method}; expected a line number from 1", party = moment.from, method = payload.method; pointer = member.at())
             });
         }
     }

@@ -46,7 +46,7 @@ fn without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: no cwd or null, which is not checked; and a cwd below a relative one of the client, which is
 /// inconclusive.
 fn cwd_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let ("terminal/create", Some(cwd)) = (call.method, call.text("cwd")) {
+    if let Some(cwd) = call.text_of("terminal/create", "cwd") {
         decide_absolute(moment, call.text("sessionId"), (call.method, "/params/cwd"), cwd, ruling);
     }
 }
@@ -56,7 +56,7 @@ const POINTER: &str = "/params/terminalId";
 
 /// The terminal that a call is about.
 fn named<'m>(moment: &Moment<'m>, call: &CallSeen<'m>) -> Option<(&'m str, &'m Terminal)> {
-    let id = call.text("terminalId").filter(|_| call.method.starts_with("terminal/"))?;
+    let id = call.method.starts_with("terminal/").then(|| call.text("terminalId"))??;
     Some((id, moment.talk.terminals.get(id)?))
 }
 
@@ -211,7 +211,10 @@ fn no_use_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
 /// Correct but unusual: a client that counts its terminals in each session by itself; an agent that goes on with a terminal
 /// from before a load or a resume, or with one of an extension. All of these are inconclusive.
 fn known_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(id) = call.text("terminalId").filter(|_| call.method.starts_with("terminal/")) else { return };
+    if !call.method.starts_with("terminal/") {
+        return;
+    }
+    let Some(id) = call.text("terminalId") else { return };
     match (moment.talk.terminals.get(id), call.text("sessionId")) {
         (Some(terminal), Some(session)) if terminal.session != session && terminal.shares_id => {
             let fact = fact!(

@@ -39,6 +39,15 @@ fn known<'m>(moment: &Moment<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Sessio
     Some((session, id, session.tools.get(id)))
 }
 
+/// As [`known`], for an update of this variant alone.
+fn known_in<'m>(
+    variant: &str,
+    moment: &Moment<'m>,
+    update: &UpdateSeen<'m>,
+) -> Option<(&'m Session, &'m str, Option<&'m ToolCall>)> {
+    if update.variant == variant { known(moment, update) } else { None }
+}
+
 /// "When the language model requests a tool invocation, the Agent SHOULD report it": shown by a file that was written.
 fn reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let session = proper(answer, "session/prompt").and_then(|prompt| moment.talk.session(prompt.session()?));
@@ -65,7 +74,7 @@ fn reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: an agent that goes on with a call from before a load or a resume, also if the load was refused. It is
 /// inconclusive.
 fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, id, tool)) = known(moment, update).filter(|_| update.variant == "tool_call_update") else {
+    let Some((session, id, tool)) = known_in("tool_call_update", moment, update) else {
         return;
     };
     match tool {
@@ -111,7 +120,7 @@ fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
 /// final status, in the same turn; and one that does so in a later turn with a call that ran on in the background. Both are
 /// inconclusive.
 fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, id, tool)) = known(moment, update).filter(|_| update.variant == "tool_call") else { return };
+    let Some((session, id, tool)) = known_in("tool_call", moment, update) else { return };
     match tool.filter(|tool| tool.announced) {
         _ if session.loading.is_some() => {}
         // An overlapping prompt may go on in the next turn, and its tool calls with it.
@@ -269,7 +278,7 @@ fn location_line(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>)
                 "the agent sent the line {actual} in {method} at {pointer}; expected lines from 1",
                 actual = line,
                 method = payload.method,
-                pointer = payload.pointer(&member.at)
+                pointer = payload.pointer(&member.at())
             )
         });
     }
@@ -285,7 +294,7 @@ fn diff_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling
 fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, definition: &str, ruling: &mut Ruling<'_>) {
     for member in payload.members(&[(definition, "path")]) {
         if let Some(path) = member.value.as_str() {
-            let pointer = payload.pointer(&member.at);
+            let pointer = payload.pointer(&member.at());
             decide_absolute(moment, session_of(payload), (payload.method, &pointer), path, ruling);
         }
     }
@@ -296,13 +305,16 @@ fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, definition: &str, 
 /// Correct but unusual: a client that counts its terminals in each session by itself, so that two have the same id; an agent
 /// that shows a terminal from before a load or a resume. Both are inconclusive. A terminal of an extension is only noted.
 fn terminal_known(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    if terminal_ids(payload).next().is_none() {
+        return;
+    }
     let talk = moment.talk;
     let replay = session_of(payload).and_then(|id| talk.session(id)).is_some_and(|session| session.loading.is_some());
     if replay || !talk.client_has(&["terminal"]) {
         return;
     }
     for (member, id) in terminal_ids(payload) {
-        let pointer = payload.pointer(&member.at);
+        let pointer = payload.pointer(&member.at());
         match talk.terminals.get(id) {
             Some(terminal) if Some(terminal.session.as_str()) == session_of(payload) => ruling.pass(),
             Some(terminal) if terminal.shares_id => {
@@ -371,6 +383,9 @@ pub(super) fn may_have_other_terminals(moment: &Moment<'_>) -> bool {
 /// Correct but unusual: a replay that shows a terminal which was never shown before its release; a release that the client
 /// refused, so that the terminal is still there; and two sessions with the same terminal id. None of these fails.
 fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    if terminal_ids(payload).next().is_none() {
+        return;
+    }
     let session = session_of(payload).and_then(|id| moment.talk.session(id));
     if session.is_some_and(|session| session.loading.is_some()) {
         return;
@@ -385,7 +400,7 @@ fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &
                 let fact = fact!(
                     "embedded-after-unclear-release",
                     "the agent embedded the terminal `{terminal_id}` after a release, perhaps of another terminal",
-                    terminal_id = id; pointer = payload.pointer(&member.at)
+                    terminal_id = id; pointer = payload.pointer(&member.at())
                 );
                 ruling.inconclusive(fact, &[released]);
             }
@@ -393,7 +408,7 @@ fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &
                 let fact = fact!(
                     "embedded-after-release",
                     "the agent embedded the terminal `{terminal_id}` after its release; expected it before",
-                    terminal_id = id; pointer = payload.pointer(&member.at)
+                    terminal_id = id; pointer = payload.pointer(&member.at())
                 );
                 ruling.fail(fact, &[released]);
             }
@@ -404,7 +419,7 @@ fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &
 
 /// A tool call is reported before the changes it causes: not created when its file is already written.
 fn reported_before_effects(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, id, None)) = known(moment, update).filter(|_| update.variant == "tool_call") else { return };
+    let Some((session, id, None)) = known_in("tool_call", moment, update) else { return };
     let edits = update.body.get("kind").and_then(Value::as_str) == Some("edit");
     let over = matches!(update.body.get("status").and_then(Value::as_str), Some("completed" | "failed"));
     let report = update.body.to_string();

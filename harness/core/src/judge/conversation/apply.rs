@@ -17,7 +17,9 @@ use crate::wire::{Call, RpcId};
 impl Conversation {
     /// Takes in a request or a notification.
     pub(in crate::judge) fn apply_call(&mut self, n: usize, us: u64, from: Party, call: &Call<'_>, deliberate: bool) {
-        self.methods_used.insert((from, call.method.to_owned()));
+        if !self.has_sent(from, call.method) {
+            self.methods_used.entry(from).or_default().insert(call.method.to_owned());
+        }
         let params = call.params.unwrap_or(&Value::Null);
         if from == Party::Client {
             self.learn_invented_session(params);
@@ -57,7 +59,7 @@ impl Conversation {
             (None, "$/cancel_request") => {
                 let id = params.get("requestId").map(RpcId::new);
                 if let Some(exchange) = id.and_then(|id| self.open.get_mut(&(from, id))) {
-                    Rc::make_mut(exchange).cancel_requested = Some(n);
+                    exchange.cancel_requested = Some(n);
                 }
             }
             (None, "elicitation/complete") => self.visits.complete(params),
@@ -112,7 +114,7 @@ impl Conversation {
         }
         let key = (exchange.from, exchange.id.clone());
         self.answered.remove(&key);
-        if self.open.insert(key.clone(), Rc::new(exchange)).is_some() {
+        if self.open.insert(exchange).is_some() {
             self.shared_ids.insert(key);
         }
     }
@@ -252,8 +254,10 @@ impl Conversation {
         }
         match (exchange.method.as_str(), outcome) {
             (method, _) if self.is_misdirected(exchange.from, method) => {}
-            ("initialize", Outcome::Result(result)) => {
-                self.initialized = self.initialized.take().or(Some((n, result.clone())));
+            ("initialize", Outcome::Result(result)) if self.initialized.is_none() => {
+                self.version = result.get("protocolVersion").and_then(Value::as_u64);
+                self.other_version = self.edition.other_version(result);
+                self.initialized = Some((n, result.clone()));
             }
             ("session/new", Outcome::Result(result)) => {
                 if let Some(id) = result.get("sessionId").and_then(Value::as_str) {

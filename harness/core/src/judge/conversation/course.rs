@@ -3,7 +3,7 @@
 //! This fold is apart from that in `apply`, which keeps the present state. It reads each event against the conversation before
 //! `apply` changes that, and it remembers a turn until the next one begins, while `apply` drops a turn with its response.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -19,13 +19,13 @@ use crate::wire::{Call, Content, Envelope, LineEnd, RpcId};
 #[derive(Debug, Clone, Default)]
 pub struct Course {
     /// The last line of each party: its event and microseconds.
-    pub last_line: HashMap<Party, (usize, u64)>,
+    pub last_line: BTreeMap<Party, (usize, u64)>,
     /// The bytes of all lines so far, of both parties; see [`Course::in_between`].
     pub heard: u64,
     /// By sender: the last line with a separator of Unicode in it that is no line feed, as a character of its own.
-    pub separated: HashMap<Party, usize>,
+    pub separated: BTreeMap<Party, usize>,
     /// By sender: the latest lines that are not messages, oldest first.
-    pub garbled: HashMap<Party, VecDeque<Garbled>>,
+    pub garbled: BTreeMap<Party, VecDeque<Garbled>>,
     /// The agent's first request or notification.
     pub first_call: Option<usize>,
     /// The microseconds at which the subject's input was closed, or the subject stopped.

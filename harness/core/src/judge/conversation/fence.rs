@@ -1,7 +1,5 @@
 //! A request of the protocol that the tester sends only as a fence.
 
-use std::rc::Rc;
-
 use serde_json::Value;
 
 use super::{Conversation, Exchange, Opening, Session};
@@ -29,7 +27,7 @@ impl Conversation {
             turn_cancelled: None,
             params: call.params.cloned().unwrap_or_default(),
         };
-        self.open.insert((from, id), Rc::new(exchange));
+        self.open.insert(exchange);
     }
 
     /// Takes in the answer to a fence, and the session that it opened.

@@ -79,7 +79,7 @@ impl Conversation {
     pub(in crate::judge) fn forget_old(&mut self, memory: Memory) {
         let holes = &mut self.holes;
         holes.requests |= keep_newest(&mut self.answered, memory.requests, |n| *n);
-        holes.anywhere |= keep_newest(&mut self.open, MOST_NAMES, |exchange| exchange.n);
+        holes.anywhere |= self.open.keep_newest(MOST_NAMES);
         if self.shared_ids.len() > MOST_NAMES {
             // They only excuse answers to what is remembered.
             self.shared_ids.retain(|id| self.answered.contains_key(id) || self.open.contains_key(id));
@@ -102,7 +102,9 @@ impl Conversation {
         for session in self.sessions.values_mut() {
             holes.tools |= session.forget_old(memory);
         }
-        keep_few(&mut self.methods_used, MOST_NAMES);
+        for used in self.methods_used.values_mut() {
+            keep_few(used, MOST_NAMES);
+        }
         while self.replied.len() > MOST_NAMES {
             self.replied.pop_last();
         }

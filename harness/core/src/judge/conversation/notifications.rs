@@ -1,6 +1,6 @@
 //! Notifications that their receiver may still have to handle: a response without a request may answer one of them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::judge::seen::{Answer, Outcome};
 use crate::requirement::Party;
@@ -9,7 +9,7 @@ use crate::wire::RpcId;
 /// The notifications of each party after its last request that was answered.
 #[derive(Debug, Clone, Default)]
 pub struct PendingNotifications {
-    pending: HashMap<Party, VecDeque<(usize, String)>>,
+    pending: BTreeMap<Party, VecDeque<(usize, String)>>,
 }
 
 /// The bound on the notifications that are remembered of each party.

@@ -22,13 +22,33 @@ struct Table {
     /// The rows by the definition that they are about, each with the place of its requirement.
     index: HashMap<&'static str, Vec<(usize, &'static Row)>>,
     /// The catch-all for problems that no row owns.
-    valid: &'static str,
+    valid: Owner,
     /// Members that are a known one in another spelling.
-    members: &'static str,
+    members: Owner,
     /// Values that are a known one in another spelling.
-    spelling: &'static str,
+    spelling: Owner,
     /// Where anything is wrong with a `_meta`.
-    meta: &'static str,
+    meta: Owner,
+    /// The kinds of updates.
+    variant: Owner,
+}
+
+/// A requirement that the table decides apart from its rows. Nearly every payload passes it, so its place is kept.
+struct Owner {
+    requirement: &'static str,
+    place: Option<usize>,
+}
+
+impl Owner {
+    fn new(requirement: &'static str) -> Self {
+        Self { requirement, place: Registry::all().place(requirement) }
+    }
+
+    fn pass(&self, event: usize, tallies: &mut Tallies) {
+        if let Some(place) = self.place {
+            tallies.ruling_at(place, event).pass();
+        }
+    }
 }
 
 static AGENT: LazyLock<Table> = LazyLock::new(|| Table::of(agent::ROWS, AGENT_OWN));
@@ -75,7 +95,8 @@ impl Table {
             let place = Registry::all().place(row.requirement);
             index.entry(row.definition).or_default().extend(place.map(|place| (place, row)));
         }
-        Self { rows, index, valid, members, spelling, meta }
+        let [valid, members, spelling, meta] = [valid, members, spelling, meta].map(Owner::new);
+        Self { rows, index, valid, members, spelling, meta, variant: Owner::new(VARIANT) }
     }
 
     /// Counts what a payload without problems shows.
@@ -87,7 +108,7 @@ impl Table {
                 }
             }
         }
-        tallies.ruling(self.valid, event).pass();
+        self.valid.pass(event, tallies);
     }
 
     /// Gives each problem to the first row that owns it.
@@ -107,16 +128,16 @@ impl Table {
                 for index in mine {
                     owned.insert(index);
                     // A recording that does not tell whether the requirement holds still shows the message.
-                    let owner = if tallies.decides(row.requirement) { row.requirement } else { self.valid };
+                    let owner = if tallies.decides(row.requirement) { row.requirement } else { self.valid.requirement };
                     fail(owner, payload, &payload.problems[index], event, tallies);
                 }
             }
         }
         if payload.problems.is_empty() {
-            tallies.ruling(self.valid, event).pass();
+            self.valid.pass(event, tallies);
         }
         for (_, problem) in payload.problems.iter().enumerate().filter(|(index, _)| !owned.contains(index)) {
-            fail(self.valid, payload, problem, event, tallies);
+            fail(self.valid.requirement, payload, problem, event, tallies);
         }
     }
 
@@ -125,28 +146,30 @@ impl Table {
     /// Correct but unusual: members of drafts, and any name in `_meta`, `rawInput` or `rawOutput`. None of these counts as
     /// misspelt.
     fn spelling(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies, owned: &mut BTreeSet<usize>) {
-        let strangers = payload.parts.members.iter().filter(|member| !payload.drafts.contains(&member.at));
         let mut misspelt = false;
-        for (member, known) in
-            strangers.filter_map(|m| if let Site::Misspelt(known) = m.known { Some((m, known)) } else { None })
-        {
+        for member in &payload.parts.members {
+            let Site::Misspelt(known) = member.known else { continue };
+            let at = member.at();
+            if payload.drafts.contains(&at) {
+                continue;
+            }
             misspelt = true;
-            let parent = member.at.rsplit_once('/').map_or("", |(parent, _)| parent);
+            let parent = at.rsplit_once('/').map_or("", |(parent, _)| parent);
             let wanted = format!("{parent}/{known}");
             owned.extend((0..payload.problems.len()).filter(|&index| payload.problems[index].at == wanted));
             let fact = fact!(
                 "misspelt-member",
                 "the member {pointer} of {method} is misspelt; expected the protocol's spelling `{expected}`",
-                pointer = member.at,
+                pointer = at,
                 method = payload.method,
                 expected = known;
                 actual = member.name
             );
-            tallies.ruling(self.members, event).fail(fact, &[]);
+            tallies.ruling(self.members.requirement, event).fail(fact, &[]);
         }
         let tempting = |name: &str| name.contains(char::is_uppercase);
         if !misspelt && payload.parts.members.iter().any(|m| m.known == Site::Defined && tempting(m.name)) {
-            tallies.ruling(self.members, event).pass();
+            self.members.pass(event, tallies);
         }
     }
 
@@ -158,7 +181,7 @@ impl Table {
             let found = payload.value.pointer(&problem.at).and_then(Value::as_str).unwrap_or_default();
             if problem.expected.iter().any(|known| known != found && plain(known) == plain(found)) {
                 owned.insert(index);
-                fail(self.spelling, payload, problem, event, tallies);
+                fail(self.spelling.requirement, payload, problem, event, tallies);
             } else if payload.method == "session/update" && problem.at == "/update/sessionUpdate" {
                 owned.insert(index);
                 fail(VARIANT, payload, problem, event, tallies);
@@ -170,7 +193,7 @@ impl Table {
             .iter()
             .any(|m| matches!(m.name, "sessionUpdate" | "type" | "kind" | "status" | "stopReason" | "outcome"));
         if has_set && payload.problems.iter().all(|problem| problem.kind != ProblemKind::NotInSet) {
-            tallies.ruling(self.spelling, event).pass();
+            self.spelling.pass(event, tallies);
         }
         let kind = payload.value.get("update").and_then(|update| update.get("sessionUpdate"));
         let known = kind.is_some_and(Value::is_string);
@@ -180,7 +203,7 @@ impl Table {
             && !draft
             && payload.problems.iter().all(|p| p.at != "/update/sessionUpdate")
         {
-            tallies.ruling(VARIANT, event).pass();
+            self.variant.pass(event, tallies);
         }
         if draft {
             let fact = fact!(
@@ -201,7 +224,7 @@ impl Table {
             let absent = NULL_IS_ABSENT.iter().find(|(method, at, _)| payload.method == *method && problem.at == *at);
             let null = payload.value.pointer(&problem.at) == Some(&Value::Null);
             if problem.at.ends_with("/_meta") && owned.insert(index) {
-                fail(self.meta, payload, problem, event, tallies);
+                fail(self.meta.requirement, payload, problem, event, tallies);
             } else if let Some((_, at, requirement)) = absent.filter(|_| null && owned.insert(index)) {
                 tallies.ruling(requirement, event).note(fact!(
                     "null-list",
@@ -220,7 +243,7 @@ impl Table {
         }
         let metas = payload.parts.members.iter().filter(|member| member.name == "_meta");
         if metas.clone().next().is_some() && metas.clone().all(|meta| meta.value.is_object() || meta.value.is_null()) {
-            tallies.ruling(self.meta, event).pass();
+            self.meta.pass(event, tallies);
         }
     }
 }

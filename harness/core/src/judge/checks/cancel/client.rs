@@ -38,7 +38,7 @@ fn notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 /// listing and that runs elsewhere, or one that the agent named in an early update. None of these fails.
 fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let Some(id) = call.text("sessionId").filter(|_| call.method == "session/cancel") else { return };
+    let Some(id) = call.text_of("session/cancel", "sessionId") else { return };
     let opening = |session: &Session| session.loading.or(session.resuming).is_some();
     match talk.session(id) {
         Some(session) if session.opening == Opening::New || session.was_reopened || opening(session) => ruling.pass(),

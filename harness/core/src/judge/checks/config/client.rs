@@ -164,7 +164,7 @@ fn prefers_options(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
         ruling.pass();
     }
     let by_mode = settled(moment, call, SET_MODE).and_then(mode_option);
-    let supports = talk.client_has(&BOOLEAN) || talk.methods_used.contains(&(Party::Client, SET_OPTION.to_owned()));
+    let supports = talk.client_has(&BOOLEAN) || talk.has_sent(Party::Client, SET_OPTION);
     if let Some(option) = by_mode.filter(|_| supports) {
         let id = option_text(option, "id").unwrap_or_default();
         let fact = fact!(

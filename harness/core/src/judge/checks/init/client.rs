@@ -44,16 +44,15 @@ fn initialize_here<'v>(moment: &Moment<'_>, call: &CallSeen<'v>) -> Option<&'v V
 /// calls `initialize` a second time, whose first call a recording may lack. None of these fails.
 fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let early =
-        || talk.methods_used.iter().find(|(from, method)| *from == Party::Client && method.starts_with("session/"));
+    let early = || talk.methods_of(Party::Client).find(|method| method.starts_with("session/"));
     let waits = || talk.open_of(Party::Client).find(|open| open.method == "initialize");
     if call.method == "initialize" && talk.initialize.is_none() {
         match early() {
-            Some((_, method)) if talk.whole => {
+            Some(method) if talk.whole => {
                 ruling.fail(fact!("call-before-initialize", "the client sent {method} before initialize", method), &[]);
             }
             // A recording may begin after the first initialize, and then this is the second one.
-            Some((_, method)) => {
+            Some(method) => {
                 let fact = fact!(
                     "initialize-after-call",
                     "the client sent initialize after {method}, maybe for the second time",
@@ -81,7 +80,8 @@ fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
             method = call.method
         );
         // What came before it in a recording shows that another initialize may have come even earlier.
-        let others = talk.methods_used.iter().any(|(from, method)| *from == Party::Agent || method != "initialize");
+        let others = talk.methods_of(Party::Agent).next().is_some()
+            || talk.methods_of(Party::Client).any(|method| method != "initialize");
         match talk.whole || !others {
             true => ruling.fail(fact, &[open.n]),
             false => ruling.inconclusive(fact, &[open.n]),

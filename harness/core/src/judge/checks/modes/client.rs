@@ -24,7 +24,7 @@ pub(in crate::judge::checks) fn settled<'m>(
     call: &CallSeen<'_>,
     method: &str,
 ) -> Option<&'m Session> {
-    let session = moment.talk.session(call.text("sessionId").filter(|_| call.method == method)?)?;
+    let session = moment.talk.session(call.text_of(method, "sessionId")?)?;
     (session.is_introduced() && session.loading.or(session.resuming).is_none()).then_some(session)
 }
 

@@ -168,7 +168,7 @@ fn answered_on_cancel(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 
 /// As above; the answer may come right before the cancel.
 fn answered_before_cancel(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(id) = call.text("sessionId").filter(|_| call.method == "session/cancel") else { return };
+    let Some(id) = call.text_of("session/cancel", "sessionId") else { return };
     let turn = moment.talk.session(id).and_then(|session| session.turn.as_ref());
     let answered = turn.filter(|turn| turn.cancelled.is_none()).and_then(|turn| turn.permission_cancelled);
     let last = moment.talk.course.last_line.get(&moment.from).map(|(n, _)| *n);
@@ -304,7 +304,7 @@ fn kept_for_other_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
 /// As above. A user may dismiss a question at any time, so only an answer right after the cancel of another session counts,
 /// without a cancel of its own until the client goes on in the session.
 fn swept_before_prompt(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(id) = call.text("sessionId").filter(|_| call.method == "session/prompt") {
+    if let Some(id) = call.text_of("session/prompt", "sessionId") {
         decide_sweep(moment.talk, id, moment.n, ruling);
     }
 }

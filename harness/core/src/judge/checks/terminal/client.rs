@@ -105,7 +105,7 @@ fn no_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 /// Exercised when each of them was called and answered as a method that is there.
 fn all_methods(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let called = |method: &&str| talk.methods_used.contains(&(Party::Agent, (*method).to_owned()));
+    let called = |method: &&str| talk.has_sent(Party::Agent, method);
     let mut errors = talk.errors.values();
     let missing = errors.any(|(method, code)| *code == NO_METHOD && ALL.contains(&method.as_str()));
     let open = talk.open_of(Party::Agent).any(|open| ALL.contains(&open.method.as_str()));
