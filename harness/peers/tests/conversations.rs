@@ -50,22 +50,23 @@ fn run(cases: &[Case], subject: &Subject) -> Run {
 fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -> Run {
     let mut collector = Collector::new(V1.edition(), Party::Agent, subject.command.clone());
     let mut traces = Vec::new();
-    let mut chosen = cases.to_vec();
-    let mut alone = isolate;
-    while !chosen.is_empty() {
-        run_all(&chosen, subject, jobs, alone, |event| {
-            if let Progress::Ended { trace, .. } = event {
-                match trace.header.conversation {
-                    Some(_) => drop(collector.add_conversation(&trace, Some(&trace.header.file_name()))),
-                    None => drop(collector.add(&trace, Duration::ZERO, None)),
+    let mut waiting = vec![(cases.iter().map(|case| case.id.clone()).collect::<Vec<_>>(), isolate)];
+    while !waiting.is_empty() {
+        for (ids, alone) in waiting {
+            let chosen: Vec<Case> = cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect();
+            run_all(&chosen, subject, jobs, alone, |event| {
+                if let Progress::Ended { trace, .. } = event {
+                    match trace.header.conversation {
+                        Some(_) => drop(collector.add_conversation(&trace, Some(&trace.header.file_name()))),
+                        None => drop(collector.add(&trace, Duration::ZERO, None)),
+                    }
+                    traces.push(*trace);
                 }
-                traces.push(*trace);
-            }
-            true
-        });
+                true
+            });
+        }
         let (_, again) = collector.review();
-        chosen = cases.iter().filter(|case| again.contains(&case.id)).cloned().collect();
-        alone = true;
+        waiting = if again.is_empty() { Vec::new() } else { vec![(again.alone, true), (again.together, false)] };
     }
     Run { report: collector.finish(Duration::ZERO, false), traces }
 }

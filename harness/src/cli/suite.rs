@@ -296,7 +296,7 @@ impl<'r> Going<'r> {
         Ok(())
     }
 
-    /// Runs those of the cases alone that did not pass in a conversation with others, as far as that is needed.
+    /// Runs those of the cases again that did not pass in a conversation with others, as far as that is needed.
     fn run_again(&mut self, plan: &Plan, cases: &[Case]) -> anyhow::Result<()> {
         while stopped().is_none() {
             let (settled, again) = self.collector.review();
@@ -304,8 +304,10 @@ impl<'r> Going<'r> {
             if again.is_empty() {
                 break;
             }
-            let alone: Vec<Case> = cases.iter().filter(|case| again.contains(&case.id)).cloned().collect();
-            self.run_cases(plan, &alone, true)?;
+            for (ids, isolate) in [(again.alone, true), (again.together, false)] {
+                let chosen: Vec<Case> = cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect();
+                self.run_cases(plan, &chosen, isolate)?;
+            }
         }
         Ok(())
     }

@@ -1,12 +1,14 @@
 //! The environment of a case: the subject and how it is started, its folders, its MCP servers, its HTTP endpoint and its model.
 
 mod known_fences;
+mod known_servers;
 mod model;
 mod prepare;
 mod sandbox;
 mod subject;
 
 pub use self::known_fences::KnownFences;
+pub use self::known_servers::KnownServers;
 pub(super) use self::model::CaseModel;
 pub(super) use self::prepare::{CaseEnv, bindings, open_services, prepare_dirs, services};
 pub(super) use self::sandbox::Sandbox;

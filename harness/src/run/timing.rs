@@ -21,6 +21,10 @@ pub(super) const NEXT_FENCE: Duration = Duration::from_secs(3);
 /// The time an agent has to answer the fence between two cases of a conversation. A slow answer only costs another start.
 pub(super) const FENCE_BETWEEN_CASES: Duration = Duration::from_secs(5);
 
+/// The time for a message to an MCP server, once the subject let a whole time limit pass without any and does not try to call a tool.
+/// Servers are local; agents that start them do so within a second.
+pub(super) const SILENT_SERVERS: Duration = Duration::from_secs(2);
+
 /// The pause between two checks of a file or a process. Short, since a local program writes within milliseconds; long enough to
 /// leave the processor to the subject.
 pub(super) const CHECK_AGAIN: Duration = Duration::from_millis(5);

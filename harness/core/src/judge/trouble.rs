@@ -64,9 +64,11 @@ impl JudgedTrace {
         self.steps().filter(|step| step.kind == StepKind::Hope && step.outcome == Outcome::Done).map(expectation)
     }
 
-    fn unmet(&self) -> impl Iterator<Item = Trouble> {
-        let unmet = self.steps().filter(|step| !matches!(step.outcome, Outcome::Done | Outcome::Quiet));
-        unmet.map(|step| Trouble::Unmet {
+    /// The first expectation that was not met; the later steps depend on it.
+    fn unmet(&self) -> Option<Trouble> {
+        let decides = |step: &StepEvent| step.outcome == Outcome::Contradicted && !step.decides.is_empty();
+        let is_unmet = |step: &&StepEvent| !matches!(step.outcome, Outcome::Done | Outcome::Quiet) && !decides(step);
+        self.steps().find(is_unmet).map(|step| Trouble::Unmet {
             is_optional: step.kind == StepKind::Hope && step.outcome == Outcome::Missed,
             expected: expectation(step),
             outcome: format!("{:?}", step.outcome),
@@ -86,8 +88,11 @@ fn failure(requirement: &str, finding: &Finding) -> Trouble {
     Trouble::Failed { requirement: requirement.to_owned(), kind: finding.fact.kind.to_owned(), pointer }
 }
 
-/// What a step expected; steps of different cases that expect the same are alike.
+/// What a step expected; steps of different cases that expect the same are alike. Texts and files differ from case to case.
 fn expectation(step: &StepEvent) -> String {
-    let expected = serde_json::to_string(&step.expected).unwrap_or_default();
-    if step.expected.is_some() { expected } else { format!("{:?} {}", step.kind, step.text) }
+    match step.kind {
+        StepKind::Reply | StepKind::File | StepKind::Process => format!("{:?}", step.kind),
+        _ if step.expected.is_some() => serde_json::to_string(&step.expected).unwrap_or_default(),
+        kind => format!("{kind:?} {}", step.text),
+    }
 }

@@ -17,6 +17,25 @@ pub(super) struct Shared {
     proved: BTreeSet<Trouble>,
     /// The optional expectations that some case met.
     met: BTreeSet<String>,
+    /// The cases that ran in a second conversation.
+    retried: BTreeSet<String>,
+}
+
+/// The cases of shared conversations that have to run again, by id.
+#[derive(Debug, Default)]
+pub struct Again {
+    /// Each in a conversation of its own.
+    pub alone: Vec<String>,
+    /// Once more with each other: nothing went wrong, but a requirement had nothing that could decide it.
+    pub together: Vec<String>,
+}
+
+impl Again {
+    /// Whether no case has to run again.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.alone.is_empty() && self.together.is_empty()
+    }
 }
 
 struct Pending {
@@ -60,42 +79,48 @@ impl Collector {
     }
 
     /// Decides about the cases of shared conversations that do not pass. Returns those whose troubles are known without another run,
-    /// and the ids of cases that must run alone now. Call it again after these; it returns no more ids at the end.
+    /// and the cases that must run again now. Call it again after these; there are none at the end.
     ///
-    /// Of several cases with the same trouble, one runs alone first: if it shows the trouble there as well, the others need not.
-    pub fn review(&mut self) -> (Vec<(CaseReport, Trace)>, Vec<String>) {
-        let mut settled = Vec::new();
-        let (mut chosen, mut ids) = (BTreeSet::new(), Vec::new());
+    /// Of several cases with the same trouble, one runs again first: if it shows the trouble there as well, the others need not.
+    pub fn review(&mut self) -> (Vec<(CaseReport, Trace)>, Again) {
+        let (mut settled, mut again) = (Vec::new(), Again::default());
+        let mut chosen = BTreeSet::new();
         for (id, pending) in take(&mut self.shared.pending) {
             let open: BTreeSet<Trouble> =
-                pending.troubles.iter().filter(|trouble| !self.is_known(trouble)).cloned().collect();
+                pending.troubles.iter().filter(|trouble| !self.is_known(&id, trouble)).cloned().collect();
             if open.is_empty() {
                 settled.push(self.settle(pending));
                 continue;
             }
             if chosen.is_disjoint(&open) {
+                if open.iter().all(|trouble| matches!(trouble, Trouble::Undecided(_))) {
+                    self.shared.retried.insert(id.clone());
+                    again.together.push(id.clone());
+                } else {
+                    again.alone.push(id.clone());
+                }
                 chosen.extend(open);
-                ids.push(id.clone());
             }
             self.shared.pending.insert(id, pending);
         }
-        (settled, ids)
+        (settled, again)
     }
 
     /// Whether a requirement failed in a case of a shared conversation that has not run alone yet.
     #[must_use]
     pub fn has_suspects(&self) -> bool {
-        let mut troubles = self.shared.pending.values().flat_map(|pending| &pending.troubles);
-        troubles.any(|trouble| matches!(trouble, Trouble::Failed { .. }) && !self.is_known(trouble))
+        let pending = self.shared.pending.iter();
+        let mut troubles = pending.flat_map(|(id, pending)| pending.troubles.iter().map(move |trouble| (id, trouble)));
+        troubles.any(|(id, trouble)| matches!(trouble, Trouble::Failed { .. }) && !self.is_known(id, trouble))
     }
 
-    /// Whether a trouble needs no further proof.
-    fn is_known(&self, trouble: &Trouble) -> bool {
+    /// Whether a trouble of a case needs no further proof.
+    fn is_known(&self, id: &str, trouble: &Trouble) -> bool {
         match trouble {
             // A subject that never does what a case asks for does not do it alone either.
             Trouble::Unmet { is_optional: true, expected, .. } if !self.shared.met.contains(expected) => true,
-            // Another case decides the requirement.
-            Trouble::Undecided(requirement) if self.is_decided(requirement) => true,
+            // Another case decides the requirement, or nothing happened in a second conversation either.
+            Trouble::Undecided(requirement) if self.is_decided(requirement) || self.shared.retried.contains(id) => true,
             trouble => self.shared.proved.contains(trouble),
         }
     }

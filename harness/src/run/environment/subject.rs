@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::known_fences::KnownFences;
+use super::known_servers::KnownServers;
 use super::sandbox::{Cache, Sandbox};
 use crate::case::model::{Act, Case, UserPermission};
 use crate::case::template::Bindings;
@@ -56,6 +57,8 @@ pub struct Subject {
     pub agent_folder: Option<Arc<AgentFolder>>,
     /// Which requests it answers as a fence, as far as the run has seen.
     pub fences: KnownFences,
+    /// Whether it uses MCP servers, as far as the run has seen.
+    pub servers: KnownServers,
 }
 
 /// What stands in the place of each name, such as `agent` for `{agent}`, in one case.
@@ -86,6 +89,7 @@ impl Subject {
             person: None,
             agent_folder: None,
             fences: KnownFences::default(),
+            servers: KnownServers::default(),
         }
     }
 

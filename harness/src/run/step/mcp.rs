@@ -12,6 +12,7 @@ use crate::run::case::inbox::Received;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::Channel;
 use crate::run::tester::{McpMessage, tool_name};
+use crate::run::timing::SILENT_SERVERS;
 use crate::trace::{CALL_MCP_TOOL, Expected, Observed, Outcome, StepKind, What};
 use crate::wire::Envelope;
 
@@ -24,11 +25,20 @@ pub(super) async fn expect<C: Channel>(
     // After an unmet step it decides nothing, and is not worth a wait.
     let limit = if running.unmet.is_some() { Duration::ZERO } else { within.unwrap_or(running.limits.answer) };
     let deadline = Instant::now() + limit;
+    let soon = if running.subject.servers.are_silent() { Instant::now() + SILENT_SERVERS } else { deadline };
     loop {
         if let Some(n) = take(running, look) {
+            running.subject.servers.note(true);
             return StepResult { events: vec![n], ..StepResult::new(StepKind::Mcp, Outcome::Done) };
         }
-        if running.channel.state().over || !running.next(deadline).await {
+        // Without an attempt to call a tool the rest of the time decides nothing.
+        let until = if attempts(running, &look.server).is_empty() { soon.min(deadline) } else { deadline };
+        if running.channel.state().over || !running.next(until).await {
+            let is_whole = Instant::now() >= deadline && !limit.is_zero();
+            let is_heard = !running.channel.state().mcp.messages.is_empty();
+            if is_whole || is_heard {
+                running.subject.servers.note(is_heard);
+            }
             return never_came(running, look).await;
         }
     }
