@@ -16,6 +16,7 @@ use crate::edition::{Bundle, Editions};
 use crate::protocol::sha256;
 use crate::report::model::{FORMAT as REPORT_FORMAT, READABLE, RunReport};
 use crate::trace::{FORMAT as TRACE_FORMAT, Header, Trace};
+use crate::verdict::Verdict;
 
 /// What came of verifying.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +27,9 @@ pub struct Verification {
     pub mismatches: Vec<Mismatch>,
     /// What is not the same in the suite of this program, so that it cannot tell what follows from the traces.
     pub other_suite: Vec<OtherSuite>,
+    /// The format of the report, if an earlier version wrote it. Such a report and the page that shows it cannot be made again
+    /// byte for byte, so only their verdicts are compared.
+    pub older_report: Option<String>,
     /// What the traces say by the rules of this program, where the suite is another one and says something else.
     pub changed: Vec<Changed>,
     /// Signatures that lie beside the certificate, and that this program does not check.
@@ -61,9 +65,9 @@ pub struct OtherSuite {
 }
 
 /// A verdict that is another one by the rules of this program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Changed {
-    /// The id of a requirement or of a case.
+    /// The id of a requirement or of a case; `verdict` for that of the whole run.
     pub id: String,
     /// What the certificate says; nothing if it says nothing of it.
     pub was: Option<String>,
@@ -76,6 +80,9 @@ pub struct Changed {
 pub enum Outcome {
     /// Everything is as the certificate says.
     Matches,
+    /// The files are whole, and the traces give the same verdicts by the rules of this program. What else the report and the page
+    /// say cannot be compared, since an earlier version wrote them.
+    Intact,
     /// Something is not.
     DoesNotMatch,
     /// The files are whole, and what follows from them cannot be told, because this program is another suite.
@@ -85,14 +92,27 @@ pub enum Outcome {
 impl Verification {
     /// What it comes to.
     #[must_use]
-    pub const fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> Outcome {
         if !self.mismatches.is_empty() {
             Outcome::DoesNotMatch
-        } else if self.other_suite.is_empty() {
+        } else if self.is_own_suite() {
             Outcome::Matches
+        } else if self.older_report.is_some() && self.changed.is_empty() && self.has_judged_all() {
+            Outcome::Intact
         } else {
             Outcome::CannotBeTold
         }
+    }
+
+    /// Whether this program would make the same files from the same traces.
+    const fn is_own_suite(&self) -> bool {
+        self.other_suite.is_empty() && self.older_report.is_none()
+    }
+
+    /// Whether every trace was judged by the edition that the certificate names.
+    fn has_judged_all(&self) -> bool {
+        let is_known = !self.other_suite.iter().any(|other| other.member == "edition");
+        is_known && self.certificate.as_ref().is_some_and(|certificate| certificate.traces.len() == self.judged)
     }
 
     fn wrong(&mut self, file: &str, what: impl Into<String>) {
@@ -130,7 +150,7 @@ pub fn verify(folder: &Path, editions: &Editions) -> Result<Verification, NoCert
         // The traces of an edition that is not here are read by another one, which shows as another suite.
         let bundle = editions.named(&certificate.suite.edition).unwrap_or_else(|_| editions.preferred());
         found.other_suite = other_suite(bundle, &certificate);
-        found.other_suite.extend(older_report(&folder));
+        found.older_report = older_report(&folder);
         let whole = compare_files(&folder, &certificate, &mut found);
         judge_again(bundle, &folder, &document, &certificate, whole, &mut found);
         found.certificate = Some(certificate);
@@ -232,7 +252,7 @@ fn judge_again(
     whole: bool,
     found: &mut Verification,
 ) {
-    let own_suite = found.other_suite.is_empty();
+    let own_suite = found.is_own_suite();
     let cases = if own_suite { cases(bundle, certificate.subject.kind) } else { Vec::new() };
     let cases: BTreeMap<&str, &Case> = cases.iter().map(|case| (case.id.as_str(), case)).collect();
     if own_suite {
@@ -243,10 +263,12 @@ fn judge_again(
     for (id, mark) in &certificate.traces {
         let file = trace_file(id);
         let Some(trace) = trace(folder, &file, mark, found) else { continue };
-        if own_suite
-            && let Some(what) =
-                foreign(&trace.header, id, certificate, cases.get(id.as_str()).copied(), found.judged == 0)
-        {
+        let case = cases.get(id.as_str()).copied();
+        let what = match own_suite {
+            true => foreign(&trace.header, id, certificate, case, found.judged == 0),
+            false => mistaken(&trace.header, id, certificate),
+        };
+        if let Some(what) = what {
             found.wrong(&file, what);
         }
         found.judged += 1;
@@ -263,7 +285,9 @@ fn judge_again(
     }
     let made = judging.close(certificate.suite.clone(), certificate.traces.clone());
     if !own_suite {
-        found.changed.extend(changed(folder, &made.report));
+        found.changed.extend(changed(folder, certificate, &made.report));
+        found.changed.sort();
+        found.changed.dedup();
     } else if whole && found.judged == certificate.traces.len() {
         follow(folder, document, certificate, made, found);
     }
@@ -286,7 +310,7 @@ fn trace(folder: &Folder, file: &str, mark: &TraceMark, found: &mut Verification
         Ok(trace) => Some(trace),
         Err(error) => {
             // One that another suite wrote may be sound all the same.
-            if found.other_suite.is_empty() || sha256(&bytes) != mark.sha256 {
+            if found.is_own_suite() || sha256(&bytes) != mark.sha256 {
                 found.wrong(file, shown(&error.to_string()));
             }
             None
@@ -317,6 +341,12 @@ fn foreign(header: &Header, id: &str, certificate: &Certificate, case: Option<&C
     different.first().map(|first| format!("it is a trace of something else: in its header {first}"))
 }
 
+/// Why a trace of another suite cannot be that of the case in this certificate.
+fn mistaken(header: &Header, id: &str, certificate: &Certificate) -> Option<String> {
+    let fits = header.case.as_deref() == Some(id) && header.subject == Some(certificate.subject.kind);
+    (!fits).then(|| "it is a trace of another case or party".to_owned())
+}
+
 /// Compares what was made again with what lies there.
 fn follow(folder: &Folder, document: &Value, certificate: &Certificate, made: Made, found: &mut Verification) {
     let Made { certificate: mut wanted, files, .. } = made;
@@ -338,12 +368,11 @@ fn follow(folder: &Folder, document: &Value, certificate: &Certificate, made: Ma
     }
 }
 
-/// Returns the format of the report, if this program reads it and no longer writes it: such a report, and the page that shows it,
-/// cannot be made again byte for byte, so a forged page would pass.
-fn older_report(folder: &Folder) -> Option<OtherSuite> {
+/// Returns the format of the report, if this program reads it and no longer writes it.
+fn older_report(folder: &Folder) -> Option<String> {
     let report: Value = serde_json::from_slice(&folder.read(REPORT).ok()?).ok()?;
     let format = report["format"].as_str().filter(|format| *format != REPORT_FORMAT && READABLE.contains(format))?;
-    Some(OtherSuite { member: "report", there: format.to_owned(), here: REPORT_FORMAT.to_owned() })
+    Some(format.to_owned())
 }
 
 fn not_following(there: &[u8], wanted: &[u8]) -> String {
@@ -358,34 +387,46 @@ fn not_following(there: &[u8], wanted: &[u8]) -> String {
     )
 }
 
-/// Requirements with another verdict than in the report of another suite.
-fn changed(folder: &Folder, report: &RunReport) -> Vec<Changed> {
+/// Verdicts that are other ones than in the certificate and the report of another suite.
+fn changed(folder: &Folder, certificate: &Certificate, report: &RunReport) -> Vec<Changed> {
     let there = folder.read(REPORT).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    let Some(there) = there else { return Vec::new() };
-    let before = there["requirements"].as_array().into_iter().flatten();
-    let before: BTreeMap<&str, &str> = before
-        .filter_map(|requirement| Some((requirement["id"].as_str()?, requirement["verdict"].as_str()?)))
-        .collect();
-    let after: BTreeMap<&str, &str> =
-        report.requirements.iter().map(|requirement| (requirement.id.as_str(), requirement.verdict.name())).collect();
+    let there = there.unwrap_or_default();
+    let here = serde_json::to_value(report).unwrap_or_default();
+    let (before, after) = (verdicts(&there), verdicts(&here));
     let ids: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
-    let different = ids.into_iter().filter(|id| before.get(id) != after.get(id));
-    let one = |id: &str| Changed {
+    let is_new = |id: &str| !before.contains_key(id) && after.get(id) == Some(&Verdict::NotExercised.name());
+    let different = ids.into_iter().filter(|id| before.get(id) != after.get(id) && !is_new(id));
+    let change = |id: &str, was: Option<&str>| Changed {
         id: shown(id),
-        was: before.get(id).map(|verdict| shown(verdict)),
+        was: was.map(shown),
         is: after.get(id).map(|verdict| (*verdict).to_owned()),
     };
-    different.map(one).collect()
+    let claimed = (certificate.verdict != report.verdict).then(|| change(WHOLE, Some(certificate.verdict.name())));
+    different.map(|id| change(id, before.get(id).copied())).chain(claimed).collect()
+}
+
+/// The name for the verdict of a whole run.
+const WHOLE: &str = "verdict";
+
+/// The verdicts of a report of any format: that of the run, and those of its requirements and cases by their ids.
+fn verdicts(report: &Value) -> BTreeMap<&str, &str> {
+    let lists = ["requirements", "cases"].map(|list| report[list].as_array());
+    let all = lists.into_iter().flatten().flatten();
+    let each = all.filter_map(|one| Some((one["id"].as_str()?, one["verdict"].as_str()?)));
+    report["verdict"].as_str().map(|verdict| (WHOLE, verdict)).into_iter().chain(each).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
     use super::*;
-    use crate::certificate::{Coverage, FORMAT, Subject};
+    use crate::certificate::{Claims, Coverage, FORMAT, Subject};
     use crate::edition::V1;
     use crate::requirement::Party;
     use crate::verdict::Conformance;
-    use crate::verdict::Verdict;
 
     fn sample() -> String {
         let mark = TraceMark { verdict: Verdict::Pass, sha256: sha256("") };
@@ -432,5 +473,97 @@ mod tests {
             assert_ne!(other, sample);
             assert!(!is_sound(other.as_bytes()), "{other}");
         }
+    }
+
+    /// Traces of format 1.
+    const OLD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests/regressions/certificate-old/traces");
+
+    /// Writes a certificate over those traces as an earlier version did; `edit` changes its report before it is sealed.
+    fn old_certificate(edit: impl FnOnce(&mut Value)) -> TempDir {
+        let dir = tempfile::tempdir().expect("a folder");
+        fs::create_dir(dir.path().join(TRACES)).expect("a folder");
+        let (kind, began) = (Party::Agent, "2026-06-01T00:00:00Z".to_owned());
+        let claims = Claims { kind, profile: None, redacted: false, began, duration_ms: 1 };
+        let mut judging = Judging::new(&V1, claims, vec!["my-agent".to_owned()], 4);
+        let mut marks = BTreeMap::new();
+        for entry in fs::read_dir(OLD).expect("a folder") {
+            let bytes = fs::read(entry.expect("an entry").path()).expect("a file");
+            let trace = Trace::read(&bytes[..]).expect("a trace");
+            let id = trace.header.case.clone().expect("a case");
+            fs::write(dir.path().join(trace_file(&id)), &bytes).expect("a file");
+            let verdict = judging.add(&trace, trace_file(&id));
+            marks.insert(id, TraceMark { verdict, sha256: sha256(&bytes) });
+        }
+        let suite = SuiteMark { cases_sha256: "0".repeat(64), ..SuiteMark::here(&V1) };
+        let Made { mut certificate, report, .. } = judging.close(suite, marks);
+        let mut report = serde_json::to_value(report).expect("JSON");
+        report["format"] = READABLE[0].into();
+        for requirement in report["requirements"].as_array_mut().expect("a list") {
+            requirement.as_object_mut().expect("an object").retain(|name, _| name != "text");
+            for finding in requirement["findings"].as_array_mut().expect("a list") {
+                finding["message"] = finding["text"].take();
+                finding
+                    .as_object_mut()
+                    .expect("an object")
+                    .retain(|name, _| !["text", "kind"].contains(&name.as_str()));
+            }
+        }
+        edit(&mut report);
+        let bytes = report.to_string();
+        fs::write(dir.path().join(REPORT), &bytes).expect("a file");
+        certificate.files = BTreeMap::from([(REPORT.to_owned(), sha256(bytes))]);
+        fs::write(dir.path().join(CERTIFICATE), certificate.sealed().1).expect("a file");
+        dir
+    }
+
+    fn verified(dir: &TempDir) -> Verification {
+        verify(dir.path(), &Editions::built_in()).expect("a certificate")
+    }
+
+    #[test]
+    fn certificate_of_earlier_format_is_intact() {
+        let found = verified(&old_certificate(|_| ()));
+        assert_eq!(found.outcome(), Outcome::Intact, "{found:#?}");
+        assert_eq!((found.judged, found.older_report.as_deref()), (4, Some(READABLE[0])));
+    }
+
+    #[test]
+    fn flipped_bit_in_old_trace_does_not_match() {
+        let dir = old_certificate(|_| ());
+        let file = trace_file("v1/agent/close/idle");
+        let mut bytes = fs::read(dir.path().join(&file)).expect("a file");
+        *bytes.last_mut().expect("a byte") ^= 1;
+        fs::write(dir.path().join(&file), bytes).expect("a file");
+        let found = verified(&dir);
+        assert_eq!(found.outcome(), Outcome::DoesNotMatch);
+        assert_eq!(found.mismatches[0].file, file);
+    }
+
+    #[test]
+    fn flipped_verdict_in_old_report_does_not_match() {
+        let dir = old_certificate(|_| ());
+        let text = fs::read_to_string(dir.path().join(REPORT)).expect("a file");
+        fs::write(dir.path().join(REPORT), text.replacen("\"pass\"", "\"fail\"", 1)).expect("a file");
+        assert_eq!(verified(&dir).outcome(), Outcome::DoesNotMatch);
+    }
+
+    #[test]
+    fn other_verdict_in_sealed_old_report_is_named() {
+        let is_passed = |requirement: &&mut Value| requirement["verdict"] == "pass";
+        let mut id = Value::Null;
+        let dir = old_certificate(|report| {
+            let passed = report["requirements"].as_array_mut().expect("a list").iter_mut().find(is_passed);
+            let passed = passed.expect("a requirement that passed");
+            passed["verdict"] = "fail".into();
+            id = passed["id"].clone();
+        });
+        let found = verified(&dir);
+        assert_eq!(found.outcome(), Outcome::CannotBeTold, "{found:#?}");
+        let change = Changed {
+            id: id.as_str().expect("text").to_owned(),
+            was: Some("fail".to_owned()),
+            is: Some("pass".to_owned()),
+        };
+        assert_eq!(found.changed, [change]);
     }
 }

@@ -9,7 +9,7 @@ use crate::verdict::Conformance;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// 0: conformant, or a command that found nothing wrong.
+    /// 0: conformant, or a command that found nothing wrong, such as an intact certificate.
     Good = 0,
     /// 1: not conformant, a certificate that does not match, or what was kept of an earlier run is no longer true.
     NotConformant = 1,

@@ -17,6 +17,7 @@ pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Exit
     let mut out = stdout();
     let (colour, word, exit) = match found.outcome() {
         Outcome::Matches => (AnsiColor::Green, "matches", Exit::Good),
+        Outcome::Intact => (AnsiColor::Green, "intact", Exit::Good),
         Outcome::DoesNotMatch => (AnsiColor::Red, "does not match", Exit::NotConformant),
         Outcome::CannotBeTold => (AnsiColor::Yellow, "cannot be told", Exit::Incomplete),
     };
@@ -29,6 +30,8 @@ pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Exit
         says(&mut out, certificate, &found)?;
     }
     suite(&mut out, &found)?;
+    older_report(&mut out, &found)?;
+    changed(&mut out, &found)?;
     for signature in &found.signatures {
         writeln!(out, "  {signature} is a signature, which this program does not check")?;
     }
@@ -66,20 +69,33 @@ fn suite(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
     if found.other_suite.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nIt was made by another suite, so only the digests of its files can be told.")?;
+    writeln!(out, "\nIt was made by another suite.")?;
     for other in &found.other_suite {
         writeln!(out, "  {:<18}{}\n{:<13}here   {}", other.member, other.there, "", other.here)?;
     }
-    let same = "By the rules of this program the traces say the same.";
-    match found.changed.len() {
-        0 if found.certificate.is_none() => Ok(()),
-        0 => writeln!(out, "{same}"),
-        _ => {
-            writeln!(out, "By the rules of this program the traces say something else:")?;
-            found.changed.iter().try_for_each(|changed| {
-                let said = |verdict: &Option<String>| verdict.clone().unwrap_or_else(|| "nothing".to_owned());
-                writeln!(out, "  {}: it says {}, and here it is {}", changed.id, said(&changed.was), said(&changed.is))
-            })
-        }
+    Ok(())
+}
+
+/// Says what cannot be compared where an earlier version wrote the report.
+fn older_report(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
+    let Some(format) = &found.older_report else { return Ok(()) };
+    writeln!(out, "\nIts report has the format {format}, which this program reads and no longer writes.")?;
+    writeln!(out, "  compared      the digest of every file, and the verdict on every case and requirement")?;
+    writeln!(out, "  not compared  the coverage, the badge, the page, and what else the report says")
+}
+
+/// Says which verdicts the traces give today.
+fn changed(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
+    let is_own_suite = found.other_suite.is_empty() && found.older_report.is_none();
+    if is_own_suite || found.certificate.is_none() {
+        return Ok(());
     }
+    if found.changed.is_empty() {
+        return writeln!(out, "By the rules of this program the traces say the same.");
+    }
+    writeln!(out, "By the rules of this program the traces say something else:")?;
+    found.changed.iter().try_for_each(|changed| {
+        let said = |verdict: &Option<String>| verdict.clone().unwrap_or_else(|| "nothing".to_owned());
+        writeln!(out, "  {}: it says {}, and here it is {}", changed.id, said(&changed.was), said(&changed.is))
+    })
 }
