@@ -10,6 +10,8 @@ mod live_judge;
 mod scribe;
 mod session;
 mod tap;
+mod watched;
 mod way;
 
-pub use session::{Outcome, Plan, stand};
+pub use session::stand;
+pub use watched::{SessionReports, WatchedSession};

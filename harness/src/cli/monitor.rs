@@ -15,7 +15,7 @@ use super::exit::Exit;
 use super::output::say;
 use crate::edition::{Bundle, Editions};
 use crate::fault::Planted;
-use crate::monitor::{Outcome, Plan, stand};
+use crate::monitor::{SessionReports, WatchedSession, stand};
 use crate::output_file::{OutputFile, write_file};
 use crate::report::model::{RequirementReport, RunReport};
 use crate::report::{PageReport, Renderer, SuiteEvent, TextReport};
@@ -138,7 +138,7 @@ fn stand_between(
     if let Err(error) = signal::outlive_signals() {
         own_fault(&format!("a signal may end the session: {error}"));
     }
-    let plan = Plan {
+    let watched = WatchedSession {
         name: record.map_or_else(|| "this session".to_owned(), |path| path.display().to_string()),
         command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         fault: args.fault.as_deref().map(|name| planted(name, bundle)).transpose()?,
@@ -152,7 +152,7 @@ fn stand_between(
         told.set(true);
         own_fault(text);
     };
-    let outcome = stand(between, &plan, args.live.then_some(&live), &own_fault);
+    let outcome = stand(between, &watched, args.live.then_some(&live), &own_fault);
     if let Some(outcome) = &outcome {
         let reports = &outcome.reports;
         let written = |option: &Option<PathBuf>, extension, write: &dyn Fn(&Path) -> std::io::Result<()>| {
@@ -162,9 +162,9 @@ fn stand_between(
             }
         };
         written(&args.report, "json", &|path| write_reports(path, reports));
-        written(&args.html, "html", &|path| write_page(path, &plan.name, outcome));
+        written(&args.html, "html", &|path| write_page(path, &watched.name, outcome));
         sum_up(reports, args.live, record);
-        if let Some(planted) = &plan.fault
+        if let Some(planted) = &watched.fault
             && let Some(report) = reports.iter().find(|report| report.subject.kind == planted.fault.party)
         {
             super::fault::announce(planted, report);
@@ -179,7 +179,7 @@ fn write_reports(path: &Path, reports: &[RunReport]) -> std::io::Result<()> {
 }
 
 /// One page for both, since it is one session.
-fn write_page(path: &Path, name: &str, outcome: &Outcome) -> std::io::Result<()> {
+fn write_page(path: &Path, name: &str, outcome: &SessionReports) -> std::io::Result<()> {
     write_file(path, |file| {
         let mut page = PageReport::new(file);
         outcome.reports.iter().try_for_each(|report| page.event(&SuiteEvent::Run(report)))?;

@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::toolbox::plain;
-
 /// How deep a schema is followed.
 const DEEPEST: usize = 8;
 
@@ -75,6 +73,11 @@ pub(super) fn object(schema: &Value, wanted: &[(Meaning, Value)]) -> Value {
     }
     filler.complete(schema, &mut members, 0);
     Value::Object(members)
+}
+
+/// Returns a name in small letters and without anything between the words.
+pub(super) fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 struct Filler<'s> {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::ask::Tool;
+use super::fill::plain;
 use super::{fill, shell};
 use crate::profile::{Hints, McpByCode, Role, places};
 
@@ -210,11 +211,6 @@ pub(super) fn by_code<'t>(
     let code = places::fill(&hint.code, &words.map(|(name, value)| (name.to_owned(), value)).into());
     let schema = runner.schema.as_ref()?;
     Some((runner, fill::object(schema, &[(fill::Meaning::Code, json!(code))])))
-}
-
-/// A name in small letters and without anything between the words.
-pub(super) fn plain(name: &str) -> String {
-    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 #[cfg(test)]

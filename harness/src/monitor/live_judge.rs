@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 
 use super::follow::Follow;
-use super::session::{Outcome, Plan};
+use super::watched::{SessionReports, WatchedSession};
 use crate::fault::{Fault, Planted};
 use crate::judge::{Finding, JudgedTrace, JudgingSession, Tally};
 use crate::report::model::{RequirementReport, RunReport};
@@ -19,15 +19,15 @@ const MOST_TOLD: usize = 3;
 /// Judges a session while it goes on, and reports each finding at once.
 pub(super) struct LiveJudge<'e> {
     trace: Follow<'e>,
-    plan: &'e Plan,
+    watched: &'e WatchedSession,
     /// The findings that were printed, by requirement and deciding event.
     told: BTreeSet<(String, usize)>,
     failures: usize,
 }
 
 impl<'e> LiveJudge<'e> {
-    pub(super) fn new(trace: Follow<'e>, plan: &'e Plan) -> Self {
-        Self { trace, plan, told: BTreeSet::new(), failures: 0 }
+    pub(super) fn new(trace: Follow<'e>, watched: &'e WatchedSession) -> Self {
+        Self { trace, watched, told: BTreeSet::new(), failures: 0 }
     }
 
     /// Judges the session to its end, and says what there is to say of it.
@@ -35,10 +35,13 @@ impl<'e> LiveJudge<'e> {
     /// # Errors
     ///
     /// That the trace cannot be read.
-    pub(super) fn judge(mut self, live: Option<&(dyn Fn(&RequirementReport) + Sync)>) -> Result<Outcome, ReadError> {
+    pub(super) fn judge(
+        mut self,
+        live: Option<&(dyn Fn(&RequirementReport) + Sync)>,
+    ) -> Result<SessionReports, ReadError> {
         let reader = TraceReader::new(BufReader::new(self.trace))?;
         let header = reader.header.clone();
-        let mut session = JudgingSession::new(&header, self.plan.edition);
+        let mut session = JudgingSession::new(&header, self.watched.edition);
         for event in reader {
             session.event(&event?);
             let (failures, failed) = session.failed();
@@ -55,8 +58,8 @@ impl<'e> LiveJudge<'e> {
         let evidence = self.events(&judged.evidence())?;
         let report = |party| self.report(party, &judged, &evidence, header.command.clone());
         let reports = Party::ALL.into_iter().map(report).collect();
-        let chart = if self.plan.chart { Some(self.chart(judged.evidence())?) } else { None };
-        Ok(Outcome { reports, chart })
+        let chart = if self.watched.chart { Some(self.chart(judged.evidence())?) } else { None };
+        Ok(SessionReports { reports, chart })
     }
 
     fn chart(&self, evidence: BTreeSet<usize>) -> Result<Chart, ReadError> {
@@ -77,8 +80,8 @@ impl<'e> LiveJudge<'e> {
     ) -> RunReport {
         let took = judged.took();
         let command = if party == Party::Agent { command } else { Vec::new() };
-        let mut collector = Collector::new(self.plan.edition, party, command);
-        collector.add_recording(self.plan.name.clone(), judged, evidence, took, None);
+        let mut collector = Collector::new(self.watched.edition, party, command);
+        collector.add_recording(self.watched.name.clone(), judged, evidence, took, None);
         let mut report = collector.finish(took, false);
         report.requirements.iter_mut().for_each(|requirement| self.name_fault(requirement, evidence));
         report
@@ -99,7 +102,7 @@ impl<'e> LiveJudge<'e> {
         let evidence = self.events(&news.iter().flat_map(|(_, finding)| finding.events.iter().copied()).collect())?;
         for (requirement, finding) in news {
             if let Some(mut report) =
-                alone(self.plan.edition, &requirement, finding, &self.plan.name, &|n| evidence.get(&n))
+                alone(self.watched.edition, &requirement, finding, &self.watched.name, &|n| evidence.get(&n))
             {
                 self.name_fault(&mut report, &evidence);
                 live(&report);
@@ -110,7 +113,7 @@ impl<'e> LiveJudge<'e> {
 
     /// Says of what the fault brought about that it did.
     fn name_fault(&self, report: &mut RequirementReport, evidence: &BTreeMap<usize, Event>) {
-        let Some(Planted { fault, .. }) = &self.plan.fault else { return };
+        let Some(Planted { fault, .. }) = &self.watched.fault else { return };
         let Fault { id, party, kills, also, .. } = &**fault;
         let put_in =
             |n: &usize| evidence.get(n).is_some_and(|event| matches!(event.what, What::Line { deliberate: true, .. }));

@@ -10,39 +10,13 @@ use super::follow::{Follow, Progress};
 use super::live_judge::LiveJudge;
 use super::scribe::Scribe;
 use super::tap::Tap;
+use super::watched::{SessionReports, WatchedSession};
 use super::way::{Broken, Way};
-use crate::fault::Planted;
-use crate::protocol::Edition;
-use crate::report::Chart;
-use crate::report::model::{RequirementReport, RunReport};
+use crate::report::model::RequirementReport;
 use crate::requirement::Party;
 use crate::trace::{Header, Lack, ReadError};
 use crate::transport::between::{Between, Start};
 use crate::transport::process::give_way;
-
-/// What is known of a session before it begins.
-#[derive(Debug)]
-pub struct Plan {
-    /// How findings call it.
-    pub name: String,
-    /// The command line of the agent.
-    pub command: Vec<String>,
-    /// A fault that is put into what one of the parties says.
-    pub fault: Option<Planted>,
-    /// Whether a page is wanted.
-    pub chart: bool,
-    /// The edition of the protocol.
-    pub edition: &'static Edition,
-}
-
-/// What there is to say when a session is over.
-#[derive(Debug, PartialEq)]
-pub struct Outcome {
-    /// A report on the agent and one on the client.
-    pub reports: Vec<RunReport>,
-    /// What a page shows of the session, if one is wanted.
-    pub chart: Option<Chart>,
-}
 
 /// Stands between client and agent until both have ended, and reports on the agent and on the client.
 ///
@@ -50,21 +24,21 @@ pub struct Outcome {
 /// are told to `live` as they come.
 pub fn stand(
     between: Between,
-    plan: &Plan,
+    session: &WatchedSession,
     live: Option<&(dyn Fn(&RequirementReport) + Sync)>,
     say: &dyn Fn(&str),
-) -> Option<Outcome> {
-    stand_with(between, plan, say, |trace| LiveJudge::new(trace, plan).judge(live))
+) -> Option<SessionReports> {
+    stand_with(between, session, say, |trace| LiveJudge::new(trace, session).judge(live))
 }
 
 fn stand_with(
     between: Between,
-    plan: &Plan,
+    session: &WatchedSession,
     say: &dyn Fn(&str),
-    judge: impl FnOnce(Follow<'_>) -> Result<Outcome, ReadError> + Send,
-) -> Option<Outcome> {
+    judge: impl FnOnce(Follow<'_>) -> Result<SessionReports, ReadError> + Send,
+) -> Option<SessionReports> {
     let Between { from_client, to_client, from_agent, to_agent, record, pid, start } = between;
-    let broken = plan
+    let broken = session
         .fault
         .as_ref()
         .map(|planted| Broken { party: planted.fault.party, injector: Mutex::new(planted.injector()) });
@@ -72,7 +46,7 @@ fn stand_with(
     let (trouble, troubles) = channel();
     let way = |party, from, to| Way { party, from, to, tap: &tap, trouble: trouble.clone() };
     let ways = [way(Party::Client, from_client, to_agent), way(Party::Agent, from_agent, to_client)];
-    let header = header(plan);
+    let header = header(session);
     thread::scope(|scope| {
         let (tap, progress, record, broken) = (&tap, &progress, &record, broken.as_ref());
         let pumps = ways.map(|way| {
@@ -107,10 +81,10 @@ const GOES_ON: &str = "from here on nothing is recorded or judged, and the sessi
 
 /// What the judge says; nothing when what it heard was cut off.
 fn outcome(
-    judge: ScopedJoinHandle<'_, Result<Outcome, ReadError>>,
+    judge: ScopedJoinHandle<'_, Result<SessionReports, ReadError>>,
     cut_off: bool,
     say: &dyn Fn(&str),
-) -> Option<Outcome> {
+) -> Option<SessionReports> {
     let why = match judge.join() {
         Ok(Ok(outcome)) => return Some(outcome),
         Ok(Err(error)) => error.to_string(),
@@ -143,11 +117,11 @@ fn write(
     progress.end();
 }
 
-fn header(plan: &Plan) -> Header {
+fn header(session: &WatchedSession) -> Header {
     // Who is told to end, by a signal that goes to the agent itself, is seen by nobody else.
-    let mut header = Header::of_recording(&plan.edition.name, vec![Lack::Processes]);
-    header.command.clone_from(&plan.command);
-    header.fault = plan.fault.as_ref().map(|planted| planted.fault.id.clone());
+    let mut header = Header::of_recording(&session.edition.name, vec![Lack::Processes]);
+    header.command.clone_from(&session.command);
+    header.fault = session.fault.as_ref().map(|planted| planted.fault.id.clone());
     header
 }
 
@@ -183,7 +157,7 @@ mod tests {
     #[test]
     fn a_judge_that_panics_breaks_no_session() {
         let (between, (mut client_out, mut client_in), (mut agent_out, mut agent_in)) = between();
-        let plan = Plan {
+        let session = WatchedSession {
             name: "t".to_owned(),
             command: Vec::new(),
             fault: None,
@@ -202,7 +176,7 @@ mod tests {
                     assert_eq!(&heard, word);
                 }
             });
-            let reports = stand_with(between, &plan, &|text| said.borrow_mut().push(text.to_owned()), |_| {
+            let reports = stand_with(between, &session, &|text| said.borrow_mut().push(text.to_owned()), |_| {
                 std::panic::resume_unwind(Box::new("no idea"))
             });
             assert_eq!(reports, None);
