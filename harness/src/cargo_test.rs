@@ -72,7 +72,8 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
-use self::plan::Plan;
+use self::plan::TestPlan;
+use self::suite::Suite;
 use crate::expected::Expectation;
 use crate::profile::{Means, Setting};
 use crate::requirement::Party;
@@ -92,7 +93,7 @@ pub const INCONCLUSIVE_VARIABLE: &str = "ACP_INCONCLUSIVE";
 /// [`std::process::Command`] where they do the same.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is tested before `run`"]
-pub struct Agent(Plan);
+pub struct Agent(TestPlan);
 
 /// A client that is to be tested, how its user acts on it, and what is expected of it.
 ///
@@ -111,7 +112,7 @@ pub struct Agent(Plan);
 /// What nobody said how to do with this client makes a case inconclusive, and fails none.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is tested before `run`"]
-pub struct Client(Plan);
+pub struct Client(TestPlan);
 
 impl Agent {
     /// An agent that is started with this program and these arguments, afresh for each case.
@@ -119,14 +120,14 @@ impl Agent {
     /// A program with a `/` in it is a path from the current directory, which is the folder of the package under
     /// `cargo test`; any other is searched in `PATH`.
     pub fn command<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
-        Self(Plan::of_command(Party::Agent, command))
+        Self(TestPlan::of_command(Party::Agent, command))
     }
 
     /// The agent that the environment names, as in `ACP_AGENT='my-agent --acp' cargo test --test acp`; none when the
     /// variable is not set. The words are split as a shell splits them.
     #[must_use]
     pub fn from_env() -> Option<Self> {
-        Plan::from_env(Party::Agent).map(Self)
+        TestPlan::from_env(Party::Agent).map(Self)
     }
 
     /// The agent that the environment names, or else the one with this command line. Everything else that is said about
@@ -137,12 +138,12 @@ impl Agent {
 
     /// The agent of a profile, which may say what is expected of it, too. A mistake in the file fails every case.
     pub fn profile(path: impl AsRef<Path>) -> Self {
-        Self(Plan::of_profile(Party::Agent, path.as_ref()))
+        Self(TestPlan::of_profile(Party::Agent, path.as_ref()))
     }
 
     /// Gives the wording of the prompt for an intent, with `{path}` and the like for its arguments.
     pub fn prompt(mut self, intent: impl Into<String>, wording: impl Into<String>) -> Self {
-        self.0.subject.prompts.insert(intent.into(), wording.into());
+        self.0.prompts.insert(intent.into(), wording.into());
         self
     }
 
@@ -159,7 +160,7 @@ impl Agent {
     /// [`run_if_asked`](relay::run_if_asked), as with [`Client::trials`].
     #[must_use]
     pub fn trials(self) -> Vec<Trial> {
-        self.0.trials()
+        Suite::load(self.0).trials()
     }
 }
 
@@ -169,7 +170,7 @@ impl Client {
     /// A program with a `/` in it is a path from the current directory, which is the folder of the package under
     /// `cargo test`; any other is searched in `PATH`.
     pub fn command<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
-        Self(Plan::of_command(Party::Client, command))
+        Self(TestPlan::of_command(Party::Client, command))
     }
 
     /// The client that the environment names, as in
@@ -177,7 +178,7 @@ impl Client {
     /// variable is not set. The words are split as a shell splits them.
     #[must_use]
     pub fn from_env() -> Option<Self> {
-        Plan::from_env(Party::Client).map(Self)
+        TestPlan::from_env(Party::Client).map(Self)
     }
 
     /// The client that the environment names, or else the one with this command line. Everything else that is said about
@@ -194,7 +195,7 @@ impl Client {
     /// let client = Client::profile("tests/my-client.toml").program("target/debug/my-client");
     /// ```
     pub fn profile(path: impl AsRef<Path>) -> Self {
-        Self(Plan::of_profile(Party::Client, path.as_ref()))
+        Self(TestPlan::of_profile(Party::Client, path.as_ref()))
     }
 
     /// Says how the user does an act, such as `cancel`. The texts may hold the arguments of the act, as in
@@ -212,13 +213,13 @@ impl Client {
 
     /// Gives the file name of the program that the client starts as its agent, for a client that starts a fixed command.
     pub fn agent_name(mut self, name: impl Into<String>) -> Self {
-        self.0.agent_name(name.into());
+        self.0.options.controls.agent_name = Some(name.into());
         self
     }
 
     /// Runs the client on a terminal of its own.
     pub fn terminal(mut self) -> Self {
-        self.0.terminal();
+        self.0.options.controls.terminal = true;
         self
     }
 
@@ -252,7 +253,7 @@ impl Client {
     /// ```
     #[must_use]
     pub fn trials(self) -> Vec<Trial> {
-        self.0.trials()
+        Suite::load(self.0).trials()
     }
 }
 
@@ -268,7 +269,7 @@ macro_rules! common_methods {
 
             /// Sets an environment variable of the program.
             pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-                self.0.env(name.into(), value.into());
+                self.0.options.env.push((name.into(), value.into()));
                 self
             }
 
@@ -280,13 +281,13 @@ macro_rules! common_methods {
 
             /// Lets the program see the HOME of the caller instead of a fresh one for each case.
             pub fn keep_home(mut self) -> Self {
-                self.0.keep_home();
+                self.0.options.keep_home = true;
                 self
             }
 
             /// Writes a file into the fresh HOME of each case, by its path below it.
             pub fn home_file(mut self, path: impl Into<String>, text: impl Into<String>) -> Self {
-                self.0.subject.home_files.push((path.into(), text.into()));
+                self.0.home_files.push((path.into(), text.into()));
                 self
             }
 
@@ -298,7 +299,7 @@ macro_rules! common_methods {
 
             /// Adds the cases below a folder that is laid out like `cases/`; one with the id of a built-in case replaces it.
             pub fn cases(mut self, dir: impl Into<PathBuf>) -> Self {
-                self.0.cases(dir.into());
+                self.0.cases(&dir.into());
                 self
             }
 
@@ -313,7 +314,7 @@ macro_rules! common_methods {
 
             /// Has a broken SHOULD count like a broken MUST.
             pub fn strict(mut self) -> Self {
-                self.0.strict();
+                self.0.options.strict = true;
                 self
             }
 

@@ -69,7 +69,8 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<Exit> {
             driving(|| suite::run(plan::of_agent(&agent, editions.preferred())?, &agent.run, begun))
         }
         args::Command::Client(client) => {
-            driving(|| suite::run(plan::of_client(&client, editions.preferred())?, &client.run, begun))
+            let plan = if client.manual { manual::plan } else { plan::of_client };
+            driving(|| suite::run(plan(&client, editions.preferred())?, &client.run, begun))
         }
         args::Command::Check(check) => check::run(&check, editions),
         args::Command::Certify(certify) => driving(|| certify::run(&certify, editions.preferred())),

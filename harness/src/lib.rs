@@ -55,5 +55,6 @@ pub mod cli;
 pub mod compare;
 pub mod explain;
 pub mod monitor;
+pub mod plan;
 pub mod report;
 pub mod snapshot;

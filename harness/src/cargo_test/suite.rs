@@ -7,7 +7,7 @@ use std::time::Instant;
 use anstream::StripStream;
 use libtest_mimic::{Completion, Failed, Trial};
 
-use super::plan::Plan;
+use super::plan::TestPlan;
 use crate::case::model::Case;
 use crate::case::{self, is_handshake};
 use crate::diagnostic::{Diagnostic, Look, render_all};
@@ -15,14 +15,14 @@ use crate::expected::{Expectation, Mistake};
 use crate::report::model::{CaseReport, RequirementReport};
 use crate::report::{Collector, TextReport, diagnose};
 use crate::requirement::{Level, Party};
-use crate::run::run_case;
+use crate::run::{Subject, run_case};
 use crate::verdict::Verdict;
 
 /// All that the trials share.
 pub(super) struct Suite {
-    plan: Plan,
-    /// Why nothing can be run, if that is so.
-    mistakes: Option<String>,
+    plan: TestPlan,
+    /// The subject, or why nothing can be run.
+    subject: Result<Subject, String>,
     cases: Vec<Case>,
     problems: Vec<Diagnostic>,
     /// What came of each case, once it has been run: an expectation may want to know it too.
@@ -40,16 +40,16 @@ struct CaseResult {
     silence: Option<String>,
 }
 
-type Outcome = Result<Completion, Failed>;
+type TestResult = Result<Completion, Failed>;
 
 impl Suite {
-    pub(super) fn load(plan: Plan) -> Self {
+    pub(super) fn load(plan: TestPlan) -> Self {
         let (mut cases, mut problems) =
-            case::embedded_and(plan.case_dir.as_deref(), Some(plan.subject.party), plan.bundle);
-        cases.retain(|case| case.subject == plan.subject.party);
+            case::embedded_and(plan.options.case_dir.as_deref(), Some(plan.options.party), plan.bundle);
+        cases.retain(|case| case.subject == plan.options.party);
         problems.retain(Diagnostic::is_error);
         let results = cases.iter().map(|_| OnceLock::new()).collect();
-        Self { mistakes: plan.mistakes(), plan, cases, problems, results }
+        Self { subject: plan.subject(), plan, cases, problems, results }
     }
 
     pub(super) fn trials(self) -> Vec<Trial> {
@@ -73,7 +73,7 @@ impl Suite {
     }
 
     fn party(&self) -> Party {
-        self.plan.subject.party
+        self.plan.options.party
     }
 
     /// Whether the test of a case tells by itself what becomes of the expectation.
@@ -92,15 +92,13 @@ impl Suite {
     }
 
     /// Whether the case went as it should.
-    fn case(&self, index: usize) -> Outcome {
-        if let Some(mistakes) = &self.mistakes {
-            return Err(mistakes.into());
-        }
+    fn case(&self, index: usize) -> TestResult {
+        let subject = self.subject.as_ref()?;
         let party = self.party();
-        let result = self.result(index);
+        let result = self.result(index, subject);
         let CaseReport { id, verdict, .. } = &result.report;
         let reason = result.report.reason.as_deref().and_then(|reason| reason.lines().next()).unwrap_or_default();
-        if let Some(obstacle) = self.obstacle(index) {
+        if let Some(obstacle) = self.obstacle(index, subject) {
             return Err(obstacle.into());
         }
         if *verdict == Verdict::HarnessError {
@@ -120,7 +118,7 @@ impl Suite {
             Verdict::NotApplicable => Ok(Completion::ignored_with(format!("not applicable: {reason}"))),
             Verdict::Inconclusive | Verdict::NotExercised if self.plan.deny_inconclusive => Err(format!(
                 "{verdict}: {reason}\n  reproduce: acp-conformance {party} --case {id} {}",
-                self.plan.reproduce()
+                self.plan.options.arguments()
             )
             .into()),
             Verdict::Inconclusive | Verdict::NotExercised => {
@@ -130,7 +128,7 @@ impl Suite {
     }
 
     /// A case with broken requirements: fine as long as all of them are expected.
-    fn broken(&self, index: usize, broken: &[&RequirementReport]) -> Outcome {
+    fn broken(&self, index: usize, broken: &[&RequirementReport]) -> TestResult {
         let case = &self.cases[index];
         let (expected, surprises): (Vec<_>, Vec<_>) = broken
             .iter()
@@ -144,14 +142,15 @@ impl Suite {
         }
         let surprises: Vec<RequirementReport> = surprises.into_iter().map(|(broken, _)| broken.clone()).collect();
         let mut text = StripStream::new(Vec::new());
-        let written = TextReport::new(&mut text, false).reproduced_by(self.plan.reproduce()).failures(&surprises);
+        let written =
+            TextReport::new(&mut text, false).reproduced_by(self.plan.options.arguments()).failures(&surprises);
         written.map_err(|error| Failed::from(format!("the failure could not be shown: {error}")))?;
         let text = String::from_utf8_lossy(&text.into_inner()).into_owned();
         Err(format!("{}\n{text}", case.title).into())
     }
 
     /// Whether an expectation about a requirement is still true.
-    fn expectation(&self, expectation: &Expectation) -> Outcome {
+    fn expectation(&self, expectation: &Expectation) -> TestResult {
         let cases = self.case_ids();
         let mistake = expectation
             .mistaken_requirement(Some(self.party()), self.plan.bundle.catalogue())
@@ -159,10 +158,8 @@ impl Suite {
         if let Some(Mistake { message, help, .. }) = mistake {
             return Err(format!("{message}; {help}").into());
         }
-        if self.mistakes.is_some() {
-            return Ok(Completion::Completed);
-        }
-        let verdict = self.verdict_on(expectation);
+        let Ok(subject) = &self.subject else { return Ok(Completion::Completed) };
+        let verdict = self.verdict_on(expectation, subject);
         self.held(expectation, verdict)?;
         match verdict {
             Verdict::Fail => Ok(Completion::Completed),
@@ -171,7 +168,7 @@ impl Suite {
     }
 
     /// What the cases that an expectation is about say of its requirement.
-    fn verdict_on(&self, expectation: &Expectation) -> Verdict {
+    fn verdict_on(&self, expectation: &Expectation, subject: &Subject) -> Verdict {
         let id = expectation.requirement.as_deref().unwrap_or_default();
         let here = |index: &usize| expectation.covers(id, &self.cases[*index].id);
         let mut order: Vec<usize> = (0..self.cases.len()).filter(here).collect();
@@ -179,7 +176,7 @@ impl Suite {
         order.sort_by_key(|&index| !self.cases[index].requirements.iter().any(|one| one == id));
         let mut joined = Verdict::NotExercised;
         for index in order {
-            let verdict = self.result(index).verdicts.get(id).copied().unwrap_or(Verdict::NotExercised);
+            let verdict = self.result(index, subject).verdicts.get(id).copied().unwrap_or(Verdict::NotExercised);
             joined = Verdict::over_cases([joined, verdict]);
             if joined == Verdict::Fail {
                 break;
@@ -199,16 +196,16 @@ impl Suite {
         }
     }
 
-    fn result(&self, index: usize) -> &CaseResult {
-        self.results[index].get_or_init(|| self.run(&self.cases[index]))
+    fn result(&self, index: usize, subject: &Subject) -> &CaseResult {
+        self.results[index].get_or_init(|| self.run(&self.cases[index], subject))
     }
 
-    fn run(&self, case: &Case) -> CaseResult {
+    fn run(&self, case: &Case, subject: &Subject) -> CaseResult {
         let started = Instant::now();
-        let trace = run_case(case, &self.plan.subject);
-        let mut collector = Collector::new(self.plan.bundle.edition(), self.party(), self.plan.subject.command.clone());
+        let trace = run_case(case, subject);
+        let mut collector = Collector::new(self.plan.bundle.edition(), self.party(), subject.command.clone());
         let report = collector.add(&trace, started.elapsed(), None);
-        let mut broken = collector.finish(started.elapsed(), self.plan.strict).requirements;
+        let mut broken = collector.finish(started.elapsed(), self.plan.options.strict).requirements;
         let told = broken.iter().filter(|requirement| requirement.verdict != Verdict::NotExercised);
         let verdicts = told.map(|requirement| (requirement.id.clone(), requirement.verdict)).collect();
         broken.retain(|requirement| requirement.verdict == Verdict::Fail);
@@ -219,18 +216,18 @@ impl Suite {
     /// Why no conversation comes about with this program, if that is what the case shows.
     ///
     /// A case of a client may rightly end before the first prompt, so there it is the handshake that tells.
-    fn obstacle(&self, index: usize) -> Option<&String> {
-        let silence = self.result(index).silence.as_ref()?;
+    fn obstacle(&self, index: usize, subject: &Subject) -> Option<&String> {
+        let silence = self.result(index, subject).silence.as_ref()?;
         if self.party() == Party::Agent {
             return Some(silence);
         }
         let first = self.cases.iter().position(|case| is_handshake(&case.id))?;
-        self.result(first).silence.as_ref()
+        self.result(first, subject).silence.as_ref()
     }
 
     /// Whether a broken requirement of this level fails a case.
     fn decides(&self, level: Level) -> bool {
-        level == Level::Must || (self.plan.strict && level == Level::Should)
+        level == Level::Must || (self.plan.options.strict && level == Level::Should)
     }
 }
 
@@ -254,7 +251,7 @@ mod tests {
         handshake_of(agent.0)
     }
 
-    fn handshake_of(plan: Plan) -> Result<String, String> {
+    fn handshake_of(plan: TestPlan) -> Result<String, String> {
         let suite = Suite::load(plan);
         let id = suite.plan.bundle.handshake(suite.party());
         let index = suite.cases.iter().position(|case| case.id == id).expect("the case is embedded");
@@ -353,8 +350,8 @@ mod tests {
             (cancel("cancle"), "did you mean `cancel`?"),
             (cancel("cancel").setting(Setting::Directories, ["{dirs}"]), "the places here are: `{directories}`"),
             (typed, "add --terminal"),
-            (profile, "is the profile of an agent, and a client is to be tested"),
-            (Client::profile("no-such-profile.toml"), "cannot read no-such-profile.toml"),
+            (profile, "it is the profile of an agent, and a client is to be tested"),
+            (Client::profile("no-such-profile.toml"), "no-such-profile.toml: no such file"),
             (Client::profile("Cargo.toml"), "the key `name` is missing"),
         ] {
             let failure = handshake_of(client.0).expect_err(remedy);
@@ -372,10 +369,10 @@ mod tests {
             .terminal();
         let said = "--act 'cancel=signal:SIGINT' --act 'set-mode=line:/mode {modeId}' \
             --setting 'permission-reject=--deny all' --terminal -- my-client {agent} {prompt}";
-        assert_eq!(client.0.reproduce(), said);
+        assert_eq!(client.0.options.arguments(), said);
         let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/profiles/acpx.toml");
-        assert_eq!(Client::profile(profile).0.reproduce(), format!("--profile {profile}"));
-        let other = Client::profile(profile).program("acpx-next").0.reproduce();
+        assert_eq!(Client::profile(profile).0.options.arguments(), format!("--profile {profile}"));
+        let other = Client::profile(profile).program("acpx-next").0.options.arguments();
         assert!(other.contains(" -- acpx-next --agent"), "{other}");
     }
 
@@ -399,6 +396,6 @@ mod tests {
         std::fs::write(&file, profile).expect("a file");
         let suite = Suite::load(Client::profile(&file).0);
         let entry = suite.expected("fs.read.line-and-limit", "v1/client/any");
-        assert_eq!((suite.mistakes.as_deref(), entry.map(|it| it.reason.as_str())), (None, Some("issue 7")));
+        assert_eq!((suite.subject.as_ref().err(), entry.map(|it| it.reason.as_str())), (None, Some("issue 7")));
     }
 }

@@ -18,6 +18,7 @@ pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
 use super::outputs::Output;
 use super::shard::Shard;
 use crate::case;
+use crate::plan;
 use crate::profile::{self, Means, Setting};
 use crate::recording;
 use crate::requirement::{Level, Party, Status};
@@ -127,7 +128,7 @@ pub struct ClientArgs {
     #[arg(long, conflicts_with_all = NOT_BY_HAND)]
     pub manual: bool,
     /// Whose settings to show for --manual [default: zed]
-    #[arg(long, value_name = "EDITOR", requires = "manual", value_parser = super::manual::editors())]
+    #[arg(long, value_name = "EDITOR", requires = "manual", value_parser = PossibleValuesParser::new(plan::editors()))]
     pub editor: Option<String>,
 }
 

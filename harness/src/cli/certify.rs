@@ -9,12 +9,13 @@ use super::args::{AgentArgs, CertifyArgs, CertifyParty, ClientArgs, KeepArgs, Ru
 use super::exit::Exit;
 use super::output::{say, stdout};
 use super::outputs::Outputs;
-use super::plan::{self, Plan};
+use super::plan::{self, RunPlan};
 use super::progress::Progress as Shown;
 use super::suite::{Driven, Going, Keep, Wanted, drive};
 use crate::certificate::{Claims, Issued, Place, ProfileMark, issue};
 use crate::edition::Bundle;
 use crate::judge::judge;
+use crate::plan::profile_file;
 use crate::profile;
 use crate::protocol::sha256;
 use crate::report::model::RunReport;
@@ -41,7 +42,7 @@ fn whole(start: &StartArgs) -> RunArgs {
     RunArgs { start: start.clone(), ..RunArgs::default() }
 }
 
-fn certify(plan: &Plan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result<Exit> {
+fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result<Exit> {
     let party = plan.subject.party;
     let shown = args.output.display();
     let place = Place::take(&args.output, args.replace, party).with_context(|| format!("--output {shown}"))?;
@@ -87,7 +88,7 @@ fn certify(plan: &Plan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result<Ex
 }
 
 fn profile_mark(name: &str, bundle: &'static Bundle) -> anyhow::Result<ProfileMark> {
-    let (shown, bytes) = plan::profile_file(name)?;
+    let (shown, bytes) = profile_file(name).with_context(|| format!("--profile {name}"))?;
     let (profile, _) = profile::load_bytes(&shown, &bytes, bundle.catalogue());
     let profile = profile.with_context(|| format!("the profile {name} has mistakes"))?;
     Ok(ProfileMark { name: profile.name, sha256: sha256(&bytes) })

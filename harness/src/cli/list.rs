@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use super::args::{Format, ListArgs};
 use super::exit::Exit;
 use super::output::stdout;
-use super::plan::built_in_profiles;
+use super::plan::told;
 use crate::case::{Headline, headlines};
 use crate::edition::Bundle;
 use crate::fault::{self, Fault};
+use crate::plan::built_in_profiles;
 use crate::profile::Profile;
 use crate::report::count;
 use crate::requirement::{Level, Party, Requirement};
@@ -71,7 +72,7 @@ fn faults(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
 }
 
 fn profiles(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
-    let mut profiles = built_in_profiles(bundle)?;
+    let mut profiles = told(built_in_profiles(bundle))?;
     profiles.retain(|profile| args.wants(&[&profile.name], profile.kind));
     match args.format {
         Format::Text => {

@@ -6,33 +6,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::builder::PossibleValuesParser;
 use serde_json::json;
 
 use super::args::ClientArgs;
 use super::output::say;
 use super::person::{self, KEYS, PATIENCE};
-use super::plan::{Choice, Origin, PROFILES, Plan, choose, limits};
+use super::plan::{Choice, Origin, RunPlan, choose, controls, limits};
 use crate::edition::Bundle;
 use crate::manual::{AgentFolder, order_for_a_person};
-use crate::profile::{Controls, places};
+use crate::plan::{editor_settings, editors};
+use crate::profile::places;
 use crate::requirement::Party;
 use crate::run::Subject;
 
 /// The editor whose settings are shown when none is named.
 const USUAL: &str = "zed";
 
-/// The names of the editors whose settings are known.
-pub(super) fn editors() -> PossibleValuesParser {
-    PossibleValuesParser::new(names())
-}
-
 /// Plans the run of a client that a person operates, and tells the person how to set it up.
 ///
 /// # Errors
 ///
 /// As for any run, and that another manual run is going on.
-pub(super) fn plan(args: &ClientArgs, controls: Controls, bundle: &'static Bundle) -> anyhow::Result<Plan> {
+pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
     let Choice { profile, mut cases, fault, baseline, known, part } = choose(&args.run, Party::Client, bundle)?;
     order_for_a_person(&mut cases, &bundle.handshake(Party::Client));
     let folder = AgentFolder::take(&AgentFolder::usual_folder()?)?;
@@ -44,13 +39,13 @@ pub(super) fn plan(args: &ClientArgs, controls: Controls, bundle: &'static Bundl
         |profile| Subject::of_profile(profile, folder.project()),
     );
     subject.command = Vec::new();
-    subject.controls.overlay(controls);
+    subject.controls.overlay(controls(args));
     subject.limits = subject.limits.with(&limits(&args.run.start));
     subject.fault = fault;
     subject.person = Some(person::at_standard_input(patience));
     subject.agent_folder = Some(Arc::new(folder));
     let planted = args.run.fault.as_ref().map_or_else(String::new, |name| format!("--fault {name} "));
-    Ok(Plan {
+    Ok(RunPlan {
         bundle,
         subject,
         cases,
@@ -67,7 +62,7 @@ pub(super) fn plan(args: &ClientArgs, controls: Controls, bundle: &'static Bundl
 fn introduce(editor: Option<&str>, folder: &AgentFolder, patience: Duration) -> anyhow::Result<()> {
     say(&settings(editor.unwrap_or(USUAL), &folder.agent())?);
     if editor.is_none() {
-        say(&format!("For another editor: --editor {}\n", names().join("|")));
+        say(&format!("For another editor: --editor {}\n", editors().join("|")));
     }
     let minutes = patience.as_secs().div_ceil(60);
     say(&format!(
@@ -82,20 +77,10 @@ fn introduce(editor: Option<&str>, folder: &AgentFolder, patience: Duration) -> 
 
 /// What goes into the settings of an editor.
 fn settings(editor: &str, agent: &Path) -> anyhow::Result<String> {
-    let file = PROFILES.get_file(format!("editors/{editor}.txt")).and_then(|file| file.contents_utf8());
     let agent = agent.display().to_string();
     let entry = json!({ "command": agent, "args": [], "env": {} });
     let values = BTreeMap::from([("agent".to_owned(), agent), ("agent_json".to_owned(), entry.to_string())]);
-    Ok(places::fill(file.context("the built-in settings of the editor are missing")?, &values))
-}
-
-fn names() -> Vec<&'static str> {
-    let folder = PROFILES.get_dir("editors");
-    let files = folder.into_iter().flat_map(|folder| folder.files());
-    let mut names: Vec<_> = files.filter_map(|file| file.path().file_stem()?.to_str()).collect();
-    // The one for every other editor comes last.
-    names.sort_by_key(|name| (*name == "other", *name));
-    names
+    Ok(places::fill(editor_settings(editor).context("the built-in settings of the editor are missing")?, &values))
 }
 
 #[cfg(test)]
@@ -104,8 +89,8 @@ mod tests {
 
     #[test]
     fn every_editor_is_told_the_path_of_the_agent() {
-        assert_eq!(names(), ["avante", "codecompanion", "jetbrains", "zed", "other"]);
-        for name in names() {
+        assert_eq!(editors(), ["avante", "codecompanion", "jetbrains", "zed", "other"]);
+        for name in editors() {
             let text = settings(name, Path::new("/data/agent")).expect("the settings are built in");
             assert!(text.contains("\"/data/agent\"") && !text.contains("{agent"), "{text}");
         }

@@ -13,10 +13,12 @@ use anyhow::{Context, bail};
 use super::args::MonitorArgs;
 use super::exit::Exit;
 use super::output::say;
+use super::plan::told;
 use crate::edition::{Bundle, Editions};
 use crate::fault::Planted;
 use crate::monitor::{SessionReports, WatchedSession, stand};
 use crate::output_file::{OutputFile, write_file};
+use crate::plan::load_cases;
 use crate::report::model::{RequirementReport, RunReport};
 use crate::report::{PageReport, Renderer, SuiteEvent, TextReport};
 use crate::requirement::Level;
@@ -123,7 +125,7 @@ fn session() -> String {
 }
 
 fn planted(name: &str, bundle: &'static Bundle) -> anyhow::Result<Planted> {
-    super::fault::find(name, None, &super::plan::load_cases(None, None, bundle)?, bundle).map(Planted::new)
+    super::fault::find(name, None, &told(load_cases(None, None, bundle))?, bundle).map(Planted::new)
 }
 
 fn stand_between(

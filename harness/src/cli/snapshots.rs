@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use super::args::ReviewArgs;
 use super::exit::Exit;
 use super::output::{say, stdout};
-use super::plan::Plan;
+use super::plan::RunPlan;
 use crate::case::model::Case;
 use crate::report::count;
 use crate::run::{Progress, run_all};
@@ -66,7 +66,7 @@ impl Snapshots {
     }
 
     /// Says what differs, and whether everything is as it was kept. What differs is played again: a change shows each time.
-    pub(super) fn conclude(mut self, plan: &Plan) -> anyhow::Result<bool> {
+    pub(super) fn conclude(mut self, plan: &RunPlan) -> anyhow::Result<bool> {
         self.different.sort_by(|(a, _), (b, _)| a.cmp(b));
         let unstable = if plan.subject.agent_folder.is_some() { BTreeSet::new() } else { self.unstable(plan) };
         for id in &unstable {
@@ -79,7 +79,7 @@ impl Snapshots {
 
     /// Plays again what differs, and finds what does not come out as before. More runs at once than usual, since an accident of
     /// a busy machine hardly happens again on an idle one.
-    fn unstable(&self, plan: &Plan) -> BTreeSet<String> {
+    fn unstable(&self, plan: &RunPlan) -> BTreeSet<String> {
         let seen: BTreeMap<&str, &Difference> = self.different.iter().map(|(id, it)| (id.as_str(), it)).collect();
         let cases = plan.cases.iter().filter(|case| seen.contains_key(case.id.as_str()));
         let repeats = MOST_REPEATS.checked_div(seen.len()).unwrap_or_default().clamp(1, REPEATS);

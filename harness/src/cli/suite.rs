@@ -11,7 +11,7 @@ use super::exit::Exit;
 use super::expected::{Baseline, has_all};
 use super::output::say;
 use super::outputs::Outputs;
-use super::plan::Plan;
+use super::plan::RunPlan;
 use super::progress::Progress as Shown;
 use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
@@ -30,7 +30,7 @@ use crate::verdict::Verdict;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs the command, which began at that moment.
-pub(super) fn run(mut plan: Plan, args: &RunArgs, begun: Instant) -> anyhow::Result<Exit> {
+pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::Result<Exit> {
     let baseline = plan.baseline.take();
     if let Some(limit) = args.time_limit {
         stop_after(limit);
@@ -154,7 +154,7 @@ pub(super) enum Driven<'r> {
 
 /// Runs the cases of the plan. Who wants to look at the first conversation before the cases begin can end the run there.
 pub(super) fn drive<'r>(
-    plan: &Plan,
+    plan: &RunPlan,
     mut wanted: Wanted<'r>,
     met: &dyn Fn(&Trace) -> anyhow::Result<()>,
 ) -> anyhow::Result<Driven<'r>> {
@@ -204,7 +204,7 @@ pub(super) struct Going<'r> {
 }
 
 impl<'r> Going<'r> {
-    fn begin(plan: &Plan, mut wanted: Wanted<'r>, is_cut_short: bool) -> anyhow::Result<Self> {
+    fn begin(plan: &RunPlan, mut wanted: Wanted<'r>, is_cut_short: bool) -> anyhow::Result<Self> {
         let mut collector = Collector::new(plan.bundle.edition(), plan.subject.party, plan.subject.command.clone());
         if plan.subject.agent_folder.is_some() {
             collector = collector.driven_by_hand();
@@ -216,7 +216,7 @@ impl<'r> Going<'r> {
     }
 
     /// Why not all cases of the plan have run, if that is so.
-    pub(super) fn partial(&self, plan: &Plan) -> Option<Partial> {
+    pub(super) fn partial(&self, plan: &RunPlan) -> Option<Partial> {
         let has_left = || plan.subject.person.as_ref().is_some_and(Person::has_left);
         let reason = match stopped() {
             Some(Stop::Signal) => PartialReason::Interrupted,
@@ -268,7 +268,7 @@ impl<'r> Going<'r> {
         Ok(())
     }
 
-    fn run_by_hand(&mut self, plan: &Plan) -> anyhow::Result<()> {
+    fn run_by_hand(&mut self, plan: &RunPlan) -> anyhow::Result<()> {
         let mut fault = None;
         run_by_hand(&plan.cases, &plan.subject, |trace, took| {
             fault = self.ended(trace, took).err();
@@ -279,7 +279,7 @@ impl<'r> Going<'r> {
 
     /// Runs every selected case but the handshake, if that was the first contact. Cases that do not pass in a conversation with
     /// others run again alone.
-    fn run_rest(&mut self, plan: &Plan) -> anyhow::Result<()> {
+    fn run_rest(&mut self, plan: &RunPlan) -> anyhow::Result<()> {
         let is_done = |case: &Case| is_handshake(&case.id) && plan.subject.fault.is_none();
         let mut rest: Vec<Case> = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
         let isolate = plan.isolate || self.snapshots.is_some();
@@ -297,7 +297,7 @@ impl<'r> Going<'r> {
     }
 
     /// Runs those of the cases again that did not pass in a conversation with others, as far as that is needed.
-    fn run_again(&mut self, plan: &Plan, cases: &[Case]) -> anyhow::Result<()> {
+    fn run_again(&mut self, plan: &RunPlan, cases: &[Case]) -> anyhow::Result<()> {
         while stopped().is_none() {
             let (settled, again) = self.collector.review();
             settled.iter().try_for_each(|(report, part)| self.settled_in_conversation(report, part))?;
@@ -312,7 +312,7 @@ impl<'r> Going<'r> {
         Ok(())
     }
 
-    fn run_cases(&mut self, plan: &Plan, cases: &[Case], isolate: bool) -> anyhow::Result<()> {
+    fn run_cases(&mut self, plan: &RunPlan, cases: &[Case], isolate: bool) -> anyhow::Result<()> {
         let mut fault = None;
         run_all(cases, &plan.subject, plan.jobs, isolate, |event| {
             let told = match event {
@@ -331,11 +331,11 @@ impl<'r> Going<'r> {
 }
 
 /// The least that a case can take.
-fn floor(plan: &Plan) -> anyhow::Result<Floor> {
+fn floor(plan: &RunPlan) -> anyhow::Result<Floor> {
     Ok(Floor::of(bare_starts(&first_case(plan)?, &plan.subject, plan.jobs)))
 }
 
-fn first_case(plan: &Plan) -> anyhow::Result<Case> {
+fn first_case(plan: &RunPlan) -> anyhow::Result<Case> {
     embedded_case(&plan.bundle.handshake(plan.subject.party), plan.bundle).context("the built-in handshake is missing")
 }
 
@@ -349,7 +349,7 @@ struct FirstContact {
 }
 
 impl FirstContact {
-    fn make(plan: &Plan) -> anyhow::Result<Self> {
+    fn make(plan: &RunPlan) -> anyhow::Result<Self> {
         let handshake = first_case(plan)?;
         let started = Instant::now();
         let subject = Subject { fault: None, ..plan.subject.clone() };
@@ -358,7 +358,7 @@ impl FirstContact {
     }
 
     /// Whether the handshake belongs in the report: it was selected, or it is all that there is to report.
-    fn is_wanted(&self, plan: &Plan) -> bool {
+    fn is_wanted(&self, plan: &RunPlan) -> bool {
         let is_selected = || plan.cases.iter().any(|case| is_handshake(&case.id));
         self.obstacle.is_some() || plan.subject.fault.is_none() && is_selected()
     }

@@ -1,0 +1,41 @@
+//! From what a user asks for to what runs: how the subject is started, and which cases there are. The command line and
+//! `cargo_test` fill in the same [`StartOptions`]. Nothing here prints or knows how options are parsed.
+
+mod options;
+mod profiles;
+mod selection;
+
+use std::io;
+
+use crate::diagnostic::Diagnostic;
+
+pub use options::{StartOptions, absolute_program};
+pub use profiles::{built_in_profiles, editor_settings, editors, find_profile, profile_file};
+pub use selection::{Selection, load_cases};
+
+/// A result with the mistakes in the files that were read for it; none of them is an error.
+pub type Checked<T> = Result<(T, Vec<Diagnostic>), PlanError>;
+
+/// Why nothing can be run.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct PlanError {
+    message: String,
+    /// The mistakes in the file that is to blame, if one is.
+    pub problems: Vec<Diagnostic>,
+    source: Option<io::Error>,
+}
+
+impl PlanError {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), problems: Vec::new(), source: None }
+    }
+
+    fn io(message: impl Into<String>, error: io::Error) -> Self {
+        Self { source: Some(error), ..Self::new(message) }
+    }
+
+    fn mistakes(message: impl Into<String>, problems: Vec<Diagnostic>) -> Self {
+        Self { problems, ..Self::new(message) }
+    }
+}
