@@ -40,7 +40,7 @@ fn main() -> ExitCode {
             })
             .into();
     }
-    let trials: [(&str, fn()); 15] = [
+    let trials: [(&str, fn()); 16] = [
         ("a-certificate-matches", matches),
         ("the-same-traces-make-the-same-certificate", same_again),
         ("what-does-not-conform-has-a-certificate-too", not_conformant),
@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         ("swapped-traces-are-named", swapped),
         ("any-flipped-bit-is-found", flipped),
         ("another-suite-cannot-tell", other_suite),
+        ("an-old-report-of-this-suite-is-intact", old_report),
         ("a-hostile-certificate-leads-nowhere", hostile),
         ("all-cases-or-none", all_cases),
         ("only-its-own-place-is-taken", places),
@@ -405,6 +406,39 @@ fn other_suite() {
     copy.forge(|it| it.format = "acp-conformance-certificate/2".to_owned());
     let found = copy.verify();
     assert_eq!((found.outcome(), found.other_suite[0].member), (Outcome::CannotBeTold, "format"));
+}
+
+fn old_report() {
+    let copy = Copy::new();
+    copy.edit_text("report.json", |text| text.replacen("acp-conformance-report/2", "acp-conformance-report/1", 1));
+    copy.forge(|_| ());
+    let verified = || command(&["verify", copy.0.path().to_str().expect("text")]).output().expect("it runs");
+    let out = verified();
+    assert!(out.status.code() == Some(0) && said(&out).contains("not compared"), "{}", said(&out));
+    assert_eq!(copy.verify().outcome(), Outcome::Intact);
+
+    // A case that was left out shows if the suite is this one.
+    fs::remove_file(copy.file(&file_of(SOME))).expect("it is there");
+    copy.forge(|it| {
+        it.traces.remove(SOME);
+    });
+    assert!(copy.wrong()["certificate.json"].contains(&format!("no trace of the case {SOME}")));
+    assert_eq!(exit_of(copy.0.path()), Some(1));
+    let forged: [fn(&mut Certificate); 2] =
+        [|it| it.suite.cases_sha256 = "0".repeat(64), |it| it.suite.version.push('0')];
+    for forged in forged {
+        copy.forge(forged);
+        let out = verified();
+        assert_eq!(out.status.code(), Some(3), "{}", said(&out));
+        assert!(said(&out).contains("cases may have been left out"), "{}", said(&out));
+    }
+
+    let copy = Copy::new();
+    let [file, ..] = four();
+    copy.edit_text("report.json", |text| text.replacen("acp-conformance-report/2", "acp-conformance-report/1", 1));
+    copy.edit_text(&file, |text| text.replacen("\"suite\":\"", "\"suite\":\"1", 1));
+    copy.forge(|_| ());
+    assert!(copy.wrong()[&file].contains("in its header `suite`"));
 }
 
 fn hostile() {
