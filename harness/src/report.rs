@@ -14,6 +14,7 @@ mod join;
 mod json;
 mod junit;
 mod markdown;
+mod mistakes;
 pub mod model;
 mod page;
 pub mod progress;

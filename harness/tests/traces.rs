@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use acp_conformance::edition::V1;
-use acp_conformance::judge::judge;
+use acp_conformance::judge::{Finding, Judgement, judge};
 use acp_conformance::redact::{Key, redact};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Trace, What};
@@ -75,7 +75,31 @@ fn check(path: &Path) -> Result<(), Failed> {
             wrong.push(format!("{requirement}: {verdict} is not listed: {}", tally.findings[0].text()));
         }
     }
+    wrong.extend(counted_twice(&judgement));
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// Failures of two requirements at one place that are two mistakes nevertheless, with the reason.
+const TWO_MISTAKES: &[([&str; 2], &str)] = &[];
+
+/// Pairs of failures at one place of which neither is the same mistake as the other by `refers-to` of the catalogue.
+fn counted_twice(judgement: &Judgement) -> Vec<String> {
+    let findings =
+        judgement.tallies.iter().flat_map(|(id, tally)| tally.findings.iter().map(move |it| (id.as_str(), it)));
+    let failed: Vec<_> = findings.filter(|(_, finding)| finding.verdict == Verdict::Fail).collect();
+    let mut wrong = Vec::new();
+    for (at, (one, finding)) in failed.iter().enumerate() {
+        for (other, second) in failed[at + 1..].iter().filter(|(other, _)| other != one) {
+            let owner = |id: &&str, finding: &Finding| finding.same_as.clone().unwrap_or_else(|| (*id).to_owned());
+            let is_listed = TWO_MISTAKES.iter().any(|(pair, _)| pair.contains(one) && pair.contains(other));
+            let at_one_place = finding.is_same_mistake(second) || second.is_same_mistake(finding);
+            if at_one_place && !is_listed && owner(one, finding) != owner(other, second) {
+                wrong
+                    .push(format!("{one} and {other} fail at one place: neither refers to the other in the catalogue"));
+            }
+        }
+    }
+    wrong
 }
 
 /// A redacted trace has lines as long as they were, and is judged as before.

@@ -65,6 +65,8 @@ fn report(texts: &[String]) -> RunReport {
             lines: vec![next(), next()],
             line: Some(3),
             stalled: false,
+            same_as: None,
+            counted_in: None,
         });
     }
     for (index, verdict) in Verdict::ALL.into_iter().enumerate() {
@@ -75,6 +77,9 @@ fn report(texts: &[String]) -> RunReport {
             file: Some(format!("own/{}", next())),
             trace: None,
             reason: Some(next()),
+            requirements: Vec::new(),
+            also: Vec::new(),
+            otherwise: None,
             notes: vec![next()],
         });
     }

@@ -162,6 +162,9 @@ pub struct Requirement {
     /// Why no fault kills a requirement that is checked.
     #[serde(default, rename = "no-fault")]
     pub no_fault: Option<String>,
+    /// More specific requirements of the same party: a mistake that violates one of them as well counts there.
+    #[serde(default, rename = "refers-to")]
+    pub refers_to: Vec<String>,
 }
 
 impl Requirement {

@@ -185,11 +185,11 @@ pub(super) fn digest(document: &Value) -> String {
 }
 
 impl Coverage {
-    /// Counts the requirements of a report.
+    /// Counts the requirements of a report, without those that fail only by mistakes that others own.
     #[must_use]
     pub fn of(requirements: &[RequirementReport]) -> Self {
         let mut coverage = Self::default();
-        for requirement in requirements {
+        for requirement in requirements.iter().filter(|requirement| requirement.same_as.is_empty()) {
             match requirement.level {
                 Level::Must => coverage.must.add(requirement.verdict),
                 Level::Should => coverage.should.add(requirement.verdict),

@@ -23,7 +23,6 @@ use crate::report::model::{RequirementReport, RunReport};
 use crate::report::{PageReport, Renderer, SuiteEvent, TextReport};
 use crate::requirement::Level;
 use crate::transport::{between, signal};
-use crate::verdict::Verdict;
 
 /// How many broken requirements are shown when the session is over.
 const MOST_SHOWN: usize = 8;
@@ -192,7 +191,7 @@ fn write_page(path: &Path, name: &str, outcome: &SessionReports) -> std::io::Res
 
 /// Says what was wrong, and nothing when nothing was.
 fn sum_up(reports: &[RunReport], told: bool, record: Option<&Path>) {
-    let broken = reports.iter().flat_map(|report| &report.requirements).filter(|r| r.verdict == Verdict::Fail);
+    let broken = reports.iter().flat_map(|report| &report.requirements).filter(|r| r.fails());
     let broken: Vec<RequirementReport> = broken.cloned().collect();
     if broken.is_empty() {
         return;
@@ -210,7 +209,7 @@ fn sum_up(reports: &[RunReport], told: bool, record: Option<&Path>) {
 
 /// How much a party broke, if it broke something.
 fn broke(report: &RunReport) -> Option<String> {
-    let failed = |level| report.requirements.iter().filter(|r| r.level == level && r.verdict == Verdict::Fail).count();
+    let failed = |level| report.requirements.iter().filter(|r| r.level == level && r.fails()).count();
     let levels = [(failed(Level::Must), "MUST"), (failed(Level::Should), "SHOULD")];
     let counts: Vec<String> =
         levels.into_iter().filter(|(n, _)| *n > 0).map(|(n, level)| format!("{n} {level}")).collect();

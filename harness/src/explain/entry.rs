@@ -74,6 +74,11 @@ impl Sources {
         };
         let mut parts = vec![(how_title(requirement.status, ground), Part::Sentences(requirement.how.clone()))];
         parts.extend(requirement.remark.clone().map(|remark| ("Remark", Part::Sentences(remark))));
+        let general = self.bundle.catalogue().iter().filter(|other| other.refers_to.contains(&requirement.id));
+        let general: Vec<&str> = general.map(|other| other.id.as_str()).collect();
+        let related = [("Covers as well", requirement.refers_to.join(", ")), ("Also covered by", general.join(", "))];
+        let related = related.into_iter().filter(|(_, ids)| !ids.is_empty());
+        parts.extend(related.map(|(title, ids)| (title, Part::Sentences(ids + "."))));
         parts.push(("The smallest fault that breaks it", Part::Sentences(requirement.mutant.clone())));
         parts.push(("Cases", if cases.is_empty() { without_case(ground) } else { Part::Files(cases) }));
         let faults = [

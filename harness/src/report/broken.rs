@@ -22,10 +22,10 @@ pub(super) fn broken(report: &RunReport) -> impl Iterator<Item = Broken<'_>> {
     report.requirements.iter().flat_map(failures)
 }
 
-/// Every way in which a requirement was broken.
+/// Every way in which a requirement was broken by mistakes of its own.
 pub(super) fn failures(requirement: &RequirementReport) -> impl Iterator<Item = Broken<'_>> {
-    let failed = requirement.findings.iter().filter(|finding| finding.verdict == Verdict::Fail);
-    failed.map(move |finding| Broken { requirement, finding })
+    let is_own = |finding: &&FindingReport| finding.verdict == Verdict::Fail && finding.same_as.is_none();
+    requirement.findings.iter().filter(is_own).map(move |finding| Broken { requirement, finding })
 }
 
 /// The same by the id of the case.
@@ -40,12 +40,12 @@ pub(super) fn broken_by_case(report: &RunReport) -> BTreeMap<&str, Vec<Broken<'_
 impl Broken<'_> {
     /// The entry of the baseline that expects it.
     pub(super) fn expected<'r>(&self, report: &'r RunReport) -> Option<&'r EntryReport> {
-        report.expected.as_ref()?.entry(&self.requirement.id, &self.finding.case)
+        report.expected.as_ref()?.entry_of(&self.requirement.id, self.finding)
     }
 
-    /// Whether it counts against the subject and nobody expected it.
+    /// Whether its case fails for it: it counts against the subject, was not expected, and no other case fails for it.
     pub(super) fn counts(&self, report: &RunReport) -> bool {
-        report.counts(self.requirement.level) && self.expected(report).is_none()
+        report.counts(self.requirement.level) && self.expected(report).is_none() && self.finding.counted_in.is_none()
     }
 
     /// What was seen.
@@ -61,6 +61,8 @@ impl Broken<'_> {
             format!("  {}", requirement.text),
             format!("  {} is at fault: {}", finding.party, self.message()),
         ];
+        lines.extend(requirement.also().map(|also| format!("  {also}")));
+        lines.extend(finding.counted_in.as_ref().map(|case| format!("  counted in {case}")));
         lines.extend(finding.lines.iter().map(|line| format!("    {line}")));
         lines.extend(requirement.link.as_ref().map(|link| format!("  {link}")));
         lines.join("\n")

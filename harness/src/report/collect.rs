@@ -10,9 +10,10 @@ mod shared;
 use super::conformance::conformance;
 use super::event::Begin;
 use super::gaps;
+use super::mistakes;
 use super::model::{
-    CaseReport, Driven, FORMAT, FindingReport, OnlyShared, ProbeReport, RequirementReport, RunReport, SubjectInfo,
-    SuiteInfo, Summary,
+    CaseReport, CaseVerdict, Driven, FORMAT, FindingReport, OnlyShared, ProbeReport, RequirementReport, RunReport,
+    SubjectInfo, SuiteInfo, Summary,
 };
 
 use self::shared::Shared;
@@ -168,14 +169,14 @@ impl Collector {
         last.flat_map(|seen| &seen.tally.findings).flat_map(|finding| finding.events.iter().copied()).collect()
     }
 
-    /// The failures in a trace, each by its requirement and in its own words, as long as it was the last of its case that was
+    /// The failures in a trace, each by its requirement, as long as it was the last of its case that was
     /// added.
-    pub fn failures<'c>(&'c self, case: &'c str) -> impl Iterator<Item = (&'c str, String)> {
+    pub fn failures<'c>(&'c self, case: &'c str) -> impl Iterator<Item = (&'c str, &'c Fact)> {
         let last = self.by_requirement.iter().filter_map(|(id, seen)| Some((id, seen.last()?)));
         let last = last.filter(move |(_, seen)| seen.case == case);
         last.flat_map(|(id, seen)| {
             let failed = seen.tally.findings.iter().filter(|finding| finding.verdict == Verdict::Fail);
-            failed.map(|finding| (id.as_str(), finding.text()))
+            failed.map(|finding| (id.as_str(), &finding.fact))
         })
     }
 
@@ -200,7 +201,13 @@ impl Collector {
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             file: judged.header().file.clone(),
             trace: file,
+            otherwise: (verdict.verdict == Verdict::Fail && !judged.header().requirements.is_empty()).then(|| {
+                let own = judged.own_verdict(self.kind, &self.edition.catalogue);
+                CaseVerdict { verdict: own.verdict, reason: own.reason }
+            }),
             reason: verdict.reason,
+            requirements: judged.header().requirements.clone(),
+            also: Vec::new(),
             notes: gaps::notes(judged),
         };
         self.cases.push(report.clone());
@@ -227,7 +234,7 @@ impl Collector {
         let (edition, kind) = (self.edition, self.kind);
         let catalogue = &edition.catalogue;
         let judged = |r: &&Requirement| r.party == kind && matches!(r.status, Status::Checked | Status::Planned);
-        let requirements: Vec<RequirementReport> = catalogue
+        let mut requirements: Vec<RequirementReport> = catalogue
             .iter()
             .filter(judged)
             .map(|requirement| {
@@ -235,6 +242,7 @@ impl Collector {
                 join(edition, requirement, seen, self.undecided.remove(&requirement.id).unwrap_or_default())
             })
             .collect();
+        mistakes::settle(&mut requirements, &mut self.cases);
         let probes = catalogue.iter().filter(|r| r.party == kind && r.status == Status::Probe);
         let mut probes: Vec<_> =
             probes.filter_map(|probe| told(edition, probe, self.by_requirement.get(&probe.id)?)).collect();
@@ -310,6 +318,8 @@ fn join(
         undecided,
         inapplicable,
         findings,
+        same_as: Vec::new(),
+        also_violates: Vec::new(),
     }
 }
 
@@ -350,6 +360,8 @@ fn findings(party: Party, seen: SeenIn) -> Vec<FindingReport> {
             lines,
             line,
             stalled: finding.stalled,
+            same_as: finding.same_as,
+            counted_in: None,
         })
         .collect()
 }
@@ -357,7 +369,8 @@ fn findings(party: Party, seen: SeenIn) -> Vec<FindingReport> {
 /// The counts of a run that took so long.
 pub(super) fn summary(requirements: &[RequirementReport], cases: &[CaseReport], duration_ms: u64) -> Summary {
     Summary {
-        requirements: count(requirements.iter().map(|requirement| requirement.verdict)),
+        requirements: count(requirements.iter().filter(|it| it.same_as.is_empty()).map(|it| it.verdict)),
+        same_as: requirements.iter().filter(|it| !it.same_as.is_empty()).count(),
         cases: count(cases.iter().map(|case| case.verdict)),
         duration_ms,
         starts: 0,

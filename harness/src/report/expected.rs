@@ -1,7 +1,8 @@
 //! Sets what is known to fail apart from what is new.
 
 use super::conformance::conformance;
-use super::model::{EntryReport, ExpectedReport, FailureReport, FindingReport, RequirementReport, RunReport};
+use super::mistakes::failed;
+use super::model::{EntryReport, ExpectedReport, FailureReport, RequirementReport, RunReport};
 use crate::expected::{Date, Expectation, Standing};
 use crate::requirement::{Catalogue, Level};
 use crate::verdict::Verdict;
@@ -26,8 +27,11 @@ impl RunReport {
         let concerned = expectations.iter().filter(|entry| entry.concerns(self.subject.kind, weighing.catalogue));
         let entries: Vec<EntryReport> = concerned.map(|entry| self.weigh_one(entry, weighing)).collect();
         let mut report = ExpectedReport { otherwise: self.verdict, entries, new: Vec::new() };
-        let surprises = self.failures(weighing.strict).filter(|it| report.entry(&it.requirement, &it.case).is_none());
-        report.new = surprises.collect();
+        let counted = self.requirements.iter().filter(|it| weighing.strict || it.level == Level::Must);
+        let findings = counted.flat_map(|it| failed(it).map(move |finding| (it, finding)));
+        let own = findings.filter(|(_, finding)| finding.same_as.is_none() && finding.counted_in.is_none());
+        let surprises = own.filter(|(requirement, finding)| report.entry_of(&requirement.id, finding).is_none());
+        report.new = surprises.map(|(requirement, finding)| FailureReport::new(requirement, finding)).collect();
         report.new.sort();
         report.new.dedup();
         let expected = |requirement: &&RequirementReport| self.is_expected(requirement, &report);
@@ -80,16 +84,13 @@ impl RunReport {
     /// The failures of MUSTs, and if asked those of all requirements; once for each finding.
     fn failures(&self, all: bool) -> impl Iterator<Item = FailureReport> {
         let counted = self.requirements.iter().filter(move |it| all || it.level == Level::Must);
-        counted.flat_map(|requirement| {
-            failed(requirement)
-                .map(|finding| FailureReport { requirement: requirement.id.clone(), case: finding.case.clone() })
-        })
+        counted.flat_map(|requirement| failed(requirement).map(|finding| FailureReport::new(requirement, finding)))
     }
 
     /// Whether the requirement fails, and only as expected.
     fn is_expected(&self, requirement: &RequirementReport, expected: &ExpectedReport) -> bool {
         requirement.verdict == Verdict::Fail
-            && failed(requirement).all(|finding| expected.entry(&requirement.id, &finding.case).is_some())
+            && failed(requirement).all(|finding| expected.entry_of(&requirement.id, finding).is_some())
     }
 
     /// The requirements that fail otherwise than expected, with those findings alone that are new.
@@ -101,15 +102,11 @@ impl RunReport {
             .filter(|requirement| !self.is_expected(requirement, expected))
             .cloned()
             .map(|mut requirement| {
-                requirement.findings.retain(|finding| expected.entry(&requirement.id, &finding.case).is_none());
+                requirement.findings.retain(|finding| expected.entry_of(&requirement.id, finding).is_none());
                 requirement
             })
             .collect()
     }
-}
-
-fn failed(requirement: &RequirementReport) -> impl Iterator<Item = &FindingReport> {
-    requirement.findings.iter().filter(|finding| finding.verdict == Verdict::Fail)
 }
 
 /// What one case says of a requirement.

@@ -45,7 +45,8 @@ impl<W: Write> GithubReport<W> {
 
     /// One command for all ways in which a requirement was broken.
     fn requirement(&mut self, command: &str, requirement: &RequirementReport, report: &RunReport) -> io::Result<()> {
-        let all: Vec<_> = failures(requirement).filter(|broken| broken.expected(report).is_none()).collect();
+        let mut all: Vec<_> = failures(requirement).filter(|broken| broken.expected(report).is_none()).collect();
+        all.sort_by_key(|broken| broken.finding.counted_in.is_some());
         let Some(first) = all.first() else { return Ok(()) };
         let others = match all.len() - 1 {
             0 => String::new(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::collect::{summary, unless_stalled};
 use super::conformance::conformance;
+use super::mistakes;
 use super::model::{
     CaseReport, EntryReport, FindingReport, Floor, Partial, ProbeReport, RequirementReport, RunReport, ShardInfo,
     SubjectInfo, Summary, Timings,
@@ -90,8 +91,9 @@ fn twice<'r>(one: &'r RunReport, other: &RunReport) -> Option<&'r str> {
 #[must_use]
 pub fn join(one: RunReport, other: RunReport) -> RunReport {
     let pairs = one.requirements.into_iter().zip(other.requirements);
-    let requirements: Vec<_> = pairs.map(|(one, other)| requirement(one, other)).collect();
-    let cases = sorted(one.cases, other.cases, |case| &case.id);
+    let mut requirements: Vec<_> = pairs.map(|(one, other)| requirement(one, other)).collect();
+    let mut cases = sorted(one.cases, other.cases, |case| &case.id);
+    mistakes::settle(&mut requirements, &mut cases);
     let duration_ms = one.summary.duration_ms.saturating_add(other.summary.duration_ms);
     RunReport {
         format: one.format,

@@ -41,8 +41,7 @@ impl<W: Write> MarkdownReport<W> {
         self.coverage(report)?;
         self.notes(report)?;
         let is_new = |r: &&RequirementReport| failures(r).any(|broken| broken.expected(report).is_none());
-        let (failed, expected): (Vec<_>, Vec<_>) =
-            report.requirements.iter().filter(|r| r.verdict == Verdict::Fail).partition(is_new);
+        let (failed, expected): (Vec<_>, Vec<_>) = report.requirements.iter().filter(|r| r.fails()).partition(is_new);
         if !failed.is_empty() {
             broken_table(&failed, linked, &mut self.out)?;
             writeln!(self.out)?;
@@ -83,8 +82,10 @@ impl<W: Write> MarkdownReport<W> {
     }
 
     fn evidence(&mut self, requirement: &RequirementReport) -> io::Result<()> {
-        let all: Vec<_> = failures(requirement).collect();
-        let mut blocks: Vec<String> = all.iter().take(SHOWN).map(block).collect();
+        let mut all: Vec<_> = failures(requirement).collect();
+        all.sort_by_key(|broken| broken.finding.counted_in.is_some());
+        let mut blocks: Vec<String> = requirement.also().into_iter().collect();
+        blocks.extend(all.iter().take(SHOWN).map(block));
         blocks.extend((all.len() > SHOWN).then(|| format!("… and {} more like it", all.len() - SHOWN)));
         let first = all.first().map(|broken| &broken.finding.case);
         blocks.extend(first.and_then(|case| reproduce(requirement.party, case, &self.again)));
@@ -157,7 +158,8 @@ pub(super) fn broken_table(
             0 | 1 => String::new(),
             all => format!(" and {} more", all - 1),
         };
-        writeln!(out, "| {} | {} | {message} | {case}{more} |", linked(requirement), level(requirement.level))?;
+        let also = requirement.also().map(|also| format!("; {}", escaped(&also))).unwrap_or_default();
+        writeln!(out, "| {} | {} | {message}{also} | {case}{more} |", linked(requirement), level(requirement.level))?;
     }
     Ok(())
 }

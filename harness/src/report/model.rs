@@ -224,6 +224,12 @@ pub struct RequirementReport {
     pub inapplicable: Vec<String>,
     /// Everything that was found apart from passes.
     pub findings: Vec<FindingReport>,
+    /// The requirements that own the mistakes by which it fails, if others own all of them: then it does not count as failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub same_as: Vec<String>,
+    /// The more general requirements that the same mistakes violate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_violates: Vec<String>,
     /// Departures that the specification tolerates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -246,7 +252,30 @@ impl RunReport {
     }
 }
 
+/// A verdict with the reason for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CaseVerdict {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it is not a pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
 impl RequirementReport {
+    /// Whether it fails by a mistake of its own, which a more specific requirement does not own.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        self.verdict == Verdict::Fail && self.same_as.is_empty()
+    }
+
+    /// Says in a line which more general requirements the same mistakes violate.
+    #[must_use]
+    pub fn also(&self) -> Option<String> {
+        (!self.also_violates.is_empty()).then(|| format!("also violates {}", self.also_violates.join(", ")))
+    }
+
     /// Joins the verdicts on one requirement, of cases or of reports. That it does not apply to one shape of a case decides
     /// nothing where another shape of that case ended undecided.
     pub(super) fn joined(
@@ -316,6 +345,12 @@ pub struct FindingReport {
     /// cases show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stalled: bool,
+    /// The more specific requirement that owns the mistake, if another one fails by it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
+    /// The case that fails for this violation, if other cases show it too and this case is not for the requirement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_in: Option<String>,
 }
 
 /// How one case went.
@@ -337,6 +372,15 @@ pub struct CaseReport {
     /// Why it is no pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The requirements that it is for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<String>,
+    /// The requirements that it shows violated in ways for which another case fails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+    /// The verdict apart from the violated requirements that it is not for; only of a case with a violated MUST.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<CaseVerdict>,
     /// What a recording does not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -350,6 +394,9 @@ pub struct Summary {
     pub requirements: BTreeMap<String, usize>,
     /// Cases by verdict.
     pub cases: BTreeMap<String, usize>,
+    /// How many further requirements fail, each only by mistakes that a more specific one owns.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub same_as: usize,
     /// How long the run took; of shards, all of them together.
     pub duration_ms: u64,
     /// How often the subject was started; 0 where that is not known.

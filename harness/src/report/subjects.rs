@@ -16,8 +16,8 @@ const UNKNOWN: &str = "unknown";
 
 const INTRODUCTION: &str = "\
 One run of each subject, which says nothing about other versions or settings of it. A requirement was *exercised* when \
-something happened that could have broken it; what is left open was exercised and could not be decided. In what was \
-seen, `CASE` stands for the folder that a case has for itself. The last columns count the requirements of a group that were \
+something happened that could have broken it; what is left open was exercised and could not be decided. A mistake \
+that violates several requirements counts only for the most specific one, which names the others. In what was seen, `CASE` stands for the folder that a case has for itself. The last columns count the requirements of a group that were \
 kept and broken, MUST and SHOULD together, with `–` where none was decided:";
 
 /// A group of requirements with a column of its own.
@@ -132,6 +132,7 @@ fn table(reports: &[RunReport], out: &mut dyn Write) -> io::Result<()> {
     for report in reports {
         let count = |verdict| report.requirements.iter().filter(|r| r.verdict == verdict).count();
         let (kept, open) = (count(Verdict::Pass), count(Verdict::Inconclusive));
+        let same = report.requirements.iter().filter(|r| !r.same_as.is_empty()).count();
         let (musts, shoulds) = (broken(report, Level::Must).count(), broken(report, Level::Should).count());
         writeln!(
             out,
@@ -142,7 +143,7 @@ fn table(reports: &[RunReport], out: &mut dyn Write) -> io::Result<()> {
             origin(report),
             escaped(date(report)),
             report.verdict.name(),
-            kept + musts + shoulds + open,
+            kept + musts + shoulds + same + open,
             GROUPS.map(|group| cell(report, &group)).join(" | "),
         )?;
     }
@@ -151,8 +152,9 @@ fn table(reports: &[RunReport], out: &mut dyn Write) -> io::Result<()> {
 
 /// How many requirements of a group were kept and broken.
 fn cell(report: &RunReport, group: &Group) -> String {
-    let count = |verdict| report.requirements.iter().filter(|r| r.verdict == verdict && (group.holds)(&r.id)).count();
-    match (count(Verdict::Pass), count(Verdict::Fail)) {
+    let of_group = || report.requirements.iter().filter(|r| (group.holds)(&r.id));
+    let kept = of_group().filter(|r| r.verdict == Verdict::Pass).count();
+    match (kept, of_group().filter(|r| r.fails()).count()) {
         (0, 0) => "–".to_owned(),
         (kept, broken) => format!("{kept} / {broken}"),
     }
@@ -188,7 +190,7 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn broken(report: &RunReport, level: Level) -> impl Iterator<Item = &RequirementReport> {
-    report.requirements.iter().filter(move |r| r.level == level && r.verdict == Verdict::Fail)
+    report.requirements.iter().filter(move |r| r.level == level && r.fails())
 }
 
 /// A requirement with the link to its page.

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
+use super::broken::failures;
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
 use super::model::{CaseReport, Driven, FindingReport, RequirementReport, RunReport, ShardInfo};
@@ -95,7 +96,7 @@ impl<W: Write> TextReport<W> {
     ///
     /// Only those of the stream.
     pub fn failures(&mut self, requirements: &[RequirementReport]) -> io::Result<()> {
-        requirements.iter().filter(|r| r.verdict == Verdict::Fail).try_for_each(|requirement| self.failure(requirement))
+        requirements.iter().filter(|requirement| requirement.fails()).try_for_each(|one| self.failure(one))
     }
 
     fn failure(&mut self, requirement: &RequirementReport) -> io::Result<()> {
@@ -106,7 +107,11 @@ impl<W: Write> TextReport<W> {
         if let Some(link) = &requirement.link {
             writeln!(self.out, "  {DIM}{link}{DIM:#}")?;
         }
-        let failed: Vec<&FindingReport> = requirement.findings.iter().filter(|f| f.verdict == Verdict::Fail).collect();
+        if let Some(also) = requirement.also() {
+            writeln!(self.out, "  {}", visible(&also))?;
+        }
+        let mut failed: Vec<&FindingReport> = failures(requirement).map(|broken| broken.finding).collect();
+        failed.sort_by_key(|finding| finding.counted_in.is_some());
         for finding in failed.iter().take(3) {
             writeln!(
                 self.out,
@@ -197,6 +202,10 @@ impl<W: Write> TextReport<W> {
             writeln!(self.out, "  expected      {}", expected_text::summary(expected))?;
         }
         writeln!(self.out, "  requirements  {}", counts(&report.summary.requirements))?;
+        if report.summary.same_as > 0 {
+            let many = count(report.summary.same_as, "more fails", "more fail");
+            writeln!(self.out, "                {many} only by the same mistakes")?;
+        }
         writeln!(self.out, "  cases         {}", counts(&report.summary.cases))?;
         if report.summary.starts > 0 {
             let starts = count(report.summary.starts, "start", "starts");

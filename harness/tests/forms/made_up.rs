@@ -143,6 +143,8 @@ fn fail(report: &mut RunReport, id: &str, findings: &[(&str, &str, Option<usize>
             lines: vec![format!("#3 agent → client  {NASTY}")],
             line: *line,
             stalled: false,
+            same_as: None,
+            counted_in: None,
         })
         .collect();
 }
@@ -155,6 +157,9 @@ fn case(id: &str, verdict: Verdict, reason: Option<&str>) -> CaseReport {
         file: None,
         trace: None,
         reason: reason.map(str::to_owned),
+        requirements: Vec::new(),
+        also: Vec::new(),
+        otherwise: None,
         notes: Vec::new(),
     }
 }

@@ -82,6 +82,29 @@ fn what_is_checked_is_proved_by_a_fault() {
 }
 
 #[test]
+fn requirements_refer_to_more_specific_ones() {
+    let find = |id: &str| V1.catalogue().find(id);
+    let mut wrong = Vec::new();
+    for general in V1.catalogue().iter() {
+        for id in &general.refers_to {
+            match find(id) {
+                Some(specific) if specific.party == general.party && specific.status == Status::Checked => {}
+                _ => wrong.push(format!("{} refers to {id}: not a checked requirement of the same party", general.id)),
+            }
+        }
+        let (mut ahead, mut known) = (general.refers_to.clone(), BTreeSet::new());
+        while let Some(id) = ahead.pop() {
+            ahead
+                .extend(find(&id).filter(|_| known.insert(id.clone())).into_iter().flat_map(|it| it.refers_to.clone()));
+        }
+        if known.contains(&general.id) {
+            wrong.push(format!("{} refers to itself", general.id));
+        }
+    }
+    none_of("requirements that refer to others in a wrong way", &wrong);
+}
+
+#[test]
 fn cases_name_their_schema_for_editors() {
     let mut wrong = Vec::new();
     for file in files("cases/v1").iter().filter(|file| file.ends_with(".yaml") && !file.contains("/include/")) {

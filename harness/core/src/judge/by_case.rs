@@ -1,8 +1,10 @@
 //! Splits what was found in a conversation among the cases that it holds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::owner;
 use super::ruling::{Finding, Tally};
+use crate::requirement::Catalogue;
 
 /// What was found, by requirement.
 type Tallies = BTreeMap<String, Tally>;
@@ -54,31 +56,72 @@ impl CaseShares {
     /// Returns what was found in each case; nothing if there are no cases.
     ///
     /// A finding counts for the case in which its deciding event lies, since a check may decide only later. The start of the process
-    /// counts for each case that was written for one of its requirements, as if the case had a process of its own.
+    /// counts for each case that was written for one of its requirements, as if the case had a process of its own. So does a more
+    /// specific requirement that owns a mistake in it.
     ///
     /// What is decided only at the end, with the event `end`, counts for the case of the next event that proves it.
-    pub(super) fn split(mut self, end: usize) -> Vec<Tallies> {
+    pub(super) fn split(mut self, end: usize, catalogue: &Catalogue) -> Vec<Tallies> {
         let firsts: Vec<usize> = self.cases.iter().map(|case| case.first).collect();
-        let owner = |finding: &Finding, at: usize| {
+        let case_of = |finding: &Finding, at: usize| {
             let event = finding.events.iter().find(|&&event| event != end)?;
             Some(firsts.partition_point(|first| first <= event).saturating_sub(1).min(at))
         };
         for at in 1..self.cases.len() {
             for (requirement, tally) in std::mem::take(&mut self.cases[at].found) {
-                for (case, part) in tally.split(|finding| owner(finding, at).unwrap_or(at), at) {
+                for (case, part) in tally.split(|finding| case_of(finding, at).unwrap_or(at), at) {
                     self.cases[case].found.entry(requirement.clone()).or_default().join(part);
                 }
             }
         }
-        let start = self.start.unwrap_or_default();
+        let mut start = self.start.unwrap_or_default();
+        owner::assign(&mut start, catalogue);
         let mut cases = self.cases.into_iter().map(|Share { requirements, found, .. }| (requirements, found));
         let first = cases.next().map(|(_, found)| found);
         let rest = cases.map(|(requirements, mut found)| {
-            for (requirement, tally) in start.iter().filter(|(id, _)| requirements.contains(id)) {
+            let own = requirements.iter().filter_map(|id| start.get(id)).flat_map(|tally| &tally.findings);
+            let owners: BTreeSet<&String> = own.filter_map(|finding| finding.same_as.as_ref()).collect();
+            let counts = |id: &String| requirements.contains(id) || owners.contains(id);
+            for (requirement, tally) in start.iter().filter(|(id, _)| counts(id)) {
                 found.entry(requirement.clone()).or_default().join(tally.clone());
             }
             found
         });
         first.into_iter().chain(rest).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fact;
+    use crate::testing::v1;
+    use crate::verdict::Verdict;
+
+    const GENERAL: &str = "ext.no-custom-root-fields.agent";
+    const OWNER: &str = "auth.terminal.no-command";
+
+    #[test]
+    fn owner_of_mistake_at_start_goes_where_general_requirement_goes() {
+        let failed = |requirement: &str| {
+            let finding = Finding {
+                verdict: Verdict::Fail,
+                fact: fact!("wrong", "it is wrong"),
+                doubt: None,
+                events: vec![2],
+                stalled: false,
+                same_as: None,
+            };
+            (requirement.to_owned(), Tally { findings: vec![finding], ..Tally::default() })
+        };
+        let start = BTreeMap::from([GENERAL, OWNER, "init.respond"].map(failed));
+        let mut shares = CaseShares::default();
+        shares.begin(0, Vec::new(), Tallies::new());
+        shares.started(start.clone());
+        shares.begin(5, vec![GENERAL.to_owned()], start);
+        shares.begin(8, vec!["session.new.params".to_owned()], Tallies::new());
+        shares.end(Tallies::new());
+        let cases = shares.split(9, &v1().catalogue);
+        let found: Vec<Vec<&str>> = cases.iter().map(|case| case.keys().map(String::as_str).collect()).collect();
+        assert_eq!(found, [vec![OWNER, GENERAL, "init.respond"], vec![OWNER, GENERAL], vec![]]);
     }
 }

@@ -15,7 +15,7 @@ use super::moment::Moment;
 use super::ruling::{Tally, Unread};
 use super::seen::{Answer, CallSeen, LineSeen, Outcome, Payload};
 use super::tallies::Tallies;
-use super::{script, shapes};
+use super::{owner, script, shapes};
 use crate::protocol::{Edition, Kind, Member, Method, Site};
 use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};
@@ -490,11 +490,18 @@ impl Judge {
             begins_late: self.begins_late,
             forgot: self.forgot,
         };
-        if self.shares.is_empty() {
-            return vec![Judgement { tallies: found, ..whole }];
-        }
-        self.shares.end(found);
-        self.shares.split(self.now.0).into_iter().map(|tallies| Judgement { tallies, ..whole.clone() }).collect()
+        let catalogue = &self.talk.edition.catalogue;
+        let cases = if self.shares.is_empty() {
+            vec![found]
+        } else {
+            self.shares.end(found);
+            self.shares.split(self.now.0, catalogue)
+        };
+        let judgement = |mut tallies| {
+            owner::assign(&mut tallies, catalogue);
+            Judgement { tallies, ..whole.clone() }
+        };
+        cases.into_iter().map(judgement).collect()
     }
 
     fn show_both(&mut self, seen: Seen<'_>) {

@@ -7,6 +7,7 @@ use super::{CaseVerdict, Judge, Judgement, Tally, judge_case};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party};
 use crate::trace::{CaseInfo, CaseMark, Event, FENCE, Header, Outcome, StepEvent, StepKind, Trace, What};
+use crate::verdict::Verdict;
 
 /// Judges a trace event by event.
 pub struct JudgingSession {
@@ -193,6 +194,15 @@ impl JudgedTrace {
         let mut outline = self.outline.trace.clone();
         outline.header.subject = Some(party);
         judge_case(&outline, &self.judgement, catalogue)
+    }
+
+    /// The same without violations of requirements that the case is not for.
+    #[must_use]
+    pub fn own_verdict(&self, party: Party, catalogue: &Catalogue) -> CaseVerdict {
+        let mut own = self.clone();
+        let foreign = own.judgement.tallies.iter_mut().filter(|(id, _)| !self.header().requirements.contains(id));
+        foreign.for_each(|(_, tally)| tally.findings.retain(|finding| finding.verdict != Verdict::Fail));
+        own.verdict(party, catalogue)
     }
 }
 

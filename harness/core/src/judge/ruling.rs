@@ -19,6 +19,8 @@ pub struct Finding {
     pub events: Vec<usize>,
     /// Whether it is undecided because the subject stopped answering: a pass in another case does not outweigh that.
     pub stalled: bool,
+    /// The requirement that owns the mistake, where another one that fails by it is more specific; set when the trace is closed.
+    pub same_as: Option<String>,
 }
 
 /// Why something that looks like a violation does not count as one.
@@ -214,6 +216,6 @@ impl Ruling<'_> {
     fn finding(&self, verdict: Verdict, fact: Fact, also: &[usize]) -> Finding {
         let mut events = vec![self.event];
         events.extend(also.iter().copied().filter(|&n| n != self.event));
-        Finding { verdict, fact, doubt: None, events, stalled: false }
+        Finding { verdict, fact, doubt: None, events, stalled: false, same_as: None }
     }
 }

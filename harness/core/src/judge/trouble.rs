@@ -42,7 +42,8 @@ impl JudgedTrace {
         let of_party = |id: &str| catalogue.find(id).is_some_and(|requirement| requirement.party == party);
         let tallies = self.judgement.tallies.iter().filter(|(id, _)| of_party(id));
         let failed = tallies.flat_map(|(id, tally)| {
-            let fails = |finding: &&Finding| finding.verdict == Verdict::Fail;
+            // A mistake is the trouble of its owner, which lies in the same case.
+            let fails = |finding: &&Finding| finding.verdict == Verdict::Fail && finding.same_as.is_none();
             tally.findings.iter().filter(fails).map(|finding| failure(id, finding))
         });
         let mut troubles: BTreeSet<Trouble> = failed.collect();

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{FindingReport, RequirementReport};
 use crate::expected::{self, Expectation, Standing, parse_day};
 use crate::verdict::{Conformance, Verdict};
 
@@ -69,6 +70,20 @@ impl ExpectedReport {
     pub fn entry(&self, requirement: &str, case: &str) -> Option<&EntryReport> {
         let is_it = |failure: &FailureReport| failure.requirement == requirement && failure.case == case;
         self.entries.iter().find(|entry| entry.failures.iter().any(is_it))
+    }
+
+    /// The entry that expects this finding, the more specific requirement that owns it, or the case that fails for it.
+    #[must_use]
+    pub fn entry_of(&self, requirement: &str, finding: &FindingReport) -> Option<&EntryReport> {
+        let requirements = std::iter::once(requirement).chain(finding.same_as.as_deref());
+        let cases = || std::iter::once(&finding.case).chain(&finding.counted_in);
+        requirements.flat_map(|id| cases().map(move |case| (id, case))).find_map(|(id, case)| self.entry(id, case))
+    }
+}
+
+impl FailureReport {
+    pub(in crate::report) fn new(requirement: &RequirementReport, finding: &FindingReport) -> Self {
+        Self { requirement: requirement.id.clone(), case: finding.case.clone() }
     }
 }
 

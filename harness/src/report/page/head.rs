@@ -140,15 +140,14 @@ fn row(party: Party, level: Level, counts: &BTreeMap<Verdict, usize>) -> Markup 
 
 fn counts(requirements: &[RequirementReport], level: Level) -> BTreeMap<Verdict, usize> {
     let mut counts = BTreeMap::new();
-    for requirement in requirements.iter().filter(|requirement| requirement.level == level) {
+    for requirement in requirements.iter().filter(|one| one.level == level && one.same_as.is_empty()) {
         *counts.entry(requirement.verdict).or_default() += 1;
     }
     counts
 }
 
 fn broken(report: &RunReport) -> Markup {
-    let broken: Vec<_> =
-        report.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail).collect();
+    let broken: Vec<_> = report.requirements.iter().filter(|requirement| requirement.fails()).collect();
     html! {
         @if !broken.is_empty() {
             h2 { "Broken" }
@@ -167,6 +166,7 @@ fn broken_one(requirement: &RequirementReport, report: &RunReport) -> Markup {
         a href={ "#requirement=" (id) } { (id) } " " small { (level.name().to_uppercase()) } " " (visible(text))
         @if let Some(broken) = first {
             p class="seen" { (visible(&broken.finding.case)) ": " (visible(&broken.finding.text)) }
+            @if let Some(also) = requirement.also() { p class="seen" { (visible(&also)) } }
             @if let Some(entry) = broken.expected(report) {
                 p class="seen" { "expected to fail: " (visible(&entry.reason)) }
             }

@@ -57,7 +57,10 @@ function reproduction(party, id) {
 function findingBox(id, finding) {
   return el('article', { class: `finding ${finding.verdict}` },
     el('p', {}, verdictMark(finding.verdict), ' in ', caseLink(finding.case, finding.events[0])),
-    el('p', {}, prose(finding.text)), expectation(id, finding), evidence(finding),
+    el('p', {}, prose(finding.text)),
+    finding.sameAs && el('p', { class: 'note' }, 'The same mistake violates ', requirementLink(finding.sameAs), ', where it counts.'),
+    finding.countedIn && el('p', { class: 'note' }, 'Other cases show it too; it counts in ', caseLink(finding.countedIn), '.'),
+    expectation(id, finding), evidence(finding),
     finding.verdict === 'fail' && reproduction(finding.party, finding.case));
 }
 

@@ -55,7 +55,8 @@ fn kind_unambiguous(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, rulin
             fact!(
                 "call-and-response",
                 "the {party} sent a message with a method and a result or error; expected a call or a response",
-                party = moment.from
+                party = moment.from;
+                pointer = "/method"
             ),
             &[],
         ),

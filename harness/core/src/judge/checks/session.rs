@@ -266,7 +266,8 @@ fn info_partial(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
             fact!(
                 "identity-in-update",
                 "the agent sent a session_info_update with the member `{member}`, which never changes",
-                member = fixed
+                member = fixed;
+                pointer = format!("/params/update/{}", fixed.unwrap_or_default())
             )
         });
     }

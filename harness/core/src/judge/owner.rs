@@ -1,0 +1,166 @@
+//! Gives each mistake one owner: a failing finding of a general requirement names the more specific one that it also violates.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::ruling::{Finding, Tally};
+use crate::requirement::Catalogue;
+use crate::verdict::Verdict;
+
+/// A finding: the id of its requirement, and its place among the findings of that requirement.
+type Place = (String, usize);
+
+/// Fills in [`Finding::same_as`] for the findings of one trace.
+///
+/// A general requirement names more specific ones in `refers-to`. The specific one owns the mistake, unless it binds less than
+/// the general one: a MUST never refers to a SHOULD.
+pub(super) fn assign(tallies: &mut BTreeMap<String, Tally>, catalogue: &Catalogue) {
+    let mut owners: BTreeMap<Place, Place> = BTreeMap::new();
+    for general in catalogue.iter().filter(|requirement| !requirement.refers_to.is_empty()) {
+        for (at, finding) in failures(tallies, &general.id) {
+            let specific = general.refers_to.iter().filter_map(|id| {
+                let same = failures(tallies, id).find(|(_, other)| finding.is_same_mistake(other));
+                same.map(|(at, _)| (catalogue.find(id).map(|specific| specific.level), (id.clone(), at)))
+            });
+            let (weaker, binding): (Vec<_>, Vec<_>) = specific.partition(|(level, _)| *level > Some(general.level));
+            let place = (general.id.clone(), at);
+            owners.extend(weaker.into_iter().map(|(_, weaker)| (weaker, place.clone())));
+            owners.extend(binding.into_iter().next().map(|(_, owner)| (place, owner)));
+        }
+    }
+    for place in owners.keys() {
+        let mut owner = &owners[place];
+        // No requirement refers to itself, not even over others: a test of the catalogue ensures that.
+        while let Some(next) = owners.get(owner) {
+            owner = next;
+        }
+        if let Some(finding) = tallies.get_mut(&place.0).and_then(|tally| tally.findings.get_mut(place.1)) {
+            finding.same_as = Some(owner.0.clone());
+        }
+    }
+}
+
+fn failures<'t>(
+    tallies: &'t BTreeMap<String, Tally>,
+    requirement: &str,
+) -> impl Iterator<Item = (usize, &'t Finding)> + use<'t> {
+    let findings = tallies.get(requirement).map_or(&[][..], |tally| &tally.findings);
+    findings.iter().enumerate().filter(|(_, finding)| finding.verdict == Verdict::Fail)
+}
+
+impl Finding {
+    /// Returns whether this finding and one of a more specific requirement are at the same place: both have the same deciding
+    /// event, and the pointer of one is that of the other or leads into it. A finding without a pointer concerns the whole
+    /// message; a specific one without a pointer shares only the mistake of such a finding.
+    #[must_use]
+    pub fn is_same_mistake(&self, specific: &Self) -> bool {
+        let is_within = |inner: &str, outer: &str| {
+            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.events.first() == specific.events.first()
+            && match (self.pointer(), specific.pointer()) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                (Some(one), Some(other)) => is_within(one, other) || is_within(other, one),
+            }
+    }
+
+    /// The pointer from the payload on: some checks count from the message, and some from its params or result.
+    fn pointer(&self) -> Option<&str> {
+        let pointer = self.fact.field("pointer")?.as_str()?;
+        let inner = ["/params", "/result"].into_iter().find_map(|root| pointer.strip_prefix(root));
+        Some(inner.filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(pointer))
+    }
+}
+
+/// Fields that differ whenever the same thing happens again.
+const ACCIDENTAL: [&str; 6] = ["id", "sessionId", "terminalId", "toolCallId", "messageId", "compactionId"];
+
+/// Names a failure of a requirement by its kind and fields, without ids that each session has of its own and without durations.
+#[must_use]
+pub fn signature(kind: &str, fields: &Map<String, Value>) -> String {
+    let stays = |(name, _): &(&String, &Value)| !ACCIDENTAL.contains(&name.as_str()) && !name.ends_with("Ms");
+    let fields: BTreeMap<_, _> = fields.iter().filter(stays).collect();
+    format!("{kind} {}", serde_json::to_string(&fields).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fact;
+
+    fn catalogue(requirements: &[(&str, &str, &[&str])]) -> Catalogue {
+        let entry = |(id, level, refers_to): &(&str, &str, &[&str])| {
+            let entry = json!({
+                "id": id, "party": "agent", "level": level, "text": "", "source": "", "applies_when": "always",
+                "check": "passive", "how": "", "mutant": "", "status": "checked", "refers-to": refers_to,
+            });
+            serde_json::from_value(entry).expect("a requirement")
+        };
+        Catalogue::new(requirements.iter().map(entry).collect()).expect("ids are unique")
+    }
+
+    /// The owners of these failures, each the only one of its requirement.
+    fn owners(catalogue: &Catalogue, failures: &[(&str, usize, Option<&str>)]) -> Vec<Option<String>> {
+        let tally = |(id, event, pointer): &(&str, usize, Option<&str>)| {
+            let fact = fact!("wrong", "it is wrong"; pointer = pointer);
+            let finding = Finding {
+                verdict: Verdict::Fail,
+                fact,
+                doubt: None,
+                events: vec![*event],
+                stalled: false,
+                same_as: None,
+            };
+            ((*id).to_owned(), Tally { findings: vec![finding], ..Tally::default() })
+        };
+        let mut tallies = failures.iter().map(tally).collect();
+        assign(&mut tallies, catalogue);
+        failures.iter().map(|(id, ..)| tallies[*id].findings[0].same_as.clone()).collect()
+    }
+
+    #[test]
+    fn specific_requirement_owns_mistake_at_same_place() {
+        let catalogue = catalogue(&[("general", "must", &["specific"]), ("specific", "must", &[])]);
+        let owner = |general, specific| {
+            let owners = owners(&catalogue, &[("general", 3, general), ("specific", 3, specific)]);
+            assert_eq!(owners[1], None);
+            owners[0].clone()
+        };
+        let same = Some("specific".to_owned());
+        assert_eq!(owner(Some("/params/path"), Some("/path")), same);
+        assert_eq!(owner(Some("/servers/0/command"), Some("/params/servers")), same);
+        assert_eq!(owner(None, Some("/params/path")), same);
+        assert_eq!(owner(Some("/paths"), Some("/path")), None);
+        assert_eq!(owner(Some("/path"), None), None);
+        let elsewhere = owners(&catalogue, &[("general", 3, None), ("specific", 4, None)]);
+        assert_eq!(elsewhere, [None, None]);
+    }
+
+    #[test]
+    fn must_owns_mistake_of_more_specific_should() {
+        let catalogue = catalogue(&[("general", "must", &["specific"]), ("specific", "should", &[])]);
+        let owners = owners(&catalogue, &[("general", 3, None), ("specific", 3, None)]);
+        assert_eq!(owners, [None, Some("general".to_owned())]);
+    }
+
+    #[test]
+    fn most_specific_requirement_owns_mistake() {
+        let catalogue = catalogue(&[("a", "must", &["b"]), ("b", "must", &["c"]), ("c", "must", &[])]);
+        let owners = owners(&catalogue, &[("a", 3, None), ("b", 3, None), ("c", 3, None)]);
+        assert_eq!(owners, [Some("c".to_owned()), Some("c".to_owned()), None]);
+    }
+
+    #[test]
+    fn signatures_have_no_ids_and_durations() {
+        let name = |fact: crate::judge::Fact| signature(fact.kind, &fact.fields());
+        let late = |session_id: &str, after_ms: u64, method: &str| {
+            name(fact!("late", "{session_id} {after_ms} {method}", session_id, after_ms, method))
+        };
+        assert_eq!(late("a", 1, "session/new"), late("b", 2, "session/new"));
+        assert_ne!(late("a", 1, "session/new"), late("a", 1, "session/load"));
+    }
+}
