@@ -111,6 +111,8 @@ impl Reports {
     /// A case that also has a trace of its own counts by that one, as in the run that wrote both.
     fn add(&mut self, recording: JudgedTape<'_>, args: &CheckArgs) -> anyhow::Result<Vec<(String, Chart)>> {
         let JudgedTape { tape, header, edition, mut judged, evidence, mut charts } = recording;
+        // Each process is counted, also one whose case is told by its lone run.
+        let starts = judged.iter().map(JudgedTrace::starts).sum();
         if header.conversation.is_some() {
             judged.retain(|judged| !self.alone.contains(&tape.id_of(judged)));
             charts.retain(|(id, _)| !self.alone.contains(id));
@@ -131,6 +133,7 @@ impl Reports {
                     collector.edition().name
                 );
             }
+            collector.count_starts(starts);
             for judged in &judged {
                 let file = is_of_cases.then(|| tape.name.clone());
                 collector.add_recording(tape.id_of(judged), judged, &evidence, judged.took(), file);

@@ -149,6 +149,11 @@ impl Collector {
         }
     }
 
+    /// Counts starts of the subject that a recording shows.
+    pub const fn count_starts(&mut self, starts: usize) {
+        self.starts += starts;
+    }
+
     /// Keeps what a recording says; `evidence` holds the events that [`JudgedTrace::evidence`] asks for.
     pub fn add_recording(
         &mut self,

@@ -45,7 +45,7 @@ impl Queue {
 
 /// Runs the cases against the subject, at most `jobs` conversations at a time, and reports in the order of events.
 ///
-/// With `isolate`, each case has a conversation of its own; otherwise, those of an agent share one where [`conversations`] allows it.
+/// With `isolate`, each case has a conversation of its own; otherwise, those of an agent share one where the plan of the run allows it.
 /// When `report` returns false, no further conversation is begun. A case that [`stop`](super::stop) or a signal cuts is started and
 /// never ends.
 pub fn run_all(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{CaseVerdict, Judge, Judgement, Tally, judge_case};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party};
-use crate::trace::{CaseInfo, CaseMark, Event, FENCE, Header, Outcome, StepEvent, StepKind, Trace, What};
+use crate::trace::{CaseInfo, CaseMark, Event, FENCE, Header, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::verdict::Verdict;
 
 /// Judges a trace event by event.
@@ -174,6 +174,13 @@ impl JudgedTrace {
     #[must_use]
     pub const fn took(&self) -> Duration {
         Duration::from_micros(self.outline.last_us.saturating_sub(self.outline.first_us))
+    }
+
+    /// How often the subject was started in this part of the trace.
+    #[must_use]
+    pub fn starts(&self) -> usize {
+        let spawned = |event: &&Event| matches!(event.what, What::Process(ProcessEvent::Spawned { .. }));
+        self.outline.trace.events.iter().filter(spawned).count()
     }
 
     /// The number of lines that have no known sender.
