@@ -5,6 +5,7 @@ mod event;
 mod format_1;
 mod jsonl;
 mod normal;
+mod parts;
 mod renamer;
 mod reuse;
 mod step;

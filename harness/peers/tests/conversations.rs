@@ -57,7 +57,7 @@ fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -> Ru
             run_all(&chosen, subject, jobs, alone, |event| {
                 if let Progress::Ended { trace, .. } = event {
                     match trace.header.conversation {
-                        Some(_) => drop(collector.add_conversation(&trace, Some(&trace.header.file_name()))),
+                        Some(_) => drop(collector.add_conversation(&trace, Some(&trace.file_name()))),
                         None => drop(collector.add(&trace, Duration::ZERO, None)),
                     }
                     traces.push(*trace);

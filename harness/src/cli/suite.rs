@@ -390,7 +390,7 @@ fn not_started(trace: &Trace) -> bool {
 }
 
 fn write_trace(keep: Keep<'_>, trace: &Trace, edition: &'static Edition) -> anyhow::Result<String> {
-    let path = keep.dir.join(trace.header.file_name());
+    let path = keep.dir.join(trace.file_name());
     if keep.redact {
         save(&redacted(trace, edition)?.trace, &path)?;
     } else {

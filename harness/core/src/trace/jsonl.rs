@@ -76,16 +76,6 @@ pub enum Lack {
 }
 
 impl Header {
-    /// The name of a file for the trace, in a folder of many.
-    #[must_use]
-    pub fn file_name(&self) -> String {
-        match (&self.case, self.conversation) {
-            (Some(case), _) => file_name(case),
-            (None, Some(number)) => format!("conversation-{number}.jsonl"),
-            (None, None) => "recording.jsonl".to_owned(),
-        }
-    }
-
     /// The header of a recording that is no run of a case.
     #[must_use]
     pub fn of_recording(edition: &str, lacks: Vec<Lack>) -> Self {
