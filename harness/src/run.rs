@@ -26,6 +26,7 @@ pub use floor::bare_starts;
 pub use installed::installed_version;
 pub use interrupt::{Stop, stop, stop_after, stopped, wait_for_signals};
 pub use limits::Limits;
+pub use plan::largest_conversation;
 pub use single::run_case;
 pub use suite::{Progress, run_all, run_by_hand};
 

@@ -97,7 +97,7 @@ pub enum Format {
 }
 
 /// Arguments of `agent`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = AGENT_EXAMPLES)]
 pub struct AgentArgs {
     /// What is the same for a client.
@@ -106,6 +106,10 @@ pub struct AgentArgs {
     /// Give each case a process of its own, instead of sharing one where cases begin alike
     #[arg(long)]
     pub isolate: bool,
+    /// Run only the cases of the conversation that holds the most, in one process: most of the requirements in a few seconds. The
+    /// result is incomplete
+    #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "update_expected"])]
+    pub quick: bool,
 }
 
 const AGENT_EXAMPLES: &str = "Examples:

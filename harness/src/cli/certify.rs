@@ -27,7 +27,7 @@ use crate::verdict::Conformance;
 pub(super) fn run(args: &CertifyArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
     match &args.party {
         CertifyParty::Agent(agent) => {
-            let whole = AgentArgs { run: whole(&agent.start), isolate: true };
+            let whole = AgentArgs { run: whole(&agent.start), isolate: true, ..AgentArgs::default() };
             certify(&plan::of_agent(&whole, bundle)?, &agent.start, &agent.keep)
         }
         CertifyParty::Client(client) => {

@@ -18,7 +18,7 @@ use crate::plan::{Checked, PlanError, Selection, StartOptions, find_profile, loa
 use crate::profile::{Controls, Hints, Means, Profile};
 use crate::report::model::ProfileInfo;
 use crate::requirement::Party;
-use crate::run::{Subject, installed_version};
+use crate::run::{Subject, installed_version, largest_conversation};
 
 /// What `agent` or `client` is to do.
 pub(super) struct RunPlan {
@@ -71,7 +71,13 @@ impl Origin {
 ///
 /// Every way in which the arguments do not fit together, with the remedy.
 pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
-    let plan = make(&args.run, Party::Agent, Controls::default(), bundle)?;
+    let mut plan = make(&args.run, Party::Agent, Controls::default(), bundle)?;
+    if args.quick {
+        let chosen = largest_conversation(&plan.cases);
+        let mut at = 0..;
+        plan.cases.retain(|_| at.next().is_some_and(|index| chosen.contains(&index)));
+        plan.jobs = 1;
+    }
     Ok(RunPlan { isolate: args.isolate, ..plan })
 }
 

@@ -317,6 +317,7 @@ impl<'r> Going<'r> {
         run_all(cases, &plan.subject, plan.jobs, isolate, |event| {
             let told = match event {
                 Progress::Started(index) => self.outputs.event(&SuiteEvent::Start(&cases[index].id)),
+                Progress::Played(index) => self.outputs.event(&SuiteEvent::Played(&cases[index].id)),
                 // It ended before the failure of another case was known.
                 Progress::Ended { .. } if stopped() == Some(Stop::Failure) => Ok(()),
                 Progress::Ended { trace, took, .. } if trace.header.conversation.is_none() => self.ended(&trace, took),

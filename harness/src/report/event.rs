@@ -13,6 +13,8 @@ pub enum SuiteEvent<'r> {
     Begin(&'r Begin),
     /// The case with this id starts.
     Start(&'r str),
+    /// The transcript of the case with this id is over; it is judged when its conversation ends.
+    Played(&'r str),
     /// A case is over, and judged. Its trace is there unless it was too long to be kept.
     Case(&'r CaseReport, Option<&'r Trace>),
     /// What a page shows of the trace of the case with this id; told after the case, and only where a page is made.

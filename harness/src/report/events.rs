@@ -67,7 +67,7 @@ impl Line {
             },
             SuiteEvent::Start(case) => Self::Start { case: (*case).to_owned() },
             SuiteEvent::Case(case, _) => Self::Case { case: Box::new((*case).clone()) },
-            SuiteEvent::Chart(..) => return None,
+            SuiteEvent::Played(_) | SuiteEvent::Chart(..) => return None,
             SuiteEvent::Run(report) => Self::Run { report: Box::new((*report).clone()) },
         })
     }

@@ -1,9 +1,11 @@
 //! How far a run is, in a line for people.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::event::SuiteEvent;
 use super::visible::in_one_line;
+use crate::verdict::Verdict;
 
 /// From when on it is said how long a case has been running; hardly any takes as long.
 const SLOW: Duration = Duration::from_secs(5);
@@ -13,6 +15,9 @@ const SLOW: Duration = Duration::from_secs(5);
 pub struct Standing {
     cases: usize,
     done: usize,
+    failed: usize,
+    /// Those that are done and not judged yet.
+    played: BTreeSet<String>,
     /// What runs and since when, the oldest first.
     running: Vec<(String, Instant)>,
 }
@@ -22,14 +27,34 @@ impl Standing {
     pub fn event(&mut self, event: &SuiteEvent<'_>, now: Instant) {
         match event {
             SuiteEvent::Begin(begin) => *self = Self { cases: begin.cases, ..Self::default() },
-            SuiteEvent::Start(case) => self.running.push((in_one_line(case), now)),
+            SuiteEvent::Start(case) => {
+                // It runs again alone.
+                self.done -= usize::from(self.played.remove(*case));
+                self.running.push((in_one_line(case), now));
+            }
+            SuiteEvent::Played(case) => {
+                self.end(case);
+                self.played.insert((*case).to_owned());
+            }
             SuiteEvent::Case(case, _) => {
-                self.done += 1;
-                self.running.retain(|(running, _)| *running != in_one_line(&case.id));
+                self.failed += usize::from(case.verdict == Verdict::Fail);
+                if !self.played.remove(&case.id) {
+                    self.end(&case.id);
+                }
             }
             SuiteEvent::Chart(..) => {}
             SuiteEvent::Run(_) => self.running.clear(),
         }
+    }
+
+    fn end(&mut self, case: &str) {
+        self.done += 1;
+        self.running.retain(|(running, _)| *running != in_one_line(case));
+    }
+
+    /// How many cases failed so far, in words that follow others; nothing if none did.
+    fn failures(&self) -> String {
+        if self.failed == 0 { String::new() } else { format!(", {} failed", self.failed) }
     }
 
     /// What runs now and how far it is, in at most so many characters; nothing when nothing runs.
@@ -39,7 +64,8 @@ impl Standing {
         let digits = self.cases.to_string().len();
         let took = now.duration_since(*since);
         let took = if took < SLOW { String::new() } else { format!("  {} s", took.as_secs()) };
-        let line = format!("[{:>digits$}/{}] {} running  {case}{took}", self.done, self.cases, self.running.len());
+        let (done, cases, running, failures) = (self.done, self.cases, self.running.len(), self.failures());
+        let line = format!("[{done:>digits$}/{cases}] {running} running{failures}  {case}{took}");
         Some(line.chars().take(width).collect())
     }
 
@@ -50,7 +76,8 @@ impl Standing {
         let slow = slow.filter(|(_, took)| *took >= SLOW);
         let slow: String = slow.map(|(case, took)| format!(", {case} for {} s", took.as_secs())).collect();
         let running = self.running.len();
-        (running > 0).then(|| format!("{} of {} cases are done, {running} running{slow}", self.done, self.cases))
+        let (done, cases, failures) = (self.done, self.cases, self.failures());
+        (running > 0).then(|| format!("{done} of {cases} cases are done{failures}, {running} running{slow}"))
     }
 }
 
@@ -87,9 +114,15 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::model::CaseReport;
+
+    fn case(id: &str, verdict: Verdict) -> CaseReport {
+        let case = serde_json::json!({ "id": id, "verdict": verdict, "durationMs": 1 });
+        serde_json::from_value(case).expect("a case")
+    }
 
     fn running(begun: Instant) -> Standing {
-        let mut standing = Standing { cases: 120, done: 9, running: Vec::new() };
+        let mut standing = Standing { cases: 120, done: 9, ..Standing::default() };
         standing.event(&SuiteEvent::Start("v1/agent/fs/read"), begun);
         standing.event(&SuiteEvent::Start("v1/agent/fs/write"), begun + Duration::from_secs(3));
         standing
@@ -104,6 +137,24 @@ mod tests {
         assert_eq!(at(12).as_deref(), Some("[  9/120] 2 running  v1/agent/fs/read  12 s"));
         assert_eq!(standing.line(begun, 12).as_deref(), Some("[  9/120] 2 "));
         assert_eq!(Standing::default().line(begun, 80), None);
+    }
+
+    #[test]
+    fn cases_of_a_conversation_are_done_before_they_are_judged() {
+        let now = Instant::now();
+        let mut standing = Standing { cases: 3, ..Standing::default() };
+        let mut line = |event: SuiteEvent<'_>| {
+            standing.event(&event, now);
+            standing.line(now, 80).unwrap_or_default()
+        };
+        line(SuiteEvent::Start("a"));
+        line(SuiteEvent::Played("a"));
+        assert_eq!(line(SuiteEvent::Start("b")), "[1/3] 1 running  b");
+        assert_eq!(line(SuiteEvent::Case(&case("a", Verdict::Fail), None)), "[1/3] 1 running, 1 failed  b");
+        line(SuiteEvent::Played("b"));
+        assert_eq!(line(SuiteEvent::Start("b")), "[1/3] 1 running, 1 failed  b", "it runs again");
+        line(SuiteEvent::Case(&case("b", Verdict::Pass), None));
+        assert_eq!(line(SuiteEvent::Start("c")), "[2/3] 1 running, 1 failed  c");
     }
 
     #[test]
@@ -122,7 +173,7 @@ mod tests {
         let mut told = Vec::new();
         for second in 0..200 {
             // Fast for half a minute, then stuck.
-            let standing = Standing { cases: 100, done: second.min(30), running: Vec::new() };
+            let standing = Standing { cases: 100, done: second.min(30), ..Standing::default() };
             if pace.is_due(&standing, begun + Duration::from_secs(second as u64)) {
                 told.push(second);
             }

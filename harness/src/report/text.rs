@@ -38,7 +38,7 @@ impl<W: Write> Renderer for TextReport<W> {
                 self.whole = begin.whole;
                 Ok(())
             }
-            SuiteEvent::Start(_) | SuiteEvent::Chart(..) => Ok(()),
+            SuiteEvent::Start(_) | SuiteEvent::Played(_) | SuiteEvent::Chart(..) => Ok(()),
             SuiteEvent::Case(case, _) => self.case(case),
             SuiteEvent::Run(report) => self.run(report).and_then(|()| self.out.flush()),
         }

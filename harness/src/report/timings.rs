@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::model::{Floor, Spent, Timings};
-use crate::trace::{Event, McpEvent, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::trace::{CaseMark, Event, McpEvent, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 
 impl Spent {
     /// Where the time of a case went. It took so long to run, and so long to judge.
@@ -27,20 +27,23 @@ impl Spent {
     }
 
     fn count_waits(&mut self, trace: &Trace) {
-        let position = |wanted: &dyn Fn(&What) -> bool| trace.events.iter().position(|event| wanted(&event.what));
-        let Some(spawned) = position(&|what| matches!(what, What::Process(ProcessEvent::Spawned { .. }))) else {
-            return;
-        };
-        let last_step = trace.events.iter().rposition(|event| matches!(event.what, What::Step(_))).unwrap_or(spawned);
+        let events = &trace.events;
+        let position = |wanted: &dyn Fn(&What) -> bool| events.iter().position(|event| wanted(&event.what));
+        // A later case of a conversation shows the start of the process as well, in which it was not.
+        let joins = position(&|what| matches!(what, What::Case(CaseMark::Begins(_)))).filter(|&begins| begins > 0);
+        let spawned = || position(&|what| matches!(what, What::Process(ProcessEvent::Spawned { .. })));
+        let Some(first) = joins.or_else(spawned) else { return };
+        let last_step = events.iter().rposition(|event| matches!(event.what, What::Step(_))).unwrap_or(first);
+        let exits = events[last_step..].iter().any(|event| matches!(event.what, What::Process(_)));
         let subject = trace.header.subject;
-        let spoke = position(&|what| matches!(what, What::Line { from, .. } if Some(*from) == subject));
-        let begun = spoke.unwrap_or(last_step);
+        let spoke = || position(&|what| matches!(what, What::Line { from, .. } if Some(*from) == subject));
+        let begun = joins.or_else(spoke).unwrap_or(last_step);
         // Until the step is over, it is not known for which kind of step it was waited.
         let mut unnamed = 0;
-        for (gap, event) in gaps(&trace.events).filter(|(_, event)| event.n > spawned) {
+        for (at, (gap, event)) in gaps(events).enumerate().skip(first + 1) {
             match &event.what {
-                _ if event.n <= begun => self.start_us += gap,
-                _ if event.n > last_step => self.exit_us += gap,
+                _ if at <= begun => self.start_us += gap,
+                _ if at > last_step && exits => self.exit_us += gap,
                 What::Line { from, .. } if Some(*from) != subject => {}
                 What::Mcp(McpEvent { what: McpWhat::ToAgent(_), .. }) => {}
                 What::Line { .. }
@@ -145,6 +148,29 @@ mod tests {
         let spent = Spent::of(&trace, Duration::from_micros(300), Duration::from_micros(7));
         let waits = BTreeMap::from([(StepKind::Must, 50), (StepKind::Hope, 29)]);
         let wanted = Spent { total_us: 307, start_us: 101, waits_us: waits, exit_us: 60, tester_us: 60, judging_us: 7 };
+        assert_eq!(spent, wanted);
+    }
+
+    #[test]
+    fn later_case_of_a_conversation_has_no_start_and_no_exit() {
+        let marks = [
+            r#"{"n":0,"us":1,"case":{"begins":{"id":"a"}}}"#,
+            r#"{"n":1,"us":5,"process":{"spawned":{"pid":1}}}"#,
+            r#"{"n":2,"us":6,"from":"client","line":"{\"id\":0,\"method\":\"initialize\"}"}"#,
+            r#"{"n":3,"us":106,"from":"agent","line":"{\"id\":0,\"result\":{}}"}"#,
+            r#"{"n":4,"us":110,"case":"ends"}"#,
+            r#"{"n":5,"us":200,"case":{"begins":{"id":"b"}}}"#,
+            r#"{"n":6,"us":210,"from":"client","line":"{}"}"#,
+            r#"{"n":7,"us":250,"from":"agent","line":"{}"}"#,
+            r#"{"n":8,"us":251,"step":{"kind":"must","line":2,"text":"","outcome":"done"}}"#,
+            r#"{"n":9,"us":252,"case":"ends"}"#,
+        ];
+        let header = TRACE.lines().next().unwrap_or_default().replace(r#""case":"c""#, r#""conversation":1"#);
+        let text = format!("{header}\n{}\n", marks.join("\n"));
+        let parts = Trace::read(text.as_bytes()).expect("a trace").by_case();
+        let spent = Spent::of(&parts[1], Duration::from_micros(52), Duration::ZERO);
+        let waits = BTreeMap::from([(StepKind::Must, 40)]);
+        let wanted = Spent { total_us: 52, start_us: 0, waits_us: waits, exit_us: 0, tester_us: 12, judging_us: 0 };
         assert_eq!(spent, wanted);
     }
 

@@ -1,40 +1,34 @@
 //! Which cases share a conversation, and in which order.
 //!
-//! Cases that send the same `initialize` share one; what they do afterwards stays in sessions of their own. A case is alone if it is
-//! about the start or the end of the process, or does something that later cases would notice whatever the agent does.
+//! Cases that send the same `initialize` share one; what they do afterwards stays in sessions of their own. Cases that change what
+//! later ones would see, whatever the agent does, come last. A case that is about the start of the process is alone.
 
-use std::collections::BTreeMap;
+use serde_json::Value;
 
 use super::step::send;
 use crate::case::model::{Action, Body, Case, Ids, Presence, WireSetup};
 use crate::case::template::Bindings;
 use crate::requirement::Party;
 
-/// The beginning that cases of one conversation have in common: the params of `initialize` as they go on the wire.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Opening(String);
-
-/// Requests that change what later cases of a process would see.
-const OF_ALL_SESSIONS: [&str; 3] = ["initialize", "authenticate", "logout"];
-
 /// The cases that are worth a further conversation, so that several jobs have something to do.
 const WORTH_A_START: usize = 12;
 
 /// Returns the conversations of a run: the positions of their cases, in the order of running. Large ones come first.
 pub(super) fn conversations(cases: &[Case], jobs: usize) -> Vec<Vec<usize>> {
-    let mut groups: BTreeMap<Opening, Vec<usize>> = BTreeMap::new();
+    let mut groups: Vec<(Value, Vec<usize>)> = Vec::new();
     let mut alone = Vec::new();
     for (index, case) in cases.iter().enumerate() {
-        match Opening::of(case) {
-            Some(opening) => groups.entry(opening).or_default().push(index),
+        match opening(case) {
+            Some(params) => match groups.iter_mut().find(|(other, _)| *other == params) {
+                Some((_, group)) => group.push(index),
+                None => groups.push((params, vec![index])),
+            },
             None => alone.push(vec![index]),
         }
     }
     let mut conversations: Vec<Vec<usize>> = Vec::new();
-    for mut group in groups.into_values() {
-        // An agent may fail to survive a line that breaks the protocol; then only cases of the same kind need another process. The
-        // first case sends `initialize`, so it should write as most do.
-        group.sort_by_key(|&index| (breaks_the_protocol(&cases[index]), !writes_as_usual(&cases[index])));
+    for (_, mut group) in groups {
+        group.sort_by_key(|&index| place(&cases[index]));
         let parts = (group.len() / WORTH_A_START).clamp(1, jobs.max(1));
         conversations.extend(group.chunks(group.len().div_ceil(parts)).map(<[usize]>::to_vec));
     }
@@ -43,31 +37,61 @@ pub(super) fn conversations(cases: &[Case], jobs: usize) -> Vec<Vec<usize>> {
     conversations
 }
 
-impl Opening {
-    /// The beginning of a case that can share a conversation; `None` if it has to be alone.
-    fn of(case: &Case) -> Option<Self> {
-        let [first, second, ..] = case.steps.as_slice() else { return None };
-        let (label, params) = send::initialize(&first.action)?;
-        let answered = match &second.action {
-            Action::Expect { line, presence: Presence::Must } => line.body.answers() == Some(label),
-            _ => false,
-        };
-        let shares = case.subject == Party::Agent
-            && answered
-            && second.decides.is_empty()
-            && !case.tester.page
-            && case.steps.iter().skip(1).all(|step| leaves_the_process(&step.action));
-        shares.then(|| Self(Bindings::for_case(case, "", "").interpolate(params).to_string()))
-    }
+/// Returns the positions of the cases of the conversation that holds the most.
+#[must_use]
+pub fn largest_conversation(cases: &[Case]) -> Vec<usize> {
+    conversations(cases, 1).into_iter().next().unwrap_or_default()
 }
 
-/// Whether the process is as usable after a step as before it.
-fn leaves_the_process(action: &Action) -> bool {
+/// Returns how a case that can share a conversation begins: the params of `initialize` as they go on the wire. `None` if the case
+/// has to be alone.
+fn opening(case: &Case) -> Option<Value> {
+    let [first, second, ..] = case.steps.as_slice() else { return None };
+    let (label, params) = send::initialize(&first.action)?;
+    let answered = match &second.action {
+        Action::Expect { line, presence: Presence::Must } => line.body.answers() == Some(label),
+        _ => false,
+    };
+    let shares = case.subject == Party::Agent
+        && answered
+        && second.decides.is_empty()
+        && !case.tester.page
+        && case.steps.iter().all(|step| effect(&step.action).is_some());
+    shares.then(|| Bindings::for_case(case, "", "").interpolate(params))
+}
+
+/// The place of a case in its conversation.
+///
+/// An agent may fail to survive a line that breaks the protocol; then only cases of the same kind need another process. The first
+/// case sends `initialize`, so it should write as most do.
+fn place(case: &Case) -> (Option<Effect>, bool, bool) {
+    let effect = case.steps.iter().skip(1).filter_map(|step| effect(&step.action)).max();
+    (effect, breaks_the_protocol(case), !writes_as_usual(case))
+}
+
+/// What later cases of the process would notice of a step, from little to much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Effect {
+    None,
+    Authenticates,
+    InitializesAgain,
+    LogsOut,
+    Ends,
+}
+
+/// What a step changes for the process; `None` for a step that needs a conversation of its own.
+fn effect(action: &Action) -> Option<Effect> {
+    let of_line = |body: &Body| match body {
+        Body::Request { method, .. } => match method.as_str() {
+            "authenticate" => Effect::Authenticates,
+            "initialize" => Effect::InitializesAgain,
+            "logout" => Effect::LogsOut,
+            _ => Effect::None,
+        },
+        Body::Notification { .. } | Body::Result { .. } | Body::Error { .. } => Effect::None,
+    };
     match action {
-        Action::Send(lines) => lines.iter().all(|line| match &line.body {
-            Body::Request { method, .. } => !OF_ALL_SESSIONS.contains(&method.as_str()),
-            Body::Notification { .. } | Body::Result { .. } | Body::Error { .. } => true,
-        }),
+        Action::Send(lines) => lines.iter().map(|line| of_line(&line.body)).max(),
         Action::Expect { .. }
         | Action::AnyOrder(_)
         | Action::Never(_)
@@ -76,14 +100,9 @@ fn leaves_the_process(action: &Action) -> bool {
         | Action::File(_)
         | Action::Process(_)
         | Action::Mcp(_)
-        | Action::Raw(_) => true,
-        Action::Page(_)
-        | Action::Act(_)
-        | Action::AgentProcess(_)
-        | Action::Login
-        | Action::CloseStdin
-        | Action::End
-        | Action::Exit { .. } => false,
+        | Action::Raw(_) => Some(Effect::None),
+        Action::CloseStdin | Action::End | Action::Exit { .. } => Some(Effect::Ends),
+        Action::Page(_) | Action::Act(_) | Action::AgentProcess(_) | Action::Login => None,
     }
 }
 

@@ -22,7 +22,8 @@ use crate::trace::{CaseInfo, CaseMark, Event, INVENTED, Outcome, StepEvent, Trac
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
 /// Runs cases in one conversation until all are done or the process cannot go on, and returns the trace with the number of cases
-/// that it holds. `started` gets the position of each before it begins.
+/// that it holds. `started` gets the position of each before it begins; `ending` is called when only the end of the process is left to
+/// wait for.
 ///
 /// # Panics
 ///
@@ -32,16 +33,23 @@ pub(super) fn run_conversation(
     number: usize,
     subject: &Subject,
     started: &dyn Fn(usize),
+    ending: &dyn Fn(),
 ) -> (Trace, usize) {
     listen();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
-    let (events, done) = run_cases(&runtime, cases, subject, started);
+    let (events, done) = run_cases(&runtime, cases, subject, started, ending);
     // Tasks that still hold a pipe of a process that left its group must not keep the program waiting.
     runtime.shutdown_background();
     (Trace { header: conversation_header(cases[0], number, subject), events }, done)
 }
 
-fn run_cases(runtime: &Runtime, cases: &[&Case], subject: &Subject, started: &dyn Fn(usize)) -> (Vec<Event>, usize) {
+fn run_cases(
+    runtime: &Runtime,
+    cases: &[&Case],
+    subject: &Subject,
+    started: &dyn Fn(usize),
+    ending: &dyn Fn(),
+) -> (Vec<Event>, usize) {
     started(0);
     let ReadyCase { mut env, mut bindings, mut conversation } =
         match runtime.block_on(start(cases[0], subject, Some(begins(cases[0])))) {
@@ -51,9 +59,10 @@ fn run_cases(runtime: &Runtime, cases: &[&Case], subject: &Subject, started: &dy
     let mut done = 0;
     loop {
         let mut running = RunningCase::new(cases[done], subject, &env, &mut conversation, bindings.clone());
-        let ending = runtime.block_on(run_transcript(&mut running));
-        if ending != Ending::Over {
+        let end = runtime.block_on(run_transcript(&mut running));
+        if end != Ending::Over {
             let closing = running.close();
+            ending();
             let mut events = runtime.block_on(finish(conversation, &env, closing));
             let is_cut =
                 |event: &Event| matches!(&event.what, What::Case(CaseMark::Begins(case)) if case.id == cases[done].id);
@@ -74,6 +83,7 @@ fn run_cases(runtime: &Runtime, cases: &[&Case], subject: &Subject, started: &dy
             Some((next, servers))
         });
         let Some((next, servers)) = ready else {
+            ending();
             return (runtime.block_on(finish(conversation, &env, closing)), done);
         };
         started(done);

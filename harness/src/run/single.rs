@@ -28,10 +28,15 @@ use crate::transport::process::{SpawnError, reap_marked};
 /// Only if the operating system refuses an event loop.
 #[must_use]
 pub fn run_case(case: &Case, subject: &Subject) -> Trace {
+    run_case_until(case, subject, &|| ())
+}
+
+/// Runs one case like [`run_case`]. `ending` is called when only the end of the subject is left to wait for.
+pub(super) fn run_case_until(case: &Case, subject: &Subject, ending: &dyn Fn()) -> Trace {
     listen();
     let events = loop {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
-        let events = runtime.block_on(run_once(case, subject));
+        let events = runtime.block_on(run_once(case, subject, ending));
         // Tasks that still hold a pipe of a process that left its group must not keep the program waiting.
         runtime.shutdown_background();
         if let Some(events) = events {
@@ -80,16 +85,17 @@ pub(super) struct ReadyCase {
 }
 
 /// Runs the case once; `None` if the person wants it again from the start.
-async fn run_once(case: &Case, subject: &Subject) -> Option<Vec<Event>> {
+async fn run_once(case: &Case, subject: &Subject, ending: &dyn Fn()) -> Option<Vec<Event>> {
     let ReadyCase { env, bindings, mut conversation } = match start(case, subject, None).await {
         Ok(ready) => ready,
         Err(recorder) => return Some(recorder.finish()),
     };
     let mut running = RunningCase::new(case, subject, &env, &mut conversation, bindings);
-    let ending = run_transcript(&mut running).await;
+    let end = run_transcript(&mut running).await;
     let closing = running.close();
+    ending();
     let events = finish(conversation, &env, closing).await;
-    (ending != Ending::Key(Key::Repeat)).then_some(events)
+    (end != Ending::Key(Key::Repeat)).then_some(events)
 }
 
 /// Starts the subject for a case; returns the recorder, with the reason in it, when that is not possible. `mark` is recorded first.

@@ -1,15 +1,16 @@
 //! Runs many cases, a few at a time, and hands each trace over as soon as it is there.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use super::environment::Subject;
 use super::interrupt::stopped;
 use super::plan::conversations;
 use super::shared::run_conversation;
-use super::single::run_case;
+use super::single::{run_case, run_case_until};
 use crate::case::model::Case;
 use crate::manual::Person;
 use crate::trace::Trace;
@@ -18,6 +19,8 @@ use crate::trace::Trace;
 pub enum Progress {
     /// A case has begun, by its position in the list that was to be run.
     Started(usize),
+    /// The transcript of a case is over, by its position; its conversation goes on with another case.
+    Played(usize),
     /// A conversation is over.
     Ended {
         /// The positions of its cases.
@@ -43,7 +46,36 @@ impl Queue {
     }
 }
 
+/// How many more conversations may go on at once.
+struct Slots {
+    free: Mutex<usize>,
+    freed: Condvar,
+}
+
+impl Slots {
+    /// Waits for a slot.
+    fn take(&self) -> Slot<'_> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.freed.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+        Slot(self)
+    }
+}
+
+/// The right to have a conversation, until it is dropped.
+struct Slot<'s>(&'s Slots);
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.freed.notify_one();
+    }
+}
+
 /// Runs the cases against the subject, at most `jobs` conversations at a time, and reports in the order of events.
+///
+/// A process that has only to exit does not count: many take their whole time for that, and are then stopped. As many of them as there
+/// are jobs can be left while the next conversations go on.
 ///
 /// With `isolate`, each case has a conversation of its own; otherwise, those of an agent share one where the plan of the run allows it.
 /// When `report` returns false, no further conversation is begun. A case that [`stop`](super::stop) or a signal cuts is started and
@@ -57,21 +89,28 @@ pub fn run_all(
 ) {
     let alone = isolate || subject.fault.is_some() || subject.person.is_some();
     let planned = if alone { (0..cases.len()).map(|index| vec![index]).collect() } else { conversations(cases, jobs) };
+    let jobs = jobs.clamp(1, cases.len().max(1));
     let (queue, numbers) = (Queue(Mutex::new(planned.into())), AtomicUsize::new(1));
+    let slots = Slots { free: Mutex::new(jobs), freed: Condvar::new() };
     let refused = AtomicBool::new(false);
     let (sender, events) = mpsc::channel();
     std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, cases.len().max(1)) {
-            let (queue, numbers, refused, sender) = (&queue, &numbers, &refused, sender.clone());
+        for _ in 0..2 * jobs {
+            let (queue, numbers, slots, refused, sender) = (&queue, &numbers, &slots, &refused, sender.clone());
             scope.spawn(move || {
                 let left = || subject.person.as_ref().is_some_and(Person::has_left);
-                while stopped().is_none() && !left() && !refused.load(Ordering::Relaxed) {
+                loop {
+                    let slot = Cell::new(Some(slots.take()));
+                    if stopped().is_some() || left() || refused.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let ending = || drop(slot.take());
                     let Some(mut indices) = queue.take() else { break };
                     let begun = Instant::now();
                     let trace = match indices.as_slice() {
                         [index] => {
                             let _ = sender.send(Progress::Started(*index));
-                            let trace = run_case(&cases[*index], subject);
+                            let trace = run_case_until(&cases[*index], subject, &ending);
                             if stopped().is_some() {
                                 break;
                             }
@@ -79,9 +118,14 @@ pub fn run_all(
                         }
                         several => {
                             let chosen: Vec<&Case> = several.iter().map(|&index| &cases[index]).collect();
-                            let started = |done: usize| drop(sender.send(Progress::Started(several[done])));
+                            let started = |done: usize| {
+                                if let Some(before) = done.checked_sub(1) {
+                                    let _ = sender.send(Progress::Played(several[before]));
+                                }
+                                let _ = sender.send(Progress::Started(several[done]));
+                            };
                             let number = numbers.fetch_add(1, Ordering::Relaxed);
-                            let (trace, done) = run_conversation(&chosen, number, subject, &started);
+                            let (trace, done) = run_conversation(&chosen, number, subject, &started, &ending);
                             let rest = indices.split_off(done);
                             if !rest.is_empty() {
                                 queue.put_back(rest);

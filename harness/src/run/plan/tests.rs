@@ -1,6 +1,6 @@
 //! Which made-up cases share a conversation, and which built-in ones do.
 
-use super::{Opening, conversations};
+use super::{conversations, opening};
 use crate::case::model::Case;
 use crate::case::{Includes, Vocabulary, embedded, load_text};
 use crate::edition::V1;
@@ -29,24 +29,31 @@ fn case_within_its_sessions_shares() {
         "file: { path: <cwd>/x, absent: true }",
         RAW,
     ] {
-        assert!(Opening::of(&case(USUAL, &["include: session", step])).is_some(), "{step}");
+        assert!(opening(&case(USUAL, &["include: session", step])).is_some(), "{step}");
     }
 }
 
 #[test]
-fn case_about_the_process_is_alone() {
-    for step in [
-        "client: { id: x, method: authenticate, params: { methodId: m } }",
-        "client: { id: x, method: initialize, params: { protocolVersion: 1 } }",
-        "close: stdin",
-    ] {
-        assert!(Opening::of(&case(USUAL, &["include: session", step])).is_none(), "{step}");
-    }
+fn case_about_the_start_of_the_process_is_alone() {
     let own = "client: { id: i, method: initialize, params: { protocolVersion: 1 } }";
     let decided = "agent: { id: i, result: { protocolVersion: 1 }, decides: prompt.text }";
-    assert!(Opening::of(&case(USUAL, &[own, decided])).is_none(), "its answer to initialize decides");
+    assert!(opening(&case(USUAL, &[own, decided])).is_none(), "its answer to initialize decides");
     let late = "client: { id: s, method: session/new, params: { cwd: <cwd>, mcpServers: [] } }";
-    assert!(Opening::of(&case(USUAL, &[late])).is_none(), "it does not begin with initialize");
+    assert!(opening(&case(USUAL, &[late])).is_none(), "it does not begin with initialize");
+}
+
+#[test]
+fn cases_that_change_the_process_come_last() {
+    let with = |step: &str| case(USUAL, &["include: session", step]);
+    let cases = [
+        with("close: stdin"),
+        with("client: { id: x, method: logout, params: {} }"),
+        with("client: { id: x, method: initialize, params: { protocolVersion: 1 } }"),
+        with("client: { id: x, method: authenticate, params: { methodId: m } }"),
+        with(RAW),
+        with("fence: {}"),
+    ];
+    assert_eq!(conversations(&cases, 1), [vec![5, 4, 3, 2, 1, 0]]);
 }
 
 #[test]
@@ -82,5 +89,5 @@ fn built_in_cases_need_few_conversations() {
     let mut indices: Vec<usize> = planned.iter().flatten().copied().collect();
     indices.sort_unstable();
     assert!(indices.into_iter().eq(0..cases.len()), "each case is in one conversation");
-    assert!(planned.len() <= 60, "{} conversations", planned.len());
+    assert!(planned.len() <= 33, "{} conversations", planned.len());
 }

@@ -241,8 +241,11 @@ fn permission_session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &m
     if call.method != "session/request_permission" || is_being_made(moment.talk) {
         return;
     }
-    if let Some(id) = call.text("sessionId").filter(|id| !moment.talk.may_know_session(id)) {
-        ruling.decide(moment.talk.session(id).is_some(), || unknown_session(call.method, id));
+    let Some(id) = call.text("sessionId") else { return };
+    if moment.talk.session(id).is_some() {
+        ruling.pass();
+    } else if !moment.talk.may_know_session(id) {
+        ruling.fail(unknown_session(call.method, id), &[]);
     }
 }
 
