@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::requirement::Party;
 use crate::trace::{Event, FENCE, Lack, Outcome, StepKind, Trace, What};
@@ -138,6 +138,19 @@ impl Exchange {
             _ => None,
         })
     }
+
+    /// The result of the first `session/new` without the id.
+    pub(super) fn first_session(&self) -> Map<String, Value> {
+        let new = self.answered(Party::Agent).find(|answered| answered.method == "session/new");
+        new.and_then(|new| new.outcome.as_ref().ok()).map(members_but_id).unwrap_or_default()
+    }
+}
+
+/// The members of a result of `session/new` without the id.
+pub(super) fn members_but_id(result: &Value) -> Map<String, Value> {
+    let mut members = result.as_object().cloned().unwrap_or_default();
+    members.shift_remove("sessionId");
+    members
 }
 
 /// A request with its answer.

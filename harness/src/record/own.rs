@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::exchange::{Answered, Exchange, Said};
+use super::exchange::{Answered, Exchange, Said, members_but_id};
 use super::names::Names;
 use crate::case::{Payload, Vocabulary};
 use crate::protocol::Edition;
@@ -181,11 +181,11 @@ fn of_an_agent(exchange: &Exchange, method: &str, answers: &[Answered<'_>], edit
     if adapter.capability_of(method).is_some_and(|path| !adapter.advertises(capabilities, path)) {
         return answers.iter().all(is_refused);
     }
-    let session = super::setup::session_members(exchange);
+    let session = exchange.first_session();
     let results = |good: &dyn Fn(&Value) -> bool| answers.iter().all(|answer| answer.outcome.as_ref().is_ok_and(good));
     match method {
         "initialize" => true,
-        "session/new" => results(&|result| members_but_id(result) == Value::Object(session.clone())),
+        "session/new" => results(&|result| members_but_id(result) == session),
         "session/load" | "session/resume" => results(&|result| *result == Value::Object(session.clone())),
         "session/list" => results(&|result| *result == json!({ "sessions": [] })),
         "session/set_mode" | "session/close" | "session/delete" | "authenticate" | "logout" => {
@@ -199,13 +199,6 @@ fn of_an_agent(exchange: &Exchange, method: &str, answers: &[Answered<'_>], edit
         }
         _ => !edition.methods.knows(Party::Client, method) && answers.iter().all(is_refused),
     }
-}
-
-/// The result of session/new without the id.
-pub(super) fn members_but_id(result: &Value) -> Value {
-    let mut members = result.as_object().cloned().unwrap_or_default();
-    members.shift_remove("sessionId");
-    Value::Object(members)
 }
 
 fn is_refused(answer: &Answered<'_>) -> bool {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::exchange::{Answered, Exchange, Said};
 use super::names::Names;
-use super::own::{Own, members_but_id};
+use super::own::Own;
 use crate::case::UserSetup;
 use crate::protocol::Edition;
 use crate::requirement::Party;
@@ -73,16 +73,9 @@ fn agent(exchange: &Exchange, names: &Names, own: &Own) -> Value {
     put("info", result.get("agentInfo").filter(|info| info.get("name") != Some(&HARNESS.into())));
     put("auth-methods", result.get("authMethods"));
     if !own.by_hand.contains("session/new") {
-        put("session", Some(&Value::Object(session_members(exchange))));
+        put("session", Some(&Value::Object(exchange.first_session())));
     }
     Value::Object(setup)
-}
-
-/// What the first session showed of itself beside its id.
-pub(super) fn session_members(exchange: &Exchange) -> Map<String, Value> {
-    let new = exchange.answered(Party::Agent).find(|answered| answered.method == "session/new");
-    let members = new.and_then(|new| new.outcome.as_ref().ok()).map(members_but_id);
-    members.and_then(|members| members.as_object().cloned()).unwrap_or_default()
 }
 
 /// What can be seen of the user: the first prompt, decisions about permissions, and what is configured.

@@ -13,6 +13,7 @@ mod host;
 mod program;
 
 pub(super) use connection::{Order, RelayOrders, serve};
+pub use frame::Caller;
 use frame::{FromRelay, ToRelay};
-pub use host::{Caller, LastingRelays, Relays, short_temp_dir, write_idle_agent};
+pub use host::{LastingRelays, Relays, short_temp_dir, write_idle_agent};
 pub use program::run_if_asked;

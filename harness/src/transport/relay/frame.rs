@@ -1,16 +1,39 @@
-//! What relay and harness say to each other: a byte for the kind, the length, and that many bytes.
+//! What relay and harness send each other: a byte for the kind, the length, and that many bytes; and the first argument of a relay.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::host::Caller;
+/// The first argument of a program that is to be a relay; the second is the socket, and the others are the client's.
+pub(super) const WORD: &str = "--acp-conformance-relay";
+
+/// The same, for a relay that stays in the settings of a client when the run is over.
+pub(super) const LASTING_WORD: &str = "--acp-conformance-lasting-relay";
 
 /// The longest frame that is taken; pieces of a stream are much shorter.
 const LONGEST: usize = 64 << 20;
 
 /// The bytes before the payload.
 const HEAD: usize = 5;
+
+/// Who started a relay, and how.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Caller {
+    /// The process id of the relay.
+    pub pid: u32,
+    /// The process id of its parent.
+    pub parent: u32,
+    /// The arguments that it was given.
+    pub args: Vec<String>,
+    /// The directory that it was started in.
+    pub cwd: String,
+    /// Its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Whether its standard input and output are a terminal.
+    pub terminal: bool,
+}
 
 /// What a relay says.
 #[derive(Debug)]

@@ -1,33 +1,14 @@
 //! The harness's side: the script that the subject is given as a program to start, and the socket behind it.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::program::{LASTING_WORD, WORD};
+use super::frame::{LASTING_WORD, WORD};
 use crate::transport::process::exclusively;
-
-/// Who started a relay, and how.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Caller {
-    /// The process id of the relay.
-    pub pid: u32,
-    /// The process id of its parent.
-    pub parent: u32,
-    /// The arguments that it was given.
-    pub args: Vec<String>,
-    /// The directory that it was started in.
-    pub cwd: String,
-    /// Its environment.
-    pub environment: BTreeMap<String, String>,
-    /// Whether its standard input and output are a terminal.
-    pub terminal: bool,
-}
 
 /// The place where relays call.
 #[derive(Debug)]

@@ -11,16 +11,9 @@ use std::time::Instant;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::frame::{FromRelay, ToRelay};
-use super::host::Caller;
+use super::frame::{Caller, FromRelay, LASTING_WORD, ToRelay, WORD};
 use crate::transport::pipe::{self, PIECE, PIECE_POLL, PIECE_TAKEN};
 use crate::transport::unix;
-
-/// The first argument of a program that is to be a relay; the second is the socket, and the others are the client's.
-pub(super) const WORD: &str = "--acp-conformance-relay";
-
-/// The same, for a relay that stays in the settings of a client when the run is over.
-pub(super) const LASTING_WORD: &str = "--acp-conformance-lasting-relay";
 
 /// The exit code of a relay whose harness is gone.
 const ALONE: u8 = 70;
