@@ -65,11 +65,12 @@ async fn ask_to_visit(turn: &Turn, n_visits: usize) -> Result<(), Cancelled> {
         if agreed.is_err() {
             turn.client.visits.end(&id);
         }
-        Ok(agreed)
+        Ok(agreed.map(|()| id))
     });
-    let answers: Vec<Result<(), String>> = futures::future::try_join_all(visits).await?;
-    match answers.into_iter().collect::<Result<(), String>>() {
-        Ok(()) => turn.say("visit open"),
+    let answers: Vec<Result<String, String>> = futures::future::try_join_all(visits).await?;
+    match answers.into_iter().collect::<Result<Vec<String>, String>>() {
+        Ok(ids) if ids.iter().any(|id| turn.client.visits.is_awaited(id)) => turn.say("visit open"),
+        Ok(_) => turn.say("visit completed"),
         Err(reason) => turn.say(&format!("nothing accepted: {reason}")),
     }
     Ok(())

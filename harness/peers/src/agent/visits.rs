@@ -26,6 +26,11 @@ impl Visits {
         id
     }
 
+    /// Returns whether the visit has not been completed or given up yet.
+    pub(super) fn is_awaited(&self, id: &str) -> bool {
+        lock(&self.state).awaited.contains(id)
+    }
+
     /// Ends the wait; answers whether the visit was awaited.
     pub(super) fn end(&self, id: &str) -> bool {
         lock(&self.state).awaited.remove(id)

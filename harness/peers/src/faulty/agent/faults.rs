@@ -101,6 +101,8 @@ pub(super) const FAULTS: &[Fault] = &[
         || Box::new(prompt::EndAtElicited(prompt::has_failed))),
     messages("die-on-null-content", "Ends when an elicitation is accepted with a content that is null.",
         || Box::new(prompt::EndAtElicited(prompt::has_null_content))),
+    messages("visited-at-consent", "Takes a visit for completed when the user agrees to it.",
+        || Box::new(prompt::VisitedAtConsent)),
 ];
 
 fn log_bytes() {

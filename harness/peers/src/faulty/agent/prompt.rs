@@ -1,6 +1,6 @@
 //! Faults in what the agent does while a turn runs.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::faulty::{
     layer::{Layer, Onward},
@@ -39,6 +39,21 @@ impl Layer for EndAtElicited {
         let asked = onward.answers("elicitation/create");
         let is_of_session = asked.as_ref().and_then(session).is_some();
         if is_of_session && (self.0)(&message) { onward.end() } else { onward.inward(message) }
+    }
+}
+
+/// Tells the agent that the user has visited a page as soon as the user agrees to visit it.
+pub(super) struct VisitedAtConsent;
+
+impl Layer for VisitedAtConsent {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        let asked = onward.answers("elicitation/create").unwrap_or_default();
+        if let Some(id) = asked["params"]["elicitationId"].as_str().filter(|_| message["result"]["action"] == "accept")
+        {
+            let params = json!({"elicitationId": id});
+            onward.inward(json!({"jsonrpc": "2.0", "method": "_acp-reference/visited", "params": params}));
+        }
+        onward.inward(message);
     }
 }
 
