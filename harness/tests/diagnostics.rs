@@ -1,6 +1,9 @@
 //! Every file of `bad-cases/` holds one kind of mistake, which its name tells; what is said about it is a snapshot.
 //!
-//! The same target holds the committed JSON Schemas against the generated ones: `ACP_BLESS=1` writes them anew.
+//! The same target compares the committed JSON Schemas with the generated ones.
+
+mod kept;
+mod orphans;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,10 +24,9 @@ fn main() -> ExitCode {
     let mut files = Vec::new();
     collect(&inputs, &inputs, &mut files);
     files.sort();
-    let orphans = {
-        let known: Vec<_> = files.iter().map(|name| format!("{}.snap", snapshot(name))).collect();
-        Trial::test("every-snapshot-has-a-file", move || no_orphans(&known)).with_kind("snapshots")
-    };
+    let known: Vec<_> = files.iter().map(|name| snapshot(name)).collect();
+    let orphans = Trial::test("every-snapshot-has-a-file", move || Ok(orphans::no_orphans(&snapshots(), &known)?))
+        .with_kind("snapshots");
     let trials = files.into_iter().map(|name| {
         let inputs = inputs.clone();
         Trial::test(name.clone(), move || bad_case(&inputs, &name)).with_kind("bad-case")
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
     ];
     let schemas = schemas.map(|(name, schema)| {
         let path = root.join(format!("schemas/{name}.schema.json"));
-        Trial::test(name, move || committed(&path, &schema())).with_kind("schema")
+        Trial::test(name, move || Ok(kept::kept(&path, &serde_json::to_string_pretty(&schema())?)?)).with_kind("schema")
     });
     libtest_mimic::run(&Arguments::from_args(), trials.chain(schemas).chain([orphans]).collect()).exit_code()
 }
@@ -75,27 +77,16 @@ fn bad_case(inputs: &Path, name: &str) -> Result<(), Failed> {
     if !refused {
         return Err("the file was taken for a good one".into());
     }
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(snapshots());
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(snapshot(name), render_all(&problems, Look::Plain)));
-    Ok(())
+    Ok(kept::kept(&snapshots().join(snapshot(name)), &render_all(&problems, Look::Plain))?)
 }
 
 fn snapshots() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/diagnostics")
 }
 
-/// The name of the snapshot of an input.
+/// The file name of the snapshot of an input.
 fn snapshot(name: &str) -> String {
-    name.rsplit_once('.').map_or(name, |(stem, _)| stem).replace('/', "-")
-}
-
-fn no_orphans(known: &[String]) -> Result<(), Failed> {
-    let names = std::fs::read_dir(snapshots())?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let orphans: Vec<_> = names.filter(|name| name.ends_with(".snap") && !known.contains(name)).collect();
-    if orphans.is_empty() { Ok(()) } else { Err(format!("no bad case has these snapshots: {orphans:?}").into()) }
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem).replace('/', "-") + ".txt"
 }
 
 /// The embedded includes and those of the bad cases.
@@ -107,15 +98,4 @@ fn includes(inputs: &Path) -> std::io::Result<Includes> {
         includes.add(&name, &format!("bad-cases/{name}"), &std::fs::read(&path)?);
     }
     Ok(includes)
-}
-
-fn committed(path: &Path, schema: &serde_json::Value) -> Result<(), Failed> {
-    let wanted = serde_json::to_string_pretty(schema)? + "\n";
-    if std::env::var_os("ACP_BLESS").is_some() {
-        std::fs::write(path, &wanted)?;
-    }
-    if std::fs::read_to_string(path).unwrap_or_default() == wanted {
-        return Ok(());
-    }
-    Err(format!("{} is out of date; ACP_BLESS=1 cargo test --test diagnostics writes it anew", path.display()).into())
 }

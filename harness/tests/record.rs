@@ -1,6 +1,9 @@
 //! Trace → case: each file under `harness/tests/record/` is a trace, and its snapshot the case that is made of it, or
 //! the reason why there is none.
 
+mod kept;
+mod orphans;
+
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -18,15 +21,28 @@ const FOLDER: &str = "harness/tests/record";
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let files = fs::read_dir(root.join(FOLDER)).expect("the folder of recordings").flatten().map(|entry| entry.path());
-    let mut trials: Vec<Trial> =
-        files.map(|path| Trial::test(name(&path), move || check(&path)).with_kind("recording")).collect();
+    let entries = fs::read_dir(root.join(FOLDER)).expect("the folder of recordings");
+    let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let known: Vec<String> = files.iter().map(|path| snapshot(path)).collect();
+    let orphans = Trial::test("every-snapshot-has-a-recording", move || Ok(orphans::no_orphans(&snapshots(), &known)?));
+    let recordings =
+        files.into_iter().map(|path| Trial::test(name(&path), move || check(&path)).with_kind("recording"));
+    let mut trials: Vec<Trial> = recordings.chain([orphans.with_kind("snapshots")]).collect();
     trials.sort_by(|a, b| a.name().cmp(b.name()));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
 fn name(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn snapshots() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/record")
+}
+
+/// The file name of the snapshot of a recording.
+fn snapshot(path: &Path) -> String {
+    name(path) + ".txt"
 }
 
 fn check(path: &PathBuf) -> Result<(), Failed> {
@@ -39,13 +55,7 @@ fn check(path: &PathBuf) -> Result<(), Failed> {
         Ok(text) => sound(text)?,
         Err(error) => format!("no case: {error}\n"),
     };
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/record"));
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.set_input_file(path);
-    settings.bind(|| insta::assert_snapshot!(name(path), text));
-    Ok(())
+    Ok(kept::kept(&snapshots().join(snapshot(path)), &text)?)
 }
 
 /// A case without a mistake.

@@ -1,7 +1,8 @@
 //! What is said of expected failures and of changes, in `regressions/`, and of command lines and files that are wrong, in
-//! `usage/`: each `.txt` begins with a command on files of its folder, and goes on with its exit code and output. `ACP_BLESS=1`
-//! writes the latter anew; what is there then wants to be read. Beside them, what changes files: `--update-expected`, the review
-//! of transcripts, and `record`.
+//! `usage/`: each `.txt` begins with a command on files of its folder, and goes on with its exit code and output. Beside them,
+//! what changes files: `--update-expected`, the review of transcripts, and `record`.
+
+mod kept;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,10 +38,7 @@ fn said_as_written(path: &Path) -> Result<(), Failed> {
     let folder = path.parent().ok_or("no folder")?;
     let output = program(&words.iter().map(String::as_str).collect::<Vec<_>>(), folder).output()?;
     let said = format!("$ {command}\nexit {}\n{}\n", code(&output), stable(&output)?);
-    if std::env::var_os("ACP_BLESS").is_some() {
-        return Ok(fs::write(path, said)?);
-    }
-    if said == wanted { Ok(()) } else { Err(format!("wanted\n{wanted}\nand it said\n{said}").into()) }
+    Ok(kept::kept(path, &said)?)
 }
 
 /// Returns the output without the version, the path of the tests and the duration.

@@ -4,6 +4,10 @@
 //! The cases are those whose messages come in one order, see `acp_conformance::trace::normalised`: no two requests of
 //! one side run at once, and everything that the subject says is waited for.
 
+#[path = "../../tests/kept.rs"]
+mod kept;
+#[path = "../../tests/orphans.rs"]
+mod orphans;
 mod reference;
 
 use std::collections::BTreeMap;
@@ -100,8 +104,7 @@ fn main() -> ExitCode {
 
 fn transcript(id: &str) -> Result<(), Failed> {
     let trace = play(id, &[])?;
-    kept("transcripts", id, &format!("cases/v1/{id}.yaml"), &snapshot::text(&trace));
-    Ok(())
+    kept("transcripts", id, &snapshot::text(&trace))
 }
 
 fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
@@ -128,8 +131,7 @@ fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
         requirement.findings.iter_mut().for_each(renumber);
         *report.summary.requirements.entry(requirement.verdict.name().to_owned()).or_default() += 1;
     }
-    kept("reports", name, "harness/peers/tests/snapshots.rs", &renamer.text(&render(&report)?));
-    Ok(())
+    kept("reports", name, &renamer.text(&render(&report)?))
 }
 
 /// Gives the events of a finding numbers of their own: how many others came between them is an accident.
@@ -182,32 +184,16 @@ fn play(id: &str, options: &[String]) -> Result<Trace, Failed> {
     Ok(run_case(case, &reference::subject(case.subject, options)))
 }
 
-/// Compares a text with its snapshot. The folders mirror those of the cases; the file that it was made from stands in it.
-fn kept(folder: &str, name: &str, input: &str, text: &str) {
-    let (area, name) = name.rsplit_once('/').unwrap_or(("", name));
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(reference::root().join("snapshots").join(folder).join(area));
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.set_input_file(reference::root().join(input));
-    settings.bind(|| insta::assert_snapshot!(name, text));
+/// Compares a text with its snapshot. The folders mirror those of the cases.
+fn kept(folder: &str, name: &str, text: &str) -> Result<(), Failed> {
+    let path = reference::root().join(format!("snapshots/{folder}/{name}.txt"));
+    Ok(kept::kept(&path, text)?)
 }
 
 fn no_orphans() -> Result<(), Failed> {
-    let mut wanted: Vec<String> = CASES.iter().map(|id| format!("transcripts/{id}.snap")).collect();
-    wanted.extend(REPORTS.map(|(name, ..)| format!("reports/{name}.snap")));
-    let mut orphans = Vec::new();
-    let mut folders =
-        vec![reference::root().join("snapshots/transcripts"), reference::root().join("snapshots/reports")];
-    while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(folder)?.flatten().map(|entry| entry.path()) {
-            let name = path.strip_prefix(reference::root().join("snapshots"))?.display().to_string();
-            if path.is_dir() {
-                folders.push(path);
-            } else if name.ends_with(".snap") && !wanted.contains(&name) {
-                orphans.push(name);
-            }
-        }
-    }
-    if orphans.is_empty() { Ok(()) } else { Err(format!("nothing makes these snapshots: {orphans:?}").into()) }
+    let transcripts = CASES.map(|id| format!("{id}.txt"));
+    let reports = REPORTS.map(|(name, ..)| format!("{name}.txt"));
+    let folder = |name: &str| reference::root().join("snapshots").join(name);
+    orphans::no_orphans(&folder("transcripts"), &transcripts)?;
+    Ok(orphans::no_orphans(&folder("reports"), &reports)?)
 }

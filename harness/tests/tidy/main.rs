@@ -2,6 +2,10 @@
 //! published schemas, the pages of the requirements, and that nothing lies around.
 
 mod catalogue;
+#[path = "../kept.rs"]
+mod kept;
+#[path = "../orphans.rs"]
+mod orphans;
 mod pages;
 mod schemas;
 mod sources;

@@ -1,5 +1,5 @@
 //! The contracts: the committed JSON Schemas of traces and reports are those of the types, and what the program really
-//! writes fits them. `ACP_BLESS=1` writes them anew; those of the files that people write are in `diagnostics`.
+//! writes fits them. Those of the files that people write are in `diagnostics`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::{self, Trace};
 use serde_json::{Value, json};
 
+use super::kept::kept;
 use super::root;
 
 #[test]
@@ -31,12 +32,8 @@ fn the_committed_schemas_are_those_of_the_types() {
     ];
     for (name, schema) in schemas {
         let path = root().join(format!("schemas/{name}.schema.json"));
-        let wanted = serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n";
-        if std::env::var_os("ACP_BLESS").is_some() {
-            std::fs::write(&path, &wanted).expect("the schema can be written");
-        }
-        let fresh = std::fs::read_to_string(&path).is_ok_and(|found| found == wanted);
-        assert!(fresh, "{} is out of date; ACP_BLESS=1 cargo test --test tidy writes it anew", path.display());
+        let wanted = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+        kept(&path, &wanted).unwrap_or_else(|problem| panic!("{problem}"));
     }
 }
 

@@ -1,40 +1,16 @@
-//! The files of the repository: no snapshot without a test, and no path of somebody's machine.
+//! The files of the repository name no path of one machine.
 
-use super::{files, none_of, read, root};
+use super::{files, none_of, root};
 
 /// Conversations that are made up, where a folder of that name is what the test is about; and what was made of them.
 const MADE_UP: [&str; 4] = ["harness/tests/traces/", "fuzz/corpus/", "fuzz/found/", "fuzz/artifacts/"];
-
-#[test]
-fn every_snapshot_has_its_source() {
-    let mut wrong = Vec::new();
-    for file in files("snapshots").iter().filter(|file| !file.ends_with(".snap.new")) {
-        let text = read(file);
-        let named = |key: &str| text.lines().take(6).find_map(|line| line.strip_prefix(key)).map(str::trim);
-        match named("source:") {
-            None => wrong.push(format!("{file}: it is no snapshot")),
-            Some(source) if !root().join(source).is_file() => wrong.push(format!("{file}: there is no {source}")),
-            Some(_) => {}
-        }
-        if let Some(input) = named("input_file:").filter(|input| !root().join(input).is_file()) {
-            wrong.push(format!("{file}: there is no {input}"));
-        }
-        if !["diagnostics/", "transcripts/", "reports/", "record/"]
-            .iter()
-            .any(|folder| file["snapshots/".len()..].starts_with(folder))
-        {
-            wrong.push(format!("{file}: no test looks into this folder"));
-        }
-    }
-    none_of("snapshots that nothing makes", &wrong);
-}
 
 #[test]
 fn nothing_names_a_path_of_one_machine() {
     let folders = ["work", "tmp", "home", "Users"].map(|name| format!("/{name}/"));
     let mut wrong = Vec::new();
     let made_up = |file: &str| MADE_UP.iter().any(|folder| file.starts_with(folder));
-    for file in files(".").iter().filter(|file| !made_up(file) && !file.ends_with(".snap.new")) {
+    for file in files(".").iter().filter(|file| !made_up(file)) {
         let Ok(text) = std::fs::read_to_string(root().join(file)) else { continue };
         for (index, line) in text.lines().enumerate() {
             // A path begins where nothing that could be part of one stands before it.
