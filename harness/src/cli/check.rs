@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 
 use super::args::CheckArgs;
 use super::exit::Exit;
-use super::expected::{Baseline, has_all};
+use super::expected::Baseline;
 use super::output::stdout;
 use super::outputs::{Output, Outputs};
 use crate::case::{self, on_all_cores};
@@ -76,7 +76,7 @@ fn weigh(baseline: &mut Baseline, bundle: &'static Bundle, mut reports: Vec<&mut
     for report in &mut reports {
         let own = cases.iter().filter(|case| case.subject == report.subject.kind);
         let own: Vec<&str> = own.map(|case| case.id.as_str()).collect();
-        let whole = has_all(report, &own);
+        let whole = report.has_all(&own);
         baseline.weigh(report, whole)?;
     }
     Ok(())

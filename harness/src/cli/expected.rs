@@ -9,10 +9,10 @@ use super::args::ExpectedArgs;
 use super::output::{say, show};
 use crate::diagnostic::Diagnostic;
 use crate::edition::Bundle;
-use crate::expected::{self, Changes, Date, Expectation, PLACEHOLDER, Standing};
+use crate::expected::{self, Changes, Date, Expectation};
 use crate::output_file::write_file;
 use crate::report::expected::Weighing;
-use crate::report::model::{FailureReport, RunReport};
+use crate::report::model::RunReport;
 use crate::report::today;
 use crate::requirement::{Catalogue, Party};
 
@@ -96,38 +96,10 @@ impl Baseline {
 
     fn update(&mut self, report: &RunReport, weighing: Weighing<'_>) -> anyhow::Result<()> {
         let entries = self.entries();
-        let weighed = report.weigh(&entries, weighing);
         let Some(file) = &mut self.file else { return Ok(()) };
-        let party = report.subject.kind;
-        let concerned = file.entries.iter().enumerate().filter(|(_, entry)| entry.concerns(party, weighing.catalogue));
-        let stale = concerned.zip(&weighed.entries).filter(|(_, weighed)| weighed.standing == Standing::Stale);
-        let removed: Vec<usize> = stale.map(|((index, _), _)| index).collect();
-        let changes = Changes { removed, added: additions(&entries, &weighed.new, weighing.today) };
+        let changes = report.expected_changes(&entries, file.entries.len(), weighing);
         file.change(&changes, weighing.catalogue)
     }
-}
-
-/// Whether a report is of all of these cases.
-pub(super) fn has_all(report: &RunReport, cases: &[&str]) -> bool {
-    let ran = |case: &&str| report.cases.binary_search_by(|known| known.id.as_str().cmp(case)).is_ok();
-    cases.iter().all(ran)
-}
-
-/// A new entry for each requirement that fails, unless an entry that has expired is about the failure: what a person gave an
-/// end to is not prolonged. Where there are entries for single cases of a requirement, so is the new one.
-fn additions(entries: &[Expectation], new: &[FailureReport], today: Date) -> Vec<Expectation> {
-    let mut added: Vec<Expectation> = Vec::new();
-    for FailureReport { requirement, case } in new {
-        let has_expired = |entry: &Expectation| entry.is_expired(today) && entry.covers(requirement, case);
-        if entries.iter().any(has_expired) || added.iter().any(|entry| entry.covers(requirement, case)) {
-            continue;
-        }
-        let narrow =
-            entries.iter().any(|entry| entry.requirement.as_ref() == Some(requirement) && entry.case.is_some());
-        let case = narrow.then(|| case.clone());
-        added.push(Expectation { case, ..Expectation::new(requirement, PLACEHOLDER) });
-    }
-    added
 }
 
 impl File {

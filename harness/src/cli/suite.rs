@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 use super::args::RunArgs;
 use super::exit::Exit;
-use super::expected::{Baseline, has_all};
+use super::expected::Baseline;
 use super::output::say;
 use super::outputs::Outputs;
 use super::plan::RunPlan;
@@ -73,7 +73,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     }
     if let Some(mut baseline) = baseline {
         let known: Vec<&str> = plan.known.iter().map(String::as_str).collect();
-        let whole = has_all(&report, &known);
+        let whole = report.has_all(&known);
         baseline.weigh(&mut report, whole)?;
     }
     report.shard = plan.part.as_ref().map(|part| part.info(plan.reproduce.clone(), obstacle.is_some()));

@@ -3,7 +3,7 @@
 use super::conformance::conformance;
 use super::mistakes::failed;
 use super::model::{EntryReport, ExpectedReport, FailureReport, RequirementReport, RunReport};
-use crate::expected::{Date, Expectation, Standing};
+use crate::expected::{Changes, Date, Expectation, PLACEHOLDER, Standing};
 use crate::requirement::{Catalogue, Level};
 use crate::verdict::Verdict;
 
@@ -38,6 +38,39 @@ impl RunReport {
         let rest = self.requirements.iter().filter(|requirement| !expected(requirement));
         report.otherwise = conformance(rest, &self.cases, weighing.strict);
         report
+    }
+
+    /// What to change in a baseline so that it says what this run found: the positions of the stale entries, and a new entry for
+    /// each requirement that fails. The first `n_own` of the entries are those of the baseline.
+    ///
+    /// A failure about which an entry has expired gets no new entry, since a person set its last day. Where there are entries
+    /// for single cases of a requirement, so is the new one.
+    #[must_use]
+    pub fn expected_changes(&self, entries: &[Expectation], n_own: usize, weighing: Weighing<'_>) -> Changes {
+        let is_stale = |entry: &Expectation| {
+            entry.concerns(self.subject.kind, weighing.catalogue)
+                && self.weigh_one(entry, weighing).standing == Standing::Stale
+        };
+        let removed = entries
+            .iter()
+            .take(n_own)
+            .enumerate()
+            .filter(|(_, entry)| is_stale(entry))
+            .map(|(index, _)| index)
+            .collect();
+        let mut added: Vec<Expectation> = Vec::new();
+        for FailureReport { requirement, case } in self.weigh(entries, weighing).new {
+            let has_expired =
+                |entry: &Expectation| entry.is_expired(weighing.today) && entry.covers(&requirement, &case);
+            if entries.iter().any(has_expired) || added.iter().any(|entry| entry.covers(&requirement, &case)) {
+                continue;
+            }
+            let is_narrow =
+                |entry: &Expectation| entry.requirement.as_ref() == Some(&requirement) && entry.case.is_some();
+            let case = entries.iter().any(is_narrow).then_some(case);
+            added.push(Expectation { case, ..Expectation::new(requirement, PLACEHOLDER) });
+        }
+        Changes { removed, added }
     }
 
     fn weigh_one(&self, entry: &Expectation, weighing: Weighing<'_>) -> EntryReport {

@@ -105,6 +105,12 @@ impl RunReport {
     pub fn counts(&self, level: Level) -> bool {
         level == Level::Must || self.strict && level == Level::Should
     }
+
+    /// Whether all of these cases ran.
+    #[must_use]
+    pub fn has_all(&self, cases: &[&str]) -> bool {
+        cases.iter().all(|id| self.cases.binary_search_by(|known| known.id.as_str().cmp(id)).is_ok())
+    }
 }
 
 /// Which part of a run a report is of, and what joins it to the others.
