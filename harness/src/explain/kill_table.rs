@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use super::entry::Sources;
-use super::markdown::{Page, escaped, origin};
+use super::markdown::{Page, origin};
 use crate::fault::Fault;
+use crate::report::visible::in_markdown;
 use crate::requirement::{Party, Requirement, Status};
 
 const WORDS: &str = "\
@@ -45,18 +46,18 @@ pub fn kill_table(sources: &Sources) -> Page {
     text.push_str("\n## Checked, and without a fault\n\n| requirement | why no fault proves it |\n|---|---|\n");
     for requirement in sources.bundle.catalogue().iter() {
         if let Some(why) = &requirement.no_fault {
-            let _ = writeln!(text, "| {} | {} |", link(requirement), escaped(why));
+            let _ = writeln!(text, "| {} | {} |", link(requirement), in_markdown(why));
         }
     }
     Page { name: "kill-table.md".to_owned(), text }
 }
 
 fn row(text: &mut String, fault: &Fault, requirement: &Requirement) {
-    let also = fault.also.iter().map(|(id, reason)| format!("{id}: {}", escaped(reason)));
-    let sometimes = fault.sometimes.iter().map(|(id, reason)| format!("sometimes {id}: {}", escaped(reason)));
+    let also = fault.also.iter().map(|(id, reason)| format!("{id}: {}", in_markdown(reason)));
+    let sometimes = fault.sometimes.iter().map(|(id, reason)| format!("sometimes {id}: {}", in_markdown(reason)));
     let also = also.chain(sometimes);
     let also = also.collect::<Vec<_>>().join("<br>");
-    let (id, path, title, caught) = (&fault.id, fault.source.path(), escaped(&fault.title), link(requirement));
+    let (id, path, title, caught) = (&fault.id, fault.source.path(), in_markdown(&fault.title), link(requirement));
     let _ = writeln!(text, "| [`{id}`](../{path}) | {title} | {caught} | {also} |");
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::entry::{Entry, Item, Part, Sources, areas, level};
+use crate::report::visible::in_markdown;
 use crate::requirement::{Level, Party, Requirement, Status};
 
 /// A page.
@@ -99,16 +100,16 @@ fn groups<'r>(requirements: &[&'r Requirement]) -> Vec<(String, Vec<&'r Requirem
 
 fn show(entry: &Entry<'_>) -> String {
     let requirement = entry.requirement;
-    let mut text = format!("\n### {}\n\n{}\n\n", requirement.id, escaped(&requirement.text));
+    let mut text = format!("\n### {}\n\n{}\n\n", requirement.id, in_markdown(&requirement.text));
     for (name, value) in &entry.facts {
-        let _ = writeln!(text, "- **{name}** {}", escaped(value));
+        let _ = writeln!(text, "- **{name}** {}", in_markdown(value));
     }
-    let source = escaped(&requirement.source);
+    let source = in_markdown(&requirement.source);
     let source = entry.link.as_ref().map_or_else(|| source.clone(), |link| format!("[{source}](<{link}>)"));
     let _ = writeln!(text, "- **source** {source}");
     for (title, part) in &entry.parts {
         match part {
-            Part::Sentences(sentences) => drop(writeln!(text, "\n**{title}.** {}", escaped(sentences))),
+            Part::Sentences(sentences) => drop(writeln!(text, "\n**{title}.** {}", in_markdown(sentences))),
             Part::Command(command) => drop(writeln!(text, "\n```sh\n{command}\n```")),
             Part::Files(items) => drop(writeln!(text, "\n**{title}**\n\n{}", files(items))),
         }
@@ -117,7 +118,7 @@ fn show(entry: &Entry<'_>) -> String {
 }
 
 fn files(items: &[Item]) -> String {
-    let lines = items.iter().map(|Item { id, title, path }| format!("- [`{id}`]({UP}{path}): {}", escaped(title)));
+    let lines = items.iter().map(|Item { id, title, path }| format!("- [`{id}`]({UP}{path}): {}", in_markdown(title)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -125,37 +126,11 @@ pub(super) const fn origin() -> &'static str {
     "<!-- Made from cases/ by `ACP_BLESS=1 cargo test --test tidy`. Change the catalogue, the cases or the faults instead. -->"
 }
 
-/// A text that Markdown shows as it stands. A word with a dollar sign stands as code, since two of them would begin a
-/// formula.
-pub(super) fn escaped(text: &str) -> String {
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
-}
-
-fn word(word: &str) -> String {
-    let core = word.trim_matches(|c| "(),.;:".contains(c));
-    if core.contains('$') && !core.contains('`') {
-        return word.replacen(core, &format!("`{core}`"), 1);
-    }
-    word.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()
-}
-
-/// Whether Markdown may take a character for more than itself.
-fn is_special(c: char) -> bool {
-    "\\`*_{}[]<>#|~&$".contains(c)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::escaped;
     use crate::edition::V1;
-
-    #[test]
-    fn what_markdown_would_take_for_more_is_escaped() {
-        assert_eq!(escaped("an <id> of a|b, *not* _meta"), "an \\<id\\> of a\\|b, \\*not\\* \\_meta");
-        assert_eq!(escaped("no ($/cancel_request)."), "no (`$/cancel_request`).");
-    }
 
     #[test]
     fn every_requirement_of_an_area_has_an_anchor_of_its_own() {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::broken::{Broken, failures};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{RequirementReport, RunReport};
-use super::visible::{cut, in_one_line, visible};
+use super::visible::{cut, in_markdown, visible};
 use super::words::{count, counts, level, partial, reproduce, subject};
 use crate::requirement::{Level, Status};
 use crate::verdict::{Conformance, Verdict};
@@ -32,9 +32,9 @@ impl<W: Write> MarkdownReport<W> {
     }
 
     fn report(&mut self, report: &RunReport) -> io::Result<()> {
-        writeln!(self.out, "## {}: {}\n", report.verdict.name(), escaped(&subject(report)))?;
+        writeln!(self.out, "## {}: {}\n", report.verdict.name(), in_markdown(&subject(report)))?;
         let by = format!("Judged by {}, acp-conformance {}.", report.suite.edition, report.suite.version);
-        writeln!(self.out, "{}\n{}\n", escaped(&by), said(report))?;
+        writeln!(self.out, "{}\n{}\n", in_markdown(&by), said(report))?;
         if let Some(cut) = report.partial {
             writeln!(self.out, "**Partial:** {}.\n", partial(cut))?;
         }
@@ -77,7 +77,8 @@ impl<W: Write> MarkdownReport<W> {
     /// Lists what recordings do not tell, and which of their conversations this edition does not cover.
     fn notes(&mut self, report: &RunReport) -> io::Result<()> {
         let notes = report.cases.iter().flat_map(|case| case.notes.iter().map(move |note| (&case.id, note)));
-        let lines: Vec<String> = notes.map(|(id, note)| format!("- {}: {}\n", escaped(id), escaped(note))).collect();
+        let lines: Vec<String> =
+            notes.map(|(id, note)| format!("- {}: {}\n", in_markdown(id), in_markdown(note))).collect();
         if lines.is_empty() { Ok(()) } else { writeln!(self.out, "{}", lines.concat()) }
     }
 
@@ -91,8 +92,8 @@ impl<W: Write> MarkdownReport<W> {
         blocks.extend(first.and_then(|case| reproduce(requirement.party, case, &self.again)));
         let text = visible(&blocks.join("\n\n"));
         let fence = fence(&text);
-        writeln!(self.out, "<details><summary>{}</summary>\n", escaped(&requirement.id))?;
-        writeln!(self.out, "{}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n", escaped(&requirement.text))
+        writeln!(self.out, "<details><summary>{}</summary>\n", in_markdown(&requirement.id))?;
+        writeln!(self.out, "{}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n", in_markdown(&requirement.text))
     }
 
     /// Lists requirements below a line that counts them: as one, or as many.
@@ -102,7 +103,7 @@ impl<W: Write> MarkdownReport<W> {
         what: &str,
         all: impl Iterator<Item = &'r RequirementReport>,
     ) -> io::Result<()> {
-        let ids: Vec<_> = all.map(|requirement| escaped(&requirement.id)).collect();
+        let ids: Vec<_> = all.map(|requirement| in_markdown(&requirement.id)).collect();
         if ids.is_empty() {
             return Ok(());
         }
@@ -152,13 +153,13 @@ pub(super) fn broken_table(
     writeln!(out, "| broken | | what was seen | in |\n|---|---|---|---|")?;
     for requirement in failed {
         let first = failures(requirement).next();
-        let message = first.map(|broken| escaped(&cut(&broken.finding.text, LONGEST))).unwrap_or_default();
-        let case = first.map(|broken| escaped(&broken.finding.case)).unwrap_or_default();
+        let message = first.map(|broken| in_markdown(&cut(&broken.finding.text, LONGEST))).unwrap_or_default();
+        let case = first.map(|broken| in_markdown(&broken.finding.case)).unwrap_or_default();
         let more = match failures(requirement).count() {
             0 | 1 => String::new(),
             all => format!(" and {} more", all - 1),
         };
-        let also = requirement.also().map(|also| format!("; {}", escaped(&also))).unwrap_or_default();
+        let also = requirement.also().map(|also| format!("; {}", in_markdown(&also))).unwrap_or_default();
         writeln!(out, "| {} | {} | {message}{also} | {case}{more} |", linked(requirement), level(requirement.level))?;
     }
     Ok(())
@@ -168,7 +169,7 @@ pub(super) fn broken_table(
 fn linked(requirement: &RequirementReport) -> String {
     match &requirement.link {
         Some(link) => format!("[{}]({link})", requirement.id),
-        None => escaped(&requirement.id),
+        None => in_markdown(&requirement.id),
     }
 }
 
@@ -176,19 +177,4 @@ fn linked(requirement: &RequirementReport) -> String {
 fn fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     "`".repeat(longest.max(2) + 1)
-}
-
-/// The text in one line, where nothing of it is a mark of Markdown or HTML. A reference to a character is never a mark, not
-/// even in a table.
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in in_one_line(text).chars() {
-        match c {
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '|' | '~' | '#' | '@' | '!' | '$' => {
-                escaped.push_str(&format!("&#{};", u32::from(c)));
-            }
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }

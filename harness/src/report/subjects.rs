@@ -4,8 +4,9 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use super::markdown::{broken_table, escaped};
+use super::markdown::broken_table;
 use super::model::{Driven, RequirementReport, RunReport};
+use super::visible::in_markdown;
 use super::words::count;
 use crate::requirement::{Level, Party, page};
 use crate::trace::SCRATCH;
@@ -139,9 +140,9 @@ fn table(reports: &[RunReport], out: &mut dyn Write) -> io::Result<()> {
             "| {} | {} | {} | {} | {} | {} | {} | {kept} | {musts} | {shoulds} | {open} | {} |",
             named(report),
             report.subject.kind,
-            escaped(version(report)),
+            in_markdown(version(report)),
             origin(report),
-            escaped(date(report)),
+            in_markdown(date(report)),
             report.verdict.name(),
             kept + musts + shoulds + same + open,
             GROUPS.map(|group| cell(report, &group)).join(" | "),
@@ -162,18 +163,18 @@ fn cell(report: &RunReport, group: &Group) -> String {
 
 fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let subject = &report.subject;
-    writeln!(out, "\n## {} {}\n", named(report), escaped(version(report)))?;
+    writeln!(out, "\n## {} {}\n", named(report), in_markdown(version(report)))?;
     let driven = if subject.driven == Some(Driven::Manual) { ", driven by hand" } else { "" };
     let suite = &report.suite;
     let cases = count(report.cases.len(), "case was", "cases were");
     writeln!(
         out,
         "{cases} played{driven}; judged by {}, acp-conformance {}.",
-        escaped(&suite.edition),
-        escaped(&suite.version)
+        in_markdown(&suite.edition),
+        in_markdown(&suite.version)
     )?;
     if let Some(install) = subject.profile.as_ref().and_then(|profile| profile.install.as_deref()) {
-        writeln!(out, "Installed by: {}.", escaped(install.trim_end_matches('.')))?;
+        writeln!(out, "Installed by: {}.", in_markdown(install.trim_end_matches('.')))?;
     }
     let [musts, shoulds] = [Level::Must, Level::Should].map(|level| broken(report, level).collect::<Vec<_>>());
     let failed = [musts, shoulds].concat();
@@ -210,8 +211,8 @@ fn title(report: &RunReport) -> &str {
 fn named(report: &RunReport) -> String {
     let title = title(report);
     match report.subject.name.as_deref() {
-        Some(name) if !name.eq_ignore_ascii_case(title) => format!("{} ({})", escaped(title), escaped(name)),
-        _ => escaped(title),
+        Some(name) if !name.eq_ignore_ascii_case(title) => format!("{} ({})", in_markdown(title), in_markdown(name)),
+        _ => in_markdown(title),
     }
 }
 
@@ -232,7 +233,7 @@ fn origin(report: &RunReport) -> String {
         return UNKNOWN.to_owned();
     };
     let Some(rest) = page.strip_prefix("https://").filter(|rest| rest.chars().all(is_plain)) else {
-        return escaped(page);
+        return in_markdown(page);
     };
     let host = rest.split('/').next().unwrap_or(rest);
     format!("[{}]({page})", host.trim_start_matches("www."))

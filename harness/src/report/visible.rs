@@ -20,6 +20,27 @@ pub(crate) fn in_one_line(text: &str) -> String {
     visible(&text.replace(['\n', '\t'], " "))
 }
 
+/// The text in one line, where nothing of it is a mark of Markdown or HTML. A reference to a character is never a mark, not
+/// even in a table.
+pub(crate) fn in_markdown(text: &str) -> String {
+    let text = in_one_line(text);
+    let mut escaped = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        // Between letters these two mean nothing, and ids and addresses are full of them.
+        let in_word =
+            "_#".contains(c) && before.is_alphanumeric() && rest.peek().is_some_and(|next| next.is_alphabetic());
+        if !in_word && "\\`*_[]<>&|~#@$".contains(c) {
+            escaped.push_str(&format!("&#{};", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+        before = c;
+    }
+    escaped
+}
+
 /// The text, cut where it has more characters than that.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
@@ -37,6 +58,15 @@ mod tests {
         assert_eq!(visible("a\tb\nc"), "a\\u{9}b\nc");
         assert_eq!(visible("\u{1b}[31m\0\r\u{85}\u{202e}\u{fffe}"), r"\u{1b}[31m\u{0}\u{d}\u{85}\u{202e}\u{fffe}");
         assert_eq!(in_one_line("a\n::error::b\u{2028}"), r"a ::error::b\u{2028}");
+    }
+
+    #[test]
+    fn text_has_no_marks_in_markdown() {
+        assert_eq!(in_markdown("an <id>\na|b, *not* _meta"), "an &#60;id&#62; a&#124;b, &#42;not&#42; &#95;meta");
+        assert_eq!(
+            in_markdown("## a_b schema#ErrorCode a#1 a__b"),
+            "&#35;&#35; a_b schema#ErrorCode a&#35;1 a&#95;&#95;b"
+        );
     }
 
     #[test]
