@@ -43,4 +43,4 @@ pub use subjects::write_subjects;
 pub use tap::TapReport;
 pub use text::TextReport;
 pub use time::{rfc3339, today};
-pub(crate) use words::count;
+pub(crate) use words::{count, partial};

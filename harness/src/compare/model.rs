@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::report::model::{SubjectInfo, SuiteInfo};
+use crate::report::model::{Partial, SubjectInfo, SuiteInfo};
 use crate::requirement::{Level, Party};
 use crate::verdict::{Conformance, Verdict};
 
@@ -59,6 +59,9 @@ pub struct SideInfo {
     pub verdict: Conformance,
     /// How many traces it has.
     pub traces: usize,
+    /// Why the run ended before all of its cases had run, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Partial>,
 }
 
 /// Another verdict.

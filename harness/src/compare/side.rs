@@ -53,6 +53,7 @@ impl Side {
             subject: self.report.subject.clone(),
             verdict: self.report.verdict,
             traces: self.told.len(),
+            partial: self.report.partial,
         }
     }
 

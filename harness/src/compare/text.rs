@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::model::{Change, DiffReport, Gain, SideInfo, VerdictChange};
-use crate::report::count;
 use crate::report::visible::{in_one_line, visible};
+use crate::report::{count, partial};
 use crate::requirement::Level;
 use crate::snapshot::Bound;
 
@@ -50,12 +50,13 @@ pub fn write(out: &mut dyn Write, report: &DiffReport, bound: Bound) -> io::Resu
 }
 
 fn side(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
-    let SideInfo { path, subject, verdict, suite, traces } = side;
+    let SideInfo { path, subject, verdict, suite, traces, partial: cut } = side;
     let version = subject.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
     let called = subject.name.as_deref().unwrap_or("a program that gives no name");
     let told = in_one_line(&format!("{called}{version}  {}, judged by {}", verdict.name(), suite.edition));
     let traces = count(*traces, "trace", "traces");
-    writeln!(out, "{BOLD}{name}{BOLD:#}  {told}  {DIM}{}, {traces}{DIM:#}", in_one_line(path))
+    writeln!(out, "{BOLD}{name}{BOLD:#}  {told}  {DIM}{}, {traces}{DIM:#}", in_one_line(path))?;
+    cut.map_or(Ok(()), |cut| writeln!(out, "     {BOLD}partial{BOLD:#}: {}", partial(cut)))
 }
 
 fn suite(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
@@ -159,5 +160,6 @@ fn conclusion(out: &mut dyn Write, report: &DiffReport) -> io::Result<()> {
     }
     let same = report.requirements.is_empty() && report.cases.is_empty();
     let verdicts = if same { "no verdict changed" } else { "nothing that passed fails now" };
-    writeln!(out, "\n{GREEN}no regression{GREEN:#}  {verdicts}")
+    let cut = report.old.partial.or(report.new.partial).map_or("", |_| ", as far as the cases ran");
+    writeln!(out, "\n{GREEN}no regression{GREEN:#}  {verdicts}{cut}")
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::markdown::broken_table;
 use super::model::{Driven, RequirementReport, RunReport};
 use super::visible::in_markdown;
-use super::words::count;
+use super::words::{count, partial};
 use crate::requirement::{Level, Party, page};
 use crate::trace::SCRATCH;
 use crate::verdict::Verdict;
@@ -143,12 +143,17 @@ fn table(reports: &[RunReport], out: &mut dyn Write) -> io::Result<()> {
             in_markdown(version(report)),
             origin(report),
             in_markdown(date(report)),
-            report.verdict.name(),
+            verdict(report),
             kept + musts + shoulds + same + open,
             GROUPS.map(|group| cell(report, &group)).join(" | "),
         )?;
     }
     Ok(())
+}
+
+/// The verdict, with a mark for a run that ended early.
+fn verdict(report: &RunReport) -> String {
+    format!("{}{}", report.verdict.name(), if report.partial.is_some() { " (partial)" } else { "" })
 }
 
 /// How many requirements of a group were kept and broken.
@@ -173,6 +178,9 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
         in_markdown(&suite.edition),
         in_markdown(&suite.version)
     )?;
+    if let Some(cut) = report.partial {
+        writeln!(out, "**Partial:** {}.", partial(cut))?;
+    }
     if let Some(install) = subject.profile.as_ref().and_then(|profile| profile.install.as_deref()) {
         writeln!(out, "Installed by: {}.", in_markdown(install.trim_end_matches('.')))?;
     }
@@ -246,8 +254,12 @@ const fn is_plain(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::edition::V1;
+    use crate::report::Collector;
+    use crate::report::model::{Partial, PartialReason};
 
     #[test]
     fn the_gates_are_those_of_the_catalogue() {
@@ -257,6 +269,21 @@ mod tests {
         let missing: Vec<_> = V1.catalogue().iter().map(|r| &r.id).filter(|id| word(id)).collect();
         let missing: Vec<_> = missing.into_iter().filter(|id| !GATES.contains(&id.as_str())).collect();
         assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn a_partial_report_is_marked() {
+        let mut report = Collector::new(V1.edition(), Party::Agent, Vec::new()).finish(Duration::ZERO, false);
+        let page = |report: &RunReport| {
+            let mut page = Vec::new();
+            write_subjects(vec![report.clone()], &mut page).expect("a vector takes everything");
+            String::from_utf8(page).expect("a page is UTF-8")
+        };
+        assert!(!page(&report).to_lowercase().contains("partial"));
+        report.partial = Some(Partial { reason: PartialReason::TimeLimit, not_run: 3 });
+        let page = page(&report);
+        assert!(page.contains("| incomplete (partial) |"), "{page}");
+        assert!(page.contains("**Partial:** the run reached its time limit; 3 cases were not run."), "{page}");
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(super) fn subject(report: &RunReport) -> String {
 }
 
 /// Why a report is partial, and how many cases it lacks.
-pub(super) fn partial(partial: Partial) -> String {
+pub(crate) fn partial(partial: Partial) -> String {
     let why = match partial.reason {
         PartialReason::Interrupted => "the run was interrupted",
         PartialReason::TimeLimit => "the run reached its time limit",

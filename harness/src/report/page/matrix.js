@@ -109,7 +109,8 @@ function table(party, subjects) {
   const head = el('thead', {},
     el('tr', {}, el('td', {}), names.map(({ name, count }) => el('th', { scope: 'colgroup', colspan: count }, name))),
     el('tr', {}, el('td', {}), subjects.map((subject) => el('th', { scope: 'col', title: `${subject.file}, judged by ${subject.edition}` },
-      subject.version || '–', twins(subject) && [' ', el('small', {}, subject.file.split('/').at(-1))], el('span', { class: `verdict ${{ conformant: 'pass', incomplete: 'inconclusive', 'not-conformant': 'fail' }[subject.verdict] || 'harness-error'}` }, words(subject.verdict))))));
+      subject.version || '–', twins(subject) && [' ', el('small', {}, subject.file.split('/').at(-1))], el('span', { class: `verdict ${{ conformant: 'pass', incomplete: 'inconclusive', 'not-conformant': 'fail' }[subject.verdict] || 'harness-error'}` }, words(subject.verdict)),
+      subject.partial && el('small', { title: subject.partial }, 'partial')))));
   const element = el('section', { 'aria-label': `${party}s` }, el('h2', {}, `${party[0].toUpperCase()}${party.slice(1)}s`),
     el('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': `Table of ${party}s` },
       el('table', { class: 'matrix' }, head, areas.map(({ body }) => body))));

@@ -13,6 +13,7 @@ use super::document::{Document, json};
 use super::head;
 use crate::report::model::{FindingReport, RequirementReport, RunReport};
 use crate::report::visible::visible;
+use crate::report::words::partial;
 use crate::requirement::Party;
 use crate::verdict::{Conformance, Verdict};
 
@@ -42,6 +43,8 @@ struct Subject<'m> {
     verdict: Conformance,
     edition: &'m str,
     file: &'m str,
+    /// Why the report lacks cases, if it does.
+    partial: Option<String>,
     /// What was found about each requirement, in the order of the catalogue.
     cells: Vec<Cell<'m>>,
 }
@@ -94,6 +97,7 @@ fn subject(column: &Column) -> Subject<'_> {
         verdict: *verdict,
         edition: &suite.edition,
         file: &column.file,
+        partial: column.report.partial.map(partial),
         cells: requirements.iter().map(Cell::from).collect(),
     }
 }
@@ -109,7 +113,8 @@ fn head(columns: &[Column]) -> Markup {
                 @for Column { report, file, .. } in columns {
                     li {
                         (visible(&head::name(&report.subject))) ": " (report.verdict.name().replace('-', " ")) ", "
-                        (broken(report)) " broken " small { (visible(file)) }
+                        (broken(report)) " broken" @if let Some(cut) = report.partial { ", partial: " (partial(cut)) }
+                        " " small { (visible(file)) }
                     }
                 }
             }
@@ -154,6 +159,7 @@ mod tests {
     use super::*;
     use crate::edition::V1;
     use crate::report::Collector;
+    use crate::report::model::{Partial, PartialReason};
 
     fn column(kind: Party, name: &str, version: &str) -> Column {
         let mut report = Collector::new(V1.edition(), kind, Vec::new()).finish(Duration::ZERO, false);
@@ -180,12 +186,24 @@ mod tests {
         );
     }
 
+    fn page(column: Column) -> String {
+        let mut page = Vec::new();
+        write_matrix(vec![column], &mut page).expect("a vector takes everything");
+        String::from_utf8(page).expect("a page is UTF-8")
+    }
+
+    #[test]
+    fn a_partial_report_is_marked() {
+        let mut cut = column(Party::Agent, "a", "1");
+        cut.report.partial = Some(Partial { reason: PartialReason::Interrupted, not_run: 1 });
+        let page = page(cut);
+        assert!(page.contains(", partial: the run was interrupted; 1 case was not run "), "{page}");
+        assert!(page.contains(r#""partial":"the run was interrupted; 1 case was not run""#), "{page}");
+    }
+
     #[test]
     fn a_hostile_name_stays_text() {
-        let hostile = column(Party::Agent, "</script><img src=x>", "<b>");
-        let mut page = Vec::new();
-        write_matrix(vec![hostile], &mut page).expect("a vector takes everything");
-        let page = String::from_utf8(page).expect("a page is UTF-8");
+        let page = page(column(Party::Agent, "</script><img src=x>", "<b>"));
         assert!(!page.contains("<img") && !page.contains("<b>"));
     }
 }
