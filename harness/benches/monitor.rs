@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use acp_conformance::cli::{Args, Exit, run};
+use acp_conformance::cli::{Args, ProgramExit, run};
 use acp_conformance::edition::Editions;
 use acp_conformance::transport::between;
 use clap::Parser;
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
     match std::env::args().nth(1).as_deref() {
         Some("monitor") if std::env::args().len() > 2 => {
-            return run(Args::parse(), Editions::built_in()).unwrap_or(Exit::Usage).into();
+            return run(Args::parse(), Editions::built_in()).unwrap_or(ProgramExit::Usage).into();
         }
         Some("echo") => echo(),
         Some("flood") => flood(number(2), number(3)),

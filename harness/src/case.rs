@@ -37,4 +37,4 @@ pub use model::{
 };
 pub use pattern::{Pattern, PatternError};
 pub use template::{Bindings, Template};
-pub use vocabulary::{ACTS, INTENTS, MARKER, MethodKind, Misfit, Payload, Vocabulary};
+pub use vocabulary::{ACTS, INTENTS, MARKER, MethodKind, Misfit, PayloadKind, Vocabulary};

@@ -16,6 +16,8 @@ mod verify;
 
 pub use compare::shown;
 pub use issue::{IssueError, Issued, issue};
-pub use model::{Certificate, Claims, Counts, Coverage, FORMAT, ProfileMark, Subject, SuiteMark, TraceMark, schema};
-pub use place::{Place, PlaceError};
-pub use verify::{Changed, Mismatch, NoCertificate, OtherSuite, Outcome, Verification, verify};
+pub use model::{
+    Certificate, CertifiedSubject, Claims, Counts, Coverage, FORMAT, ProfileMark, SuiteMark, TraceMark, schema,
+};
+pub use place::{CertificatePlace, PlaceError};
+pub use verify::{CertificateMismatch, Changed, Integrity, NoCertificate, OtherSuite, Verification, verify};

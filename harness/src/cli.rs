@@ -30,7 +30,7 @@ mod usage;
 mod verify;
 
 pub use args::Args;
-pub use exit::Exit;
+pub use exit::ProgramExit;
 pub use output::report_error;
 
 use std::convert::Infallible;
@@ -45,8 +45,8 @@ use crate::transport::process::{Orphans, kill_all};
 /// # Errors
 ///
 /// Whatever keeps it from doing its work and is not a finding about the subject: a wrong argument, a file that cannot
-/// be read. The caller reports it and exits with [`Exit::Usage`].
-pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<Exit> {
+/// be read. The caller reports it and exits with [`ProgramExit::Usage`].
+pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
     if let Some(name) = &args.edition {
         editions.prefer(name).map_err(|error| anyhow::anyhow!("--edition: {error}"))?;
     }
@@ -60,7 +60,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<Exit> {
     // What is built in is sound as long as the tests of this package pass; a changed copy says so instead of panicking.
     if let Err(broken) = editions.preferred().check() {
         output::say(&format!("error: a built-in file is broken: {broken}"));
-        return Ok(Exit::HarnessError);
+        return Ok(ProgramExit::HarnessError);
     }
     let begun = Instant::now();
     match args.command {
@@ -89,7 +89,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<Exit> {
 }
 
 /// Runs a command that starts a subject, and ends whatever is left of it.
-fn driving(command: impl FnOnce() -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {
+fn driving(command: impl FnOnce() -> anyhow::Result<ProgramExit>) -> anyhow::Result<ProgramExit> {
     let _orphans = Orphans::adopt();
     std::thread::spawn(watch_signals);
     command()
@@ -102,5 +102,5 @@ fn watch_signals() -> std::io::Result<Infallible> {
     output::say("\nstopping; interrupt again to end at once");
     wait_for_signals(2)?;
     kill_all();
-    std::process::exit(Exit::Interrupted as i32)
+    std::process::exit(ProgramExit::Interrupted as i32)
 }

@@ -8,7 +8,7 @@ mod side;
 mod text;
 
 pub use model::{
-    CapabilityChange, Change, DiffReport, FORMAT, Gain, MessageChange, OneSided, SideInfo, VerdictChange, schema,
+    CapabilityChange, DiffReport, FORMAT, Gain, MessageChange, OneSided, SideInfo, VerdictChange, VerdictTrend, schema,
 };
 pub use side::{Side, compare};
 pub use text::write;

@@ -34,7 +34,7 @@ pub use file::schema;
 pub use jiff::civil::Date;
 pub(crate) use load::lower;
 pub use load::{load_bytes, load_text, unknown_cases};
-pub use update::{Changes, update};
+pub use update::{BaselineChanges, update};
 
 use std::fmt;
 use std::sync::Arc;

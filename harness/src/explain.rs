@@ -7,7 +7,7 @@ mod kill_table;
 mod markdown;
 mod text;
 
-pub use entry::{Entry, Item, Part, Sources, areas};
+pub use entry::{Entry, Item, Section, Sources, areas};
 pub use kill_table::kill_table;
 pub use markdown::{Page, pages};
 pub use text::{list, show};

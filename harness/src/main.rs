@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
 use acp_conformance::transport::{between, relay};
 
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             report_error(&error);
-            Exit::Usage.into()
+            ProgramExit::Usage.into()
         }
     }
 }

@@ -16,9 +16,9 @@ pub mod server;
 mod shell;
 mod toolbox;
 
-pub use self::answer::{Answer, Call, Finish, Part, Reply};
-pub use self::ask::{Ask, Tool, ToolResult, Turn};
-pub use self::exchange::Exchange;
+pub use self::answer::{AnswerPart, Finish, ModelAnswer, Reply, ToolUse};
+pub use self::ask::{Ask, ModelTurn, Tool, ToolResult};
+pub use self::exchange::ModelExchange;
 pub use self::server::Model;
 
 /// The name by which this model goes in lists of models. It answers to any other name too.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use acp_conformance::edition::V1;
 use acp_conformance::judge::{Finding, Judgement, judge};
-use acp_conformance::redact::{Key, redact};
+use acp_conformance::redact::{RedactionKey, redact};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Trace, What};
 use acp_conformance::verdict::Verdict;
@@ -106,7 +106,7 @@ fn counted_twice(judgement: &Judgement) -> Vec<String> {
 fn check_redacted(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let (_, trace) = parts(&text)?;
-    let redacted = redact(&trace, Key::new([7; 32]), V1.edition()).trace;
+    let redacted = redact(&trace, RedactionKey::new([7; 32]), V1.edition()).trace;
     let lengths = |trace: &Trace| -> Vec<usize> { trace.events.iter().map(|event| length(&event.what)).collect() };
     if lengths(&trace) != lengths(&redacted) {
         return Err("a line has another length".into());

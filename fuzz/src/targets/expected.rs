@@ -1,7 +1,7 @@
 //! Baselines: a file is one or has a mistake, and bringing one up to date takes nothing else from it.
 
 use acp_conformance::edition::V1;
-use acp_conformance::expected::{Changes, Expectation, load_bytes, load_text, update};
+use acp_conformance::expected::{BaselineChanges, Expectation, load_bytes, load_text, update};
 use acp_conformance::requirement::Party;
 
 use super::drawn;
@@ -15,7 +15,8 @@ pub fn holds(data: &[u8]) {
     let removed = if entries.is_empty() { Vec::new() } else { vec![0] };
     let mut wanted: Vec<Expectation> = entries.into_iter().skip(removed.len()).collect();
     wanted.push(added.clone());
-    let updated = update(text, &Changes { removed, added: vec![added] }).expect("a baseline can be brought up to date");
+    let updated =
+        update(text, &BaselineChanges { removed, added: vec![added] }).expect("a baseline can be brought up to date");
     let (now, _) = load_text("expected.toml", &updated, Some(Party::Agent), V1.catalogue());
     assert_eq!(now.as_deref().map(told), Some(told(&wanted)), "{updated}");
 }

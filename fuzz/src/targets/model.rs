@@ -9,7 +9,7 @@ use acp_conformance::model::dialect::messages::Messages;
 use acp_conformance::model::dialect::responses::Responses;
 use acp_conformance::model::routes::{Route, route};
 use acp_conformance::model::script::answer;
-use acp_conformance::model::{Answer, Part, Reply};
+use acp_conformance::model::{AnswerPart, ModelAnswer, Reply};
 use acp_conformance::profile::Hints;
 use serde_json::Value;
 
@@ -53,8 +53,9 @@ fn asked(dialect: &dyn Dialect, body: &Value) {
     }
 }
 
-fn calls_differ(answer: &Answer) {
-    let calls = answer.parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(&call.id) } else { None });
+fn calls_differ(answer: &ModelAnswer) {
+    let calls =
+        answer.parts.iter().filter_map(|part| if let AnswerPart::Call(call) = part { Some(&call.id) } else { None });
     let ids: Vec<&String> = calls.collect();
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "an id was given twice: {ids:?}");
 }

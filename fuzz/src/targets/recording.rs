@@ -3,7 +3,7 @@
 use std::io::{self, Cursor, Read};
 
 use acp_conformance::edition::V1;
-use acp_conformance::recording::{Format, Input, Problem, Recording};
+use acp_conformance::recording::{Format, Input, Recording, RecordingProblem};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Event, Header};
 
@@ -30,7 +30,7 @@ fn same_in_pieces(input: impl Fn(usize) -> Input) {
 }
 
 /// All events before the first problem.
-fn read(input: Input) -> Result<(Header, Vec<Event>, Option<Problem>), Problem> {
+fn read(input: Input) -> Result<(Header, Vec<Event>, Option<RecordingProblem>), RecordingProblem> {
     let mut recording = Recording::open(input, V1.edition())?;
     let mut events = Vec::new();
     let problem = recording.by_ref().find_map(|event| event.map(|event| events.push(event)).err());

@@ -1,7 +1,7 @@
 //! Redaction: a secret that stands where something private may stand does not survive, whatever is said around it.
 
 use acp_conformance::edition::V1;
-use acp_conformance::redact::{Key, redact};
+use acp_conformance::redact::{RedactionKey, redact};
 use acp_conformance::trace::{Trace, What};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -46,7 +46,7 @@ pub fn holds(data: &[u8]) {
     for line in before.iter().copied().chain(private.lines()).chain(behind.iter().copied()) {
         let _ = reader.line(line);
     }
-    let redacted = redact(&reader.trace, Key::new([7; 32]), V1.edition()).trace;
+    let redacted = redact(&reader.trace, RedactionKey::new([7; 32]), V1.edition()).trace;
     assert_eq!(lengths(&redacted), lengths(&reader.trace), "a line has another length");
     let shown = String::from_utf8_lossy(&written(&redacted)).to_lowercase() + &streamed(&redacted);
     let survived: Vec<&str> = shown.lines().filter(|line| line.contains(&secret)).collect();

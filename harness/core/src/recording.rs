@@ -17,5 +17,5 @@ mod tee;
 mod zed;
 
 pub use format::Format;
-pub use problem::Problem;
+pub use problem::RecordingProblem;
 pub use stream::{Input, Recording};

@@ -17,5 +17,5 @@ mod speech;
 mod step;
 mod words;
 
-pub use cipher::Key;
+pub use cipher::RedactionKey;
 pub use events::{Redacted, redact};

@@ -121,7 +121,7 @@ impl Status {
 /// How a requirement can be brought to show itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Means {
+pub enum Observation {
     /// By looking at any trace.
     Passive,
     /// By a stimulus of the tester.
@@ -149,7 +149,7 @@ pub struct Requirement {
     /// The precondition, in words; `always` where there is none.
     pub applies_when: String,
     /// How it can be brought to show itself.
-    pub check: Means,
+    pub check: Observation,
     /// How it is exercised and judged.
     pub how: String,
     /// The smallest change to a conforming peer that breaks it.

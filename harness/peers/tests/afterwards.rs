@@ -11,7 +11,7 @@ use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
 use acp_conformance::record::{Aim, record};
-use acp_conformance::redact::{Key, redact};
+use acp_conformance::redact::{RedactionKey, redact};
 use acp_conformance::run::run_case;
 use acp_conformance::trace::{Trace, What};
 use acp_conformance::transport::relay;
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
 
 fn check_redacted(case: &Case) -> Result<(), Failed> {
     let trace = run_case(case, &reference::subject(case.subject, &[]));
-    let redacted = redact(&trace, Key::new([7; 32]), V1.edition()).trace;
+    let redacted = redact(&trace, RedactionKey::new([7; 32]), V1.edition()).trace;
     let [before, after] = [&trace, &redacted].map(|trace| judge(trace, V1.edition()));
     let differences = before.differences(&after);
     if differences.is_empty() { Ok(()) } else { Err(format!("\n{}", differences.join("\n")).into()) }

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::OnceLock;
 
-use acp_conformance::certificate::{Certificate, IssueError, Outcome, Verification, issue, verify};
-use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::certificate::{Certificate, Integrity, IssueError, Verification, issue, verify};
+use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
 use acp_conformance::edition::V1;
 use acp_conformance::protocol::sha256;
-use acp_conformance::trace::{Outcome as StepOutcome, Trace, What, file_name};
+use acp_conformance::trace::{Outcome, Trace, What, file_name};
 use acp_conformance::transport::relay;
 use acp_conformance::verdict::{Conformance, Verdict};
 use clap::Parser;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         return run(Args::parse(), Editions::built_in())
             .unwrap_or_else(|error| {
                 report_error(&error);
-                Exit::Usage
+                ProgramExit::Usage
             })
             .into();
     }
@@ -161,7 +161,7 @@ impl Copy {
     /// What does not match: for each file all that is wrong with it.
     fn wrong(&self) -> BTreeMap<String, String> {
         let found = self.verify();
-        assert_eq!(found.outcome() == Outcome::DoesNotMatch, !found.mismatches.is_empty());
+        assert_eq!(found.outcome() == Integrity::DoesNotMatch, !found.mismatches.is_empty());
         let mut wrong = BTreeMap::<String, String>::new();
         for mismatch in found.mismatches {
             *wrong.entry(mismatch.file).or_default() += &(mismatch.what + "\n");
@@ -184,7 +184,7 @@ fn named(wrong: &BTreeMap<String, String>, wanted: &[(&str, &str)]) {
 
 fn matches() {
     let found = verify(original(), &Editions::built_in()).expect("there is a certificate");
-    assert_eq!((found.outcome(), found.mismatches.as_slice()), (Outcome::Matches, &[][..]));
+    assert_eq!((found.outcome(), found.mismatches.as_slice()), (Integrity::Matches, &[][..]));
     let certificate = found.certificate.expect("it was read");
     assert_eq!((found.judged, certificate.traces.len()), (certificate.traces.len(), found.judged));
     assert_eq!(certificate.verdict, Conformance::Conformant);
@@ -201,7 +201,7 @@ fn matches() {
     let signed = Copy::new();
     fs::write(signed.file("certificate.json.minisig"), "of somebody").expect("a file");
     let found = signed.verify();
-    assert_eq!((found.outcome(), found.signatures.len()), (Outcome::Matches, 1));
+    assert_eq!((found.outcome(), found.signatures.len()), (Integrity::Matches, 1));
     assert_eq!(exit_of(signed.0.path()), Some(0));
 }
 
@@ -386,7 +386,7 @@ fn other_suite() {
     };
     copy.forge(of_newer);
     let found = copy.verify();
-    assert_eq!((found.outcome(), found.changed.as_slice()), (Outcome::CannotBeTold, &[][..]));
+    assert_eq!((found.outcome(), found.changed.as_slice()), (Integrity::CannotBeTold, &[][..]));
     let members: Vec<&str> = found.other_suite.iter().map(|other| other.member).collect();
     assert_eq!(members, ["version", "casesSha256"]);
     assert_eq!(exit_of(copy.0.path()), Some(3));
@@ -405,7 +405,7 @@ fn other_suite() {
     let copy = Copy::new();
     copy.forge(|it| it.format = "acp-conformance-certificate/2".to_owned());
     let found = copy.verify();
-    assert_eq!((found.outcome(), found.other_suite[0].member), (Outcome::CannotBeTold, "format"));
+    assert_eq!((found.outcome(), found.other_suite[0].member), (Integrity::CannotBeTold, "format"));
 }
 
 fn old_report() {
@@ -415,7 +415,7 @@ fn old_report() {
     let verified = || command(&["verify", copy.0.path().to_str().expect("text")]).output().expect("it runs");
     let out = verified();
     assert!(out.status.code() == Some(0) && said(&out).contains("not compared"), "{}", said(&out));
-    assert_eq!(copy.verify().outcome(), Outcome::Intact);
+    assert_eq!(copy.verify().outcome(), Integrity::Intact);
 
     // A case that was left out shows if the suite is this one.
     fs::remove_file(copy.file(&file_of(SOME))).expect("it is there");
@@ -485,7 +485,7 @@ fn all_cases() {
         What::Step(step) => Some(step),
         _ => None,
     });
-    step.expect("a case has steps").outcome = StepOutcome::HarnessError;
+    step.expect("a case has steps").outcome = Outcome::HarnessError;
     let mut file = fs::File::create(copy.file(&file_of(SOME))).expect("a file");
     trace.write(&mut file).and_then(|()| file.flush()).expect("it can be written");
     let refused = issue(copy.0.path(), claims, &V1).expect_err("it did not end");
@@ -528,7 +528,7 @@ fn places() {
     assert_eq!(out.status.code(), Some(0), "{}", said(&out));
     assert!(!copy.file("certificate.json.sig").exists(), "it was of the old one");
     assert_ne!(fs::read(copy.file("certificate.json")).expect("a file"), before);
-    assert_eq!(copy.verify().outcome(), Outcome::Matches);
+    assert_eq!(copy.verify().outcome(), Integrity::Matches);
 }
 
 fn interrupted() {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 
-use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::{Bundle, Editions, Files};
 use acp_conformance::protocol::{EditionSource, V1};
 use acp_conformance::transport::{between, relay};
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         return ended.map_or_else(
             |error| {
                 report_error(&error);
-                Exit::Usage.into()
+                ProgramExit::Usage.into()
             },
             Into::into,
         );

@@ -8,7 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
-use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::requirement::Party;
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         return run(Args::parse(), Editions::built_in())
             .unwrap_or_else(|error| {
                 report_error(&error);
-                Exit::Usage
+                ProgramExit::Usage
             })
             .into();
     }

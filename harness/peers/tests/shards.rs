@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
-use acp_conformance::cli::{Args, Exit, report_error, run};
+use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::transport::relay;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         return run(Args::parse(), Editions::built_in())
             .unwrap_or_else(|error| {
                 report_error(&error);
-                Exit::Usage
+                ProgramExit::Usage
             })
             .into();
     }

@@ -8,7 +8,7 @@ use crate::case::model::{Body, Incoming, IncomingBody, Outgoing, Presence};
 use crate::case::pattern::{FORMS, KINDS, Pattern, PatternError};
 use crate::case::scope::narrow;
 use crate::case::template::Bindings;
-use crate::case::vocabulary::{INTENTS, MethodKind, Misfit, Payload};
+use crate::case::vocabulary::{INTENTS, MethodKind, Misfit, PayloadKind};
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
 use crate::document::Spot;
 use crate::requirement::Party;
@@ -69,7 +69,7 @@ impl Checker<'_> {
                 self.said_value(spot, "result", Some(&result), "");
                 if let Some(method) = method {
                     if !illegal && !is_extension(&method) {
-                        self.misfits(&spot.down("result"), Payload::Result(&method), &result, ON_PURPOSE);
+                        self.misfits(&spot.down("result"), PayloadKind::Result(&method), &result, ON_PURPOSE);
                     }
                     self.by_hand.insert(method);
                 }
@@ -79,7 +79,7 @@ impl Checker<'_> {
                 let method = self.answered(spot, &label, tester, !illegal);
                 self.said_value(spot, "error", Some(&error), "");
                 if !illegal {
-                    self.misfits(&spot.down("error"), Payload::Error, &error, ON_PURPOSE);
+                    self.misfits(&spot.down("error"), PayloadKind::Error, &error, ON_PURPOSE);
                 }
                 self.by_hand.extend(method);
                 Body::Error { label, error }
@@ -316,7 +316,7 @@ impl Checker<'_> {
     }
 
     fn params_misfits(&mut self, spot: &Spot<'_>, method: &str, params: Option<&Value>) {
-        let payload = Payload::Params(method);
+        let payload = PayloadKind::Params(method);
         if let Some(params) = params {
             self.misfits(&spot.down("params"), payload, params, ON_PURPOSE);
         } else if !self.vocabulary.misfits(self.subject.other(), payload, &Value::Null).is_empty() {
@@ -326,9 +326,9 @@ impl Checker<'_> {
     }
 
     /// Compares what the tester says with the schema, and notes what is wrong.
-    pub fn misfits(&mut self, spot: &Spot<'_>, payload: Payload<'_>, value: &Value, help: &str) {
+    pub fn misfits(&mut self, spot: &Spot<'_>, payload: PayloadKind<'_>, value: &Value, help: &str) {
         let mut value = value.clone();
-        if let (Payload::Params("session/prompt"), Some(prompt)) = (payload, value.get_mut("prompt")) {
+        if let (PayloadKind::Params("session/prompt"), Some(prompt)) = (payload, value.get_mut("prompt")) {
             expand(prompt);
         }
         for misfit in self.misfits_of(self.subject.other(), payload, &value) {
@@ -338,7 +338,7 @@ impl Checker<'_> {
     }
 
     /// The first few ways in which a payload departs from the schema, with samples in place of names.
-    pub fn misfits_of(&self, sender: Party, payload: Payload<'_>, value: &Value) -> Vec<Misfit> {
+    pub fn misfits_of(&self, sender: Party, payload: PayloadKind<'_>, value: &Value) -> Vec<Misfit> {
         /// More than this of one message helps nobody.
         const MOST: usize = 4;
         // A name can stand for anything, so one of the samples has to fit rather than a certain one.

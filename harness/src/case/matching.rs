@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::case::pattern::{Kind, Node, Pattern, shorten};
+use crate::case::pattern::{Pattern, PatternNode, ValueKind, shorten};
 use crate::case::template::Bindings;
 use crate::protocol::is_absolute;
 
@@ -50,7 +50,12 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Compares a value with a pattern; the names that are new come back with their values.
-    fn compare(node: &Node, value: &Value, bound: &'a Bindings, exact: bool) -> Result<Vec<(String, Value)>, Mismatch> {
+    fn compare(
+        node: &PatternNode,
+        value: &Value,
+        bound: &'a Bindings,
+        exact: bool,
+    ) -> Result<Vec<(String, Value)>, Mismatch> {
         let mut walk = Walk { bound, fresh: Vec::new(), exact, pointer: String::new() };
         walk.node(node, value)?;
         Ok(walk.fresh)
@@ -60,7 +65,7 @@ impl<'a> Walk<'a> {
         self.bound.get(name).or_else(|| self.fresh.iter().find(|(known, _)| known == name).map(|(_, value)| value))
     }
 
-    fn mismatch(&self, node: &Node, found: String) -> Mismatch {
+    fn mismatch(&self, node: &PatternNode, found: String) -> Mismatch {
         let expected = node.describe(&|name| self.lookup(name).cloned());
         Mismatch { pointer: self.pointer.clone(), expected, found }
     }
@@ -74,35 +79,39 @@ impl<'a> Walk<'a> {
         result
     }
 
-    fn node(&mut self, node: &Node, value: &Value) -> Result<(), Mismatch> {
+    fn node(&mut self, node: &PatternNode, value: &Value) -> Result<(), Mismatch> {
         let fits = match (node, value) {
-            (Node::Object(want), Value::Object(have)) => return self.object(want, have),
-            (Node::Array(want), Value::Array(have)) if want.len() == have.len() => {
+            (PatternNode::Object(want), Value::Object(have)) => return self.object(want, have),
+            (PatternNode::Array(want), Value::Array(have)) if want.len() == have.len() => {
                 return want
                     .iter()
                     .zip(have)
                     .enumerate()
                     .try_for_each(|(i, (node, value))| self.at(&i.to_string(), |walk| walk.node(node, value)));
             }
-            (Node::Array(_), Value::Array(have)) => {
+            (PatternNode::Array(_), Value::Array(have)) => {
                 return Err(self.mismatch(node, format!("a list of {}: {}", have.len(), shorten(value))));
             }
-            (Node::Part { before, items, after }, Value::Array(have)) => self.part(*before, items, *after, have),
-            (Node::Object(_) | Node::Array(_) | Node::Part { .. } | Node::Absent, _) => false,
-            (Node::Kind(kind), value) => kind.fits(value),
-            (Node::Literal(want), value) => same(want, value),
-            (Node::Text(want), Value::String(have)) => want.render_with(|name| self.lookup(name)) == *have,
-            (Node::Contains(want), Value::String(have)) => have.contains(&want.render_with(|name| self.lookup(name))),
-            (Node::Text(_) | Node::Contains(_), _) => false,
-            (Node::OneOf(choices), value) => choices.iter().any(|choice| is_choice(choice, value)),
-            (Node::Not(inner), value) => {
+            (PatternNode::Part { before, items, after }, Value::Array(have)) => self.part(*before, items, *after, have),
+            (PatternNode::Object(_) | PatternNode::Array(_) | PatternNode::Part { .. } | PatternNode::Absent, _) => {
+                false
+            }
+            (PatternNode::Kind(kind), value) => kind.fits(value),
+            (PatternNode::Literal(want), value) => same(want, value),
+            (PatternNode::Text(want), Value::String(have)) => want.render_with(|name| self.lookup(name)) == *have,
+            (PatternNode::Contains(want), Value::String(have)) => {
+                have.contains(&want.render_with(|name| self.lookup(name)))
+            }
+            (PatternNode::Text(_) | PatternNode::Contains(_), _) => false,
+            (PatternNode::OneOf(choices), value) => choices.iter().any(|choice| is_choice(choice, value)),
+            (PatternNode::Not(inner), value) => {
                 // What an inner pattern would bind must not leak out of a denial.
                 let known = self.fresh.len();
                 let matched = self.node(inner, value).is_ok();
                 self.fresh.truncate(known);
                 !matched
             }
-            (Node::Name(name), value) => match self.lookup(name) {
+            (PatternNode::Name(name), value) => match self.lookup(name) {
                 Some(bound) => same(bound, value),
                 None => {
                     self.fresh.push((name.clone(), value.clone()));
@@ -114,7 +123,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether the items stand in the list, in a row and at an end where it may not go on; the first place counts.
-    fn part(&mut self, before: bool, items: &[Node], after: bool, have: &[Value]) -> bool {
+    fn part(&mut self, before: bool, items: &[PatternNode], after: bool, have: &[Value]) -> bool {
         let Some(spare) = have.len().checked_sub(items.len()) else { return false };
         let starts = if before && !after { spare..=spare } else { 0..=spare };
         starts.into_iter().take_while(|start| before || *start == 0).any(|start| {
@@ -127,23 +136,23 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn object(&mut self, want: &[(String, Node)], have: &Map<String, Value>) -> Result<(), Mismatch> {
+    fn object(&mut self, want: &[(String, PatternNode)], have: &Map<String, Value>) -> Result<(), Mismatch> {
         for (key, node) in want {
             self.at(key, |walk| match have.get(key) {
                 Some(value) => walk.node(node, value),
-                None if *node == Node::Absent => Ok(()),
+                None if *node == PatternNode::Absent => Ok(()),
                 None => Err(walk.mismatch(node, "nothing".to_owned())),
             })?;
         }
         let extra = have.iter().find(|(key, _)| self.exact && want.iter().all(|(known, _)| known != *key));
         match extra {
-            Some((key, value)) => self.at(key, |walk| Err(walk.mismatch(&Node::Absent, shorten(value)))),
+            Some((key, value)) => self.at(key, |walk| Err(walk.mismatch(&PatternNode::Absent, shorten(value)))),
             None => Ok(()),
         }
     }
 }
 
-impl Kind {
+impl ValueKind {
     fn fits(self, value: &Value) -> bool {
         match (self, value) {
             (Self::Any, _)

@@ -21,7 +21,7 @@ pub const FORMS: [&str; 3] = ["one-of", "contains", "not"];
 /// A compiled pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern {
-    pub(super) node: Node,
+    pub(super) node: PatternNode,
     /// As it stands in the case, for reports.
     written: Value,
 }
@@ -33,8 +33,8 @@ impl fmt::Display for Pattern {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Node {
-    Kind(Kind),
+pub(crate) enum PatternNode {
+    Kind(ValueKind),
     Literal(Value),
     Text(Template),
     Name(String),
@@ -55,7 +55,7 @@ pub(crate) enum Node {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     Any,
     String,
     Int,
@@ -97,7 +97,7 @@ impl Pattern {
     /// Every string of the form `<…>` that means nothing.
     pub fn compile(value: &Value) -> Result<Self, Vec<PatternError>> {
         let mut errors = Vec::new();
-        let node = Node::compile(value, &mut String::new(), &mut errors);
+        let node = PatternNode::compile(value, &mut String::new(), &mut errors);
         if errors.is_empty() { Ok(Self { node, written: value.clone() }) } else { Err(errors) }
     }
 
@@ -116,7 +116,7 @@ impl Pattern {
     }
 }
 
-impl Node {
+impl PatternNode {
     fn compile(value: &Value, pointer: &mut String, errors: &mut Vec<PatternError>) -> Self {
         match value {
             Value::String(text) => Self::compile_text(text).unwrap_or_else(|(word, message)| {
@@ -158,7 +158,7 @@ impl Node {
         if inner == "absent" {
             return Ok(Self::Absent);
         }
-        if let Some(kind) = Kind::named(inner) {
+        if let Some(kind) = ValueKind::named(inner) {
             return Ok(Self::Kind(kind));
         }
         if is_name(inner) {
@@ -265,7 +265,7 @@ pub(crate) fn below<T>(pointer: &mut String, token: &str, act: impl FnOnce(&mut 
     result
 }
 
-impl Kind {
+impl ValueKind {
     fn named(word: &str) -> Option<Self> {
         Some(match word {
             "any" => Self::Any,

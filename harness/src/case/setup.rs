@@ -8,7 +8,7 @@ use crate::case::check::Checker;
 use crate::case::file::{AnswerFile, IdsFile, PermissionFile, SetupFile, UserFile, UserPermissionFile, WireFile};
 use crate::case::model::{FixedAnswer, Ids, PermissionPolicy, TesterSetup, UserPermission, UserSetup, WireSetup};
 use crate::case::template::Template;
-use crate::case::vocabulary::Payload;
+use crate::case::vocabulary::PayloadKind;
 use crate::document::{Spot, child};
 use crate::requirement::Party;
 
@@ -83,7 +83,7 @@ impl Checker<'_> {
             let here = spot.down(key);
             self.names_in(&here, &value);
             let sample = json!({ "protocolVersion": 1, member: value });
-            self.part_misfits(&here, Party::Agent, Payload::Result("initialize"), &sample, &child("", member));
+            self.part_misfits(&here, Party::Agent, PayloadKind::Result("initialize"), &sample, &child("", member));
         }
         if let Some(session) = &own.session {
             self.session_members(&spot.down("session"), session);
@@ -101,12 +101,12 @@ impl Checker<'_> {
             }
             self.names_in(&here, value);
             let sample = json!({ "sessionId": "sample", key.as_str(): value });
-            self.part_misfits(&here, Party::Agent, Payload::Result("session/new"), &sample, &child("", key));
+            self.part_misfits(&here, Party::Agent, PayloadKind::Result("session/new"), &sample, &child("", key));
         }
     }
 
     /// Compares the part of a sample at a JSON pointer with the schema; the rest of the sample is not the file's.
-    fn part_misfits(&mut self, spot: &Spot<'_>, sender: Party, payload: Payload<'_>, sample: &Value, part: &str) {
+    fn part_misfits(&mut self, spot: &Spot<'_>, sender: Party, payload: PayloadKind<'_>, sample: &Value, part: &str) {
         for misfit in self.misfits_of(sender, payload, sample) {
             let Some(at) = misfit.at.strip_prefix(part) else { continue };
             let problem = spot.deep(at).error("case::invalid-message", misfit.message);
@@ -131,8 +131,8 @@ impl Checker<'_> {
                 (None, error) => FixedAnswer::Error(error.unwrap_or_default()),
             };
             let (key, payload, value) = match &answer {
-                FixedAnswer::Result(result) => ("result", Payload::Result(&method), result),
-                FixedAnswer::Error(error) => ("error", Payload::Error, error),
+                FixedAnswer::Result(result) => ("result", PayloadKind::Result(&method), result),
+                FixedAnswer::Error(error) => ("error", PayloadKind::Error, error),
             };
             let said = here.down(key);
             self.names_in(&said, value);
@@ -157,7 +157,7 @@ impl Checker<'_> {
             let here = servers.down(i);
             self.names_in(&here, server);
             let sample = json!({ "cwd": "/sample", "mcpServers": [server] });
-            let payload = Payload::Params("session/new");
+            let payload = PayloadKind::Params("session/new");
             self.part_misfits(&here, Party::Client, payload, &sample, "/mcpServers/0");
         }
         let directories = spot.down("directories");

@@ -10,11 +10,11 @@ use serde_json::Value;
 /// Text with names in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Name(String),
 }
@@ -36,9 +36,9 @@ impl Template {
                 }
                 Some(name) => {
                     if !plain.is_empty() {
-                        parts.push(Part::Text(std::mem::take(&mut plain)));
+                        parts.push(TemplatePart::Text(std::mem::take(&mut plain)));
                     }
-                    parts.push(Part::Name(name.to_owned()));
+                    parts.push(TemplatePart::Name(name.to_owned()));
                     rest = &rest[name.len() + 2..];
                 }
                 None => {
@@ -49,7 +49,7 @@ impl Template {
         }
         plain.push_str(rest);
         if !plain.is_empty() {
-            parts.push(Part::Text(plain));
+            parts.push(TemplatePart::Text(plain));
         }
         Self { parts }
     }
@@ -57,8 +57,8 @@ impl Template {
     /// The names in the text, in order, doubled ones too.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Name(name) => Some(name.as_str()),
-            Part::Text(_) => None,
+            TemplatePart::Name(name) => Some(name.as_str()),
+            TemplatePart::Text(_) => None,
         })
     }
 
@@ -66,7 +66,7 @@ impl Template {
     #[must_use]
     pub fn single_name(&self) -> Option<&str> {
         match self.parts.as_slice() {
-            [Part::Name(name)] => Some(name),
+            [TemplatePart::Name(name)] => Some(name),
             _ => None,
         }
     }
@@ -81,8 +81,8 @@ impl Template {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(plain) => text.push_str(plain),
-                Part::Name(name) => match get(name) {
+                TemplatePart::Text(plain) => text.push_str(plain),
+                TemplatePart::Name(name) => match get(name) {
                     Some(Value::String(value)) => text.push_str(value),
                     Some(value) => text.push_str(&value.to_string()),
                     None => text.push_str(&format!("<{name}>")),

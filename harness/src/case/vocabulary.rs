@@ -18,7 +18,7 @@ pub enum MethodKind {
 
 /// Which part of which message a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Payload<'a> {
+pub enum PayloadKind<'a> {
     /// The parameters of a method; `null` where the message has none.
     Params(&'a str),
     /// The result of a method.
@@ -70,9 +70,9 @@ impl Vocabulary {
 
     /// Compares a payload that a party sends with its schema.
     #[must_use]
-    pub fn misfits(&self, sender: Party, payload: Payload<'_>, value: &Value) -> Vec<Misfit> {
+    pub fn misfits(&self, sender: Party, payload: PayloadKind<'_>, value: &Value) -> Vec<Misfit> {
         let edition = self.edition;
-        let caller = if matches!(payload, Payload::Result(_)) { sender.other() } else { sender };
+        let caller = if matches!(payload, PayloadKind::Result(_)) { sender.other() } else { sender };
         let find = |name: &str, of: fn(&Method) -> Option<&str>| {
             [(&edition.methods, &edition.stable), (&edition.draft_methods, &edition.unstable)].into_iter().find_map(
                 |(table, schema)| {
@@ -83,9 +83,9 @@ impl Vocabulary {
             )
         };
         let found = match payload {
-            Payload::Params(method) => find(method, |method| Some(&method.params)),
-            Payload::Result(method) => find(method, |method| method.result.as_deref()),
-            Payload::Error => Some((&edition.stable, "Error")),
+            PayloadKind::Params(method) => find(method, |method| Some(&method.params)),
+            PayloadKind::Result(method) => find(method, |method| method.result.as_deref()),
+            PayloadKind::Error => Some((&edition.stable, "Error")),
         };
         let problems = found.map_or_else(Vec::new, |(schema, definition)| schema.problems(definition, value));
         let meant = problems.into_iter().filter(|problem| !problem.is_null_capability(value));

@@ -39,7 +39,7 @@ const LARGEST: u64 = 512 << 20;
 const MOST: usize = 20_000;
 
 /// What lies in the folder.
-pub(super) struct Folder {
+pub(super) struct CertificateFolder {
     root: PathBuf,
     /// The plain files, by their name from the folder on.
     files: BTreeMap<String, PathBuf>,
@@ -47,7 +47,7 @@ pub(super) struct Folder {
     pub(super) odd: BTreeMap<String, &'static str>,
 }
 
-impl Folder {
+impl CertificateFolder {
     /// Looks what is there.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::folder::{CERTIFICATE, Folder, TRACES};
+use super::folder::{CERTIFICATE, CertificateFolder, TRACES};
 use super::judging::{Judging, Made};
 use super::model::{Certificate, Claims, SuiteMark, TraceMark};
 use crate::case::{Case, embedded};
@@ -67,7 +67,7 @@ pub(super) fn trace_file(case: &str) -> String {
 ///
 /// That a trace is missing or broken, that the harness failed in one of them, or that the folder cannot be written.
 pub fn issue(folder: &Path, claims: Claims, bundle: &'static Bundle) -> Result<Issued, IssueError> {
-    let folder = Folder::open(folder)?;
+    let folder = CertificateFolder::open(folder)?;
     let cases = cases(bundle, claims.kind);
     let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let mut missing = ids.iter().filter(|id| !folder.has(&trace_file(id)));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::badge::badge;
 use super::folder::{BADGE, PAGE, REPORT};
-use super::model::{Certificate, Claims, Coverage, FORMAT, Subject, SuiteMark, TraceMark};
+use super::model::{Certificate, CertifiedSubject, Claims, Coverage, FORMAT, SuiteMark, TraceMark};
 use crate::edition::Bundle;
 use crate::protocol::sha256;
 use crate::report::model::RunReport;
@@ -59,7 +59,7 @@ impl Judging {
         let (name, version) = (report.subject.name.clone(), report.subject.version.clone());
         let mut certificate = Certificate {
             format: FORMAT.to_owned(),
-            subject: Subject { kind, name, version, command, profile },
+            subject: CertifiedSubject { kind, name, version, command, profile },
             suite,
             verdict: report.verdict,
             coverage: Coverage::of(&report.requirements),

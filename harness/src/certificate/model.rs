@@ -31,7 +31,7 @@ pub struct Certificate {
     /// Always `acp-conformance-certificate/1`.
     pub format: String,
     /// What was judged.
-    pub subject: Subject,
+    pub subject: CertifiedSubject,
     /// By what it was judged.
     pub suite: SuiteMark,
     /// The conformance of the subject.
@@ -55,7 +55,7 @@ pub struct Certificate {
 /// What was judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Subject {
+pub struct CertifiedSubject {
     /// Which party it plays.
     pub kind: Party,
     /// The name that it gave itself.

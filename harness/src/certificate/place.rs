@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::folder::{CERTIFICATE, Folder, TRACES, is_signature};
+use super::folder::{CERTIFICATE, CertificateFolder, TRACES, is_signature};
 use super::issue::trace_file;
 use super::model::Certificate;
 use crate::requirement::Party;
 
 /// A place for a certificate.
-pub struct Place {
+pub struct CertificatePlace {
     parent: PathBuf,
     name: OsString,
     /// The certificate that will be replaced.
@@ -49,7 +49,7 @@ pub enum PlaceError {
     Io(#[from] io::Error),
 }
 
-impl Place {
+impl CertificatePlace {
     /// Takes a place that is free, or holds an earlier certificate of such a party that may be replaced.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Place {
 
 /// The certificate in a folder that holds nothing else.
 fn earlier(dir: &Path, kind: Party) -> Result<Certificate, PlaceError> {
-    let folder = Folder::open(dir)?;
+    let folder = CertificateFolder::open(dir)?;
     let none = |why: String| PlaceError::NoCertificate(why);
     let bytes = folder.read(CERTIFICATE).map_err(|_| none(format!("there is no {CERTIFICATE} in it")))?;
     let certificate: Certificate =

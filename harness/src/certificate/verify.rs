@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::compare::{differences, shown};
-use super::folder::{CERTIFICATE, Folder, REPORT, TRACES, is_signature};
+use super::folder::{CERTIFICATE, CertificateFolder, REPORT, TRACES, is_signature};
 use super::issue::{cases, trace_file};
 use super::judging::{Judging, Made};
 use super::model::{Certificate, DIGEST, FORMAT, SuiteMark, TraceMark, digest, text};
@@ -24,7 +24,7 @@ pub struct Verification {
     /// The certificate, if it could be read.
     pub certificate: Option<Certificate>,
     /// What does not match.
-    pub mismatches: Vec<Mismatch>,
+    pub mismatches: Vec<CertificateMismatch>,
     /// What is not the same in the suite of this program, so that it cannot tell what follows from the traces.
     pub other_suite: Vec<OtherSuite>,
     /// The format of the report, if an earlier version wrote it. Such a report and the page that shows it cannot be made again
@@ -40,14 +40,14 @@ pub struct Verification {
 
 /// Something that does not match.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mismatch {
+pub struct CertificateMismatch {
     /// The file, from the folder on.
     pub file: String,
     /// What is wrong with it.
     pub what: String,
 }
 
-impl fmt::Display for Mismatch {
+impl fmt::Display for CertificateMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", shown(&self.file), self.what)
     }
@@ -77,7 +77,7 @@ pub struct Changed {
 
 /// What a verification comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Integrity {
     /// Everything is as the certificate says.
     Matches,
     /// The files are whole, there is a trace of every case of this suite, and the traces give the same verdicts. What else the report
@@ -93,18 +93,18 @@ pub enum Outcome {
 impl Verification {
     /// What it comes to.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> Integrity {
         if !self.mismatches.is_empty() {
-            Outcome::DoesNotMatch
+            Integrity::DoesNotMatch
         } else if !self.is_own_suite() {
             // Which cases another suite has is not known here, so a case that was left out does not show.
-            Outcome::CannotBeTold
+            Integrity::CannotBeTold
         } else if self.older_report.is_none() {
-            Outcome::Matches
+            Integrity::Matches
         } else if self.changed.is_empty() {
-            Outcome::Intact
+            Integrity::Intact
         } else {
-            Outcome::CannotBeTold
+            Integrity::CannotBeTold
         }
     }
 
@@ -120,7 +120,7 @@ impl Verification {
     }
 
     fn wrong(&mut self, file: &str, what: impl Into<String>) {
-        self.mismatches.push(Mismatch { file: file.to_owned(), what: what.into() });
+        self.mismatches.push(CertificateMismatch { file: file.to_owned(), what: what.into() });
     }
 }
 
@@ -142,7 +142,7 @@ pub enum NoCertificate {
 ///
 /// Only that there is no certificate in the folder.
 pub fn verify(folder: &Path, editions: &Editions) -> Result<Verification, NoCertificate> {
-    let folder = Folder::open(folder)?;
+    let folder = CertificateFolder::open(folder)?;
     if !folder.has(CERTIFICATE) && !folder.odd.contains_key(CERTIFICATE) {
         return Err(NoCertificate::Missing);
     }
@@ -164,7 +164,7 @@ pub fn verify(folder: &Path, editions: &Editions) -> Result<Verification, NoCert
 }
 
 /// Reads the certificate.
-fn read(folder: &Folder, found: &mut Verification) -> Option<(Value, Certificate)> {
+fn read(folder: &CertificateFolder, found: &mut Verification) -> Option<(Value, Certificate)> {
     if !folder.has(CERTIFICATE) {
         return None;
     }
@@ -220,7 +220,7 @@ fn other_suite(bundle: &'static Bundle, certificate: &Certificate) -> Vec<OtherS
 }
 
 /// Compares the files with their digests: whether all traces are there, and none was changed.
-fn compare_files(folder: &Folder, certificate: &Certificate, found: &mut Verification) -> bool {
+fn compare_files(folder: &CertificateFolder, certificate: &Certificate, found: &mut Verification) -> bool {
     let mut listed: BTreeMap<String, &str> =
         certificate.traces.iter().map(|(case, trace)| (trace_file(case), trace.sha256.as_str())).collect();
     listed.extend(certificate.files.iter().map(|(name, sha256)| (name.clone(), sha256.as_str())));
@@ -250,7 +250,7 @@ fn compare_files(folder: &Folder, certificate: &Certificate, found: &mut Verific
 /// Judges every trace, and compares what follows from them; nothing does if they are not `whole`.
 fn judge_again(
     bundle: &'static Bundle,
-    folder: &Folder,
+    folder: &CertificateFolder,
     document: &Value,
     certificate: &Certificate,
     whole: bool,
@@ -308,7 +308,7 @@ fn same_cases(cases: &BTreeMap<&str, &Case>, certificate: &Certificate, found: &
 }
 
 /// The trace in this file; none if it is missing, which was told, or broken.
-fn trace(folder: &Folder, file: &str, mark: &TraceMark, found: &mut Verification) -> Option<Trace> {
+fn trace(folder: &CertificateFolder, file: &str, mark: &TraceMark, found: &mut Verification) -> Option<Trace> {
     let bytes = folder.read(file).ok()?;
     match Trace::read(&bytes[..]) {
         Ok(trace) => Some(trace),
@@ -352,7 +352,13 @@ fn mistaken(header: &Header, id: &str, certificate: &Certificate) -> Option<Stri
 }
 
 /// Compares what was made again with what lies there.
-fn follow(folder: &Folder, document: &Value, certificate: &Certificate, made: Made, found: &mut Verification) {
+fn follow(
+    folder: &CertificateFolder,
+    document: &Value,
+    certificate: &Certificate,
+    made: Made,
+    found: &mut Verification,
+) {
     let Made { certificate: mut wanted, files, .. } = made;
     for (name, bytes) in &files {
         match folder.read(name) {
@@ -373,7 +379,7 @@ fn follow(folder: &Folder, document: &Value, certificate: &Certificate, made: Ma
 }
 
 /// Returns the format of the report, if this program reads it and no longer writes it.
-fn older_report(folder: &Folder) -> Option<String> {
+fn older_report(folder: &CertificateFolder) -> Option<String> {
     let report: Value = serde_json::from_slice(&folder.read(REPORT).ok()?).ok()?;
     let format = report["format"].as_str().filter(|format| *format != REPORT_FORMAT && READABLE.contains(format))?;
     Some(format.to_owned())
@@ -392,7 +398,7 @@ fn not_following(there: &[u8], wanted: &[u8]) -> String {
 }
 
 /// Verdicts that are other ones than in the certificate and the report of another suite.
-fn changed(folder: &Folder, certificate: &Certificate, report: &RunReport) -> Vec<Changed> {
+fn changed(folder: &CertificateFolder, certificate: &Certificate, report: &RunReport) -> Vec<Changed> {
     let there = folder.read(REPORT).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     let there = there.unwrap_or_default();
     let here = serde_json::to_value(report).unwrap_or_default();
@@ -427,14 +433,15 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::certificate::{Claims, Coverage, FORMAT, Subject};
+    use crate::certificate::{CertifiedSubject, Claims, Coverage, FORMAT};
     use crate::edition::V1;
     use crate::requirement::Party;
     use crate::verdict::Conformance;
 
     fn sample() -> String {
         let mark = TraceMark { verdict: Verdict::Pass, sha256: sha256("") };
-        let subject = Subject { kind: Party::Agent, name: None, version: None, command: Vec::new(), profile: None };
+        let subject =
+            CertifiedSubject { kind: Party::Agent, name: None, version: None, command: Vec::new(), profile: None };
         let certificate = Certificate {
             format: FORMAT.to_owned(),
             subject,
@@ -528,7 +535,7 @@ mod tests {
     #[test]
     fn old_certificate_of_another_suite_cannot_be_told() {
         let found = verified(&old_certificate(|_| ()));
-        assert_eq!(found.outcome(), Outcome::CannotBeTold, "{found:#?}");
+        assert_eq!(found.outcome(), Integrity::CannotBeTold, "{found:#?}");
         assert_eq!((found.judged, found.changed.len(), found.older_report.as_deref()), (4, 0, Some(READABLE[0])));
     }
 
@@ -540,7 +547,7 @@ mod tests {
         *bytes.last_mut().expect("a byte") ^= 1;
         fs::write(dir.path().join(&file), bytes).expect("a file");
         let found = verified(&dir);
-        assert_eq!(found.outcome(), Outcome::DoesNotMatch);
+        assert_eq!(found.outcome(), Integrity::DoesNotMatch);
         assert_eq!(found.mismatches[0].file, file);
     }
 
@@ -549,7 +556,7 @@ mod tests {
         let dir = old_certificate(|_| ());
         let text = fs::read_to_string(dir.path().join(REPORT)).expect("a file");
         fs::write(dir.path().join(REPORT), text.replacen("\"pass\"", "\"fail\"", 1)).expect("a file");
-        assert_eq!(verified(&dir).outcome(), Outcome::DoesNotMatch);
+        assert_eq!(verified(&dir).outcome(), Integrity::DoesNotMatch);
     }
 
     #[test]
@@ -563,7 +570,7 @@ mod tests {
             id = passed["id"].clone();
         });
         let found = verified(&dir);
-        assert_eq!(found.outcome(), Outcome::CannotBeTold, "{found:#?}");
+        assert_eq!(found.outcome(), Integrity::CannotBeTold, "{found:#?}");
         let change = Changed {
             id: id.as_str().expect("text").to_owned(),
             was: Some("fail".to_owned()),

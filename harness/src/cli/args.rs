@@ -35,7 +35,7 @@ pub struct Args {
     pub edition: Option<String>,
 }
 
-const EXIT_CODES: &str = "Exit codes:
+const EXIT_CODES: &str = "ProgramExit codes:
   0  conformant, or nothing wrong; what --expected names is set aside
   1  not conformant: a MUST was broken; or an entry of --expected is no longer
      true, a transcript of --snapshots differs, or diff shows a regression
@@ -89,7 +89,7 @@ pub enum Command {
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum OutputFormat {
     /// For people
     Text,
     /// For programs, as JSON
@@ -488,7 +488,7 @@ pub struct ListArgs {
     pub status: Option<Status>,
     /// How the result is written to standard output
     #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 /// Arguments of `explain`.

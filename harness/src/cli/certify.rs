@@ -6,13 +6,13 @@ use std::time::{Instant, SystemTime};
 use anyhow::{Context, bail};
 
 use super::args::{AgentArgs, CertifyArgs, CertifyParty, ClientArgs, KeepArgs, RunArgs, StartArgs};
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::output::{say, stdout};
 use super::outputs::Outputs;
 use super::plan::{self, RunPlan};
-use super::progress::Progress as Shown;
-use super::suite::{Driven, Going, Keep, Wanted, drive};
-use crate::certificate::{Claims, Issued, Place, ProfileMark, issue};
+use super::progress::ProgressLine as Shown;
+use super::suite::{Driver, Going, Keep, Wanted, drive};
+use crate::certificate::{CertificatePlace, Claims, Issued, ProfileMark, issue};
 use crate::edition::Bundle;
 use crate::judge::judge;
 use crate::plan::profile_file;
@@ -24,7 +24,7 @@ use crate::trace::Trace;
 use crate::verdict::Conformance;
 
 /// Runs the command.
-pub(super) fn run(args: &CertifyArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &CertifyArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     match &args.party {
         CertifyParty::Agent(agent) => {
             let whole = AgentArgs { run: whole(&agent.start), isolate: true, ..AgentArgs::default() };
@@ -42,10 +42,11 @@ fn whole(start: &StartArgs) -> RunArgs {
     RunArgs { start: start.clone(), ..RunArgs::default() }
 }
 
-fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result<Exit> {
+fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result<ProgramExit> {
     let party = plan.subject.party;
     let shown = args.output.display();
-    let place = Place::take(&args.output, args.replace, party).with_context(|| format!("--output {shown}"))?;
+    let place =
+        CertificatePlace::take(&args.output, args.replace, party).with_context(|| format!("--output {shown}"))?;
     let profile = start.profile.as_deref().map(|name| profile_mark(name, plan.bundle)).transpose()?;
     let (began, started) = (SystemTime::now(), Instant::now());
     let traces = place.traces();
@@ -58,8 +59,8 @@ fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result
     let outputs = Outputs::open(&[], args.quiet)?.with(Shown::begin(args.quiet));
     let wanted = Wanted { outputs, keep: Some(keep), snapshots: None, whole: true, fail_fast: None };
     let (going, obstacle) = match drive(plan, wanted, &met)? {
-        Driven::Early(exit) => return Ok(exit),
-        Driven::Over(going, obstacle) => (going, obstacle),
+        Driver::Early(exit) => return Ok(exit),
+        Driver::Over(going, obstacle) => (going, obstacle),
     };
     let took = started.elapsed();
     let partial = going.partial(plan).is_some();
@@ -68,15 +69,15 @@ fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result
     outputs.event(&SuiteEvent::Run(&report))?;
     if partial {
         say("\nThe run was interrupted; no certificate was written.");
-        return Ok(Exit::Interrupted);
+        return Ok(ProgramExit::Interrupted);
     }
     if let Some(obstacle) = obstacle {
         say(&format!("\n{obstacle}\nNo further case was run, and no certificate was written."));
-        return Ok(Exit::of(report.verdict, false));
+        return Ok(ProgramExit::of(report.verdict, false));
     }
     if report.verdict == Conformance::HarnessError {
         say("\nThe harness itself failed; no certificate was written.");
-        return Ok(Exit::HarnessError);
+        return Ok(ProgramExit::HarnessError);
     }
     let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let claims = Claims { kind: party, profile, redacted: args.redact, began: rfc3339(began), duration_ms };
@@ -84,7 +85,7 @@ fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result
     says_the_same(&report, &issued.report)?;
     place.put().with_context(|| format!("--output {shown}"))?;
     tell(&issued, args)?;
-    Ok(Exit::of(issued.certificate.verdict, args.allow_incomplete))
+    Ok(ProgramExit::of(issued.certificate.verdict, args.allow_incomplete))
 }
 
 fn profile_mark(name: &str, bundle: &'static Bundle) -> anyhow::Result<ProfileMark> {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 
 use super::args::CheckArgs;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::expected::Baseline;
 use super::output::stdout;
 use super::outputs::{Output, Outputs};
@@ -24,7 +24,7 @@ use crate::requirement::Party;
 use crate::trace::{Event, Header, Trace, TraceReader};
 
 /// Runs the command.
-pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let started = Instant::now();
     let mut baseline = Baseline::load(&args.result.expected, None, args.subject, editions.preferred())?;
     let tapes = tapes(args)?;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Exit>
     if let Some(baseline) = &mut baseline {
         weigh(baseline, editions.preferred(), finished.iter_mut().map(|(.., report)| report).collect())?;
     }
-    let mut worst = Exit::Good;
+    let mut worst = ProgramExit::Good;
     for (party, begin, report) in finished {
         if several {
             writeln!(stdout(), "\nThe {party}:")?;
@@ -83,14 +83,14 @@ fn weigh(baseline: &mut Baseline, bundle: &'static Bundle, mut reports: Vec<&mut
 }
 
 /// What is broken counts more than what could not be told.
-fn worse(before: Exit, report: &RunReport, allow_incomplete: bool) -> Exit {
-    let rank = |exit: Exit| match exit {
-        Exit::Good => 0,
-        Exit::Incomplete => 1,
-        Exit::NotConformant => 2,
+fn worse(before: ProgramExit, report: &RunReport, allow_incomplete: bool) -> ProgramExit {
+    let rank = |exit: ProgramExit| match exit {
+        ProgramExit::Good => 0,
+        ProgramExit::Incomplete => 1,
+        ProgramExit::NotConformant => 2,
         _ => 3,
     };
-    let exit = Exit::of_report(report, allow_incomplete);
+    let exit = ProgramExit::of_report(report, allow_incomplete);
     if rank(exit) > rank(before) { exit } else { before }
 }
 

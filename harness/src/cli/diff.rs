@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::args::{DiffArgs, Format};
+use super::args::{DiffArgs, OutputFormat};
 use super::check::{files, read};
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::output::stdout;
 use crate::compare::{Side, compare, write};
 use crate::edition::Editions;
@@ -24,7 +24,7 @@ const REPORT: &str = "report.json";
 const TRACES: &str = "traces";
 
 /// Runs the command.
-pub(super) fn run(args: &DiffArgs, editions: &Editions) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &DiffArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let (old, new) = (side(&args.old, editions)?, side(&args.new, editions)?);
     let [was, is] = [&old, &new].map(|side| side.report().subject.kind);
     if was != is {
@@ -33,10 +33,10 @@ pub(super) fn run(args: &DiffArgs, editions: &Editions) -> anyhow::Result<Exit> 
     let bound = if args.full { Bound::Full } else { Bound::Glance };
     let report = compare(&old, &new, bound);
     match args.format {
-        Format::Text => write(&mut stdout(), &report, bound)?,
-        Format::Json => writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?,
+        OutputFormat::Text => write(&mut stdout(), &report, bound)?,
+        OutputFormat::Json => writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?,
     }
-    Ok(if report.regression { Exit::NotConformant } else { Exit::Good })
+    Ok(if report.regression { ProgramExit::NotConformant } else { ProgramExit::Good })
 }
 
 /// What a path names: a report, the folder of a report with its traces, traces, or a single one.

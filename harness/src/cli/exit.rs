@@ -8,7 +8,7 @@ use crate::verdict::Conformance;
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Exit {
+pub enum ProgramExit {
     /// 0: conformant, or a command that found nothing wrong, such as an intact certificate.
     Good = 0,
     /// 1: not conformant, a certificate that does not match, or what was kept of an earlier run is no longer true.
@@ -23,7 +23,7 @@ pub enum Exit {
     Interrupted = 130,
 }
 
-impl Exit {
+impl ProgramExit {
     /// The code for a report: that of its conformance, apart from what is expected to fail. An expectation that is no longer true
     /// counts like something broken, and a partial report is incomplete at best.
     #[must_use]
@@ -59,8 +59,8 @@ impl Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ProgramExit> for ExitCode {
+    fn from(exit: ProgramExit) -> Self {
         Self::from(exit as u8)
     }
 }

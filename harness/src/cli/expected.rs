@@ -9,7 +9,7 @@ use super::args::ExpectedArgs;
 use super::output::{say, show};
 use crate::diagnostic::Diagnostic;
 use crate::edition::Bundle;
-use crate::expected::{self, Changes, Date, Expectation};
+use crate::expected::{self, BaselineChanges, Date, Expectation};
 use crate::output_file::write_file;
 use crate::report::expected::Weighing;
 use crate::report::model::RunReport;
@@ -121,9 +121,9 @@ impl File {
         Ok(Self { path, text: String::from_utf8_lossy(&bytes).into_owned(), entries })
     }
 
-    fn change(&mut self, changes: &Changes, catalogue: &Catalogue) -> anyhow::Result<()> {
+    fn change(&mut self, changes: &BaselineChanges, catalogue: &Catalogue) -> anyhow::Result<()> {
         let shown = self.path.display().to_string();
-        if *changes == Changes::default() {
+        if *changes == BaselineChanges::default() {
             say(&format!("{shown}: nothing to change"));
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::bail;
 
 use super::args::ExplainArgs;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::output::stdout;
 use crate::diagnostic::nearest;
 use crate::edition::Bundle;
@@ -13,11 +13,11 @@ use crate::explain::{self, Sources};
 use crate::requirement::{Catalogue, Requirement};
 
 /// Runs the command.
-pub(super) fn run(args: &ExplainArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &ExplainArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     let catalogue = bundle.catalogue();
     if let Some(requirement) = catalogue.find(&args.requirement) {
         write!(stdout(), "{}", explain::show(&Sources::of(bundle).entry(requirement)))?;
-        return Ok(Exit::Good);
+        return Ok(ProgramExit::Good);
     }
     let below = format!("{}.", args.requirement);
     let group: Vec<&Requirement> = catalogue.iter().filter(|r| r.id.starts_with(&below)).collect();
@@ -25,7 +25,7 @@ pub(super) fn run(args: &ExplainArgs, bundle: &'static Bundle) -> anyhow::Result
         bail!("{}", unknown(&args.requirement, catalogue));
     }
     write!(stdout(), "{}", explain::list(&group))?;
-    Ok(Exit::Good)
+    Ok(ProgramExit::Good)
 }
 
 fn unknown(given: &str, catalogue: &Catalogue) -> String {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::args::LintArgs;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::output::{show, stdout};
 use crate::case::model::Case;
 use crate::case::{Includes, Vocabulary, embedded, embedded_and, load_bytes, load_dir};
@@ -19,7 +19,7 @@ use crate::{expected, fault, profile};
 const FAULTS: &str = "faults";
 
 /// Runs the command.
-pub(super) fn run(args: &LintArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &LintArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     let mut problems = Vec::new();
     let mut sound = 0;
     if args.files.is_empty() {
@@ -37,7 +37,7 @@ pub(super) fn run(args: &LintArgs, bundle: &'static Bundle) -> anyhow::Result<Ex
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
     let mistakes = if errors == 0 { String::new() } else { format!(", {}", count(errors, "mistake", "mistakes")) };
     writeln!(stdout(), "{} sound{mistakes}", count(sound, "is", "are"))?;
-    Ok(if errors == 0 { Exit::Good } else { Exit::Usage })
+    Ok(if errors == 0 { ProgramExit::Good } else { ProgramExit::Usage })
 }
 
 fn lint(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diagnostic>)> {

@@ -5,8 +5,8 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::args::{Format, ListArgs};
-use super::exit::Exit;
+use super::args::{ListArgs, OutputFormat};
+use super::exit::ProgramExit;
 use super::output::stdout;
 use super::plan::told;
 use crate::case::{Headline, headlines};
@@ -18,14 +18,14 @@ use crate::report::count;
 use crate::requirement::{Level, Party, Requirement};
 
 /// Runs the command.
-pub(super) fn run(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     match args {
         ListArgs { requirements: true, .. } => requirements(args, bundle),
         ListArgs { faults: true, .. } => faults(args, bundle),
         ListArgs { profiles: true, .. } => profiles(args, bundle),
         _ => cases(args, bundle),
     }?;
-    Ok(Exit::Good)
+    Ok(ProgramExit::Good)
 }
 
 impl ListArgs {
@@ -44,8 +44,8 @@ fn cases(args: &ListArgs, bundle: &Bundle) -> anyhow::Result<()> {
     }
     let rows = cases.iter().map(|Headline { id, title, .. }| format!("{id:<48}  {title}"));
     match args.format {
-        Format::Text => lines(rows.chain([format!("\n{}", count(cases.len(), "case", "cases"))])),
-        Format::Json => {
+        OutputFormat::Text => lines(rows.chain([format!("\n{}", count(cases.len(), "case", "cases"))])),
+        OutputFormat::Json => {
             let entry = |Headline { id, title, subject, requirements }: &Headline| json!({ "id": id, "title": title, "subject": subject, "requirements": requirements });
             document(&json!({ "cases": cases.iter().map(entry).collect::<Vec<_>>() }))
         }
@@ -58,13 +58,13 @@ fn faults(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
     let (mut faults, _) = fault::embedded(bundle, &ids);
     faults.retain(|fault| args.wants(&[&fault.id, &fault.kills], fault.party));
     match args.format {
-        Format::Text => {
+        OutputFormat::Text => {
             let row = |Fault { id, title, kills, cases, .. }: &Fault| {
                 format!("{id:<40}  {kills:<40}  {:<44}  {title}", cases.join(" "))
             };
             lines(faults.iter().map(row).chain([format!("\n{}", count(faults.len(), "fault", "faults"))]))
         }
-        Format::Json => {
+        OutputFormat::Json => {
             let entry = |Fault { id, title, kills, cases, also, party, peer_args, edits, .. }: &Fault| json!({ "id": id, "title": title, "party": party, "kills": kills, "also": also, "cases": cases, "peerArgs": peer_args, "changesMessages": !edits.is_empty() });
             document(&json!({ "faults": faults.iter().map(entry).collect::<Vec<_>>() }))
         }
@@ -75,13 +75,13 @@ fn profiles(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
     let mut profiles = told(built_in_profiles(bundle))?;
     profiles.retain(|profile| args.wants(&[&profile.name], profile.kind));
     match args.format {
-        Format::Text => {
+        OutputFormat::Text => {
             let row = |Profile { name, kind, title, install, .. }: &Profile| {
                 format!("{name:<22}  {kind:<6}  {title:<32}  {}", install.as_deref().unwrap_or_default())
             };
             lines(profiles.iter().map(row).chain([format!("\n{}", count(profiles.len(), "profile", "profiles"))]))
         }
-        Format::Json => {
+        OutputFormat::Json => {
             let entry = |Profile { name, kind, title, homepage, install, .. }: &Profile| json!({ "name": name, "kind": kind, "title": title, "homepage": homepage, "install": install });
             document(&json!({ "profiles": profiles.iter().map(entry).collect::<Vec<_>>() }))
         }
@@ -96,22 +96,22 @@ fn requirements(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> 
     };
     let list: Vec<&Requirement> = bundle.catalogue().iter().filter(wanted).collect();
     let level: fn(Level) -> &'static str = match args.format {
-        Format::Text => Level::spoken,
-        Format::Json => Level::name,
+        OutputFormat::Text => Level::spoken,
+        OutputFormat::Json => Level::name,
     };
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for r in &list {
         *counts.entry(format!("{} {} {}", r.party.name(), level(r.level), r.status.name())).or_default() += 1;
     }
     match args.format {
-        Format::Text => {
+        OutputFormat::Text => {
             let rows = list.iter().map(|r| {
                 format!("{:<6} {:<6} {:<8} {:<44} {}", r.party, level(r.level), r.status.name(), r.id, r.text)
             });
             let counts = counts.iter().map(|(kind, count)| format!("{count:>4} {kind}"));
             lines(rows.chain([String::new()]).chain(counts))
         }
-        Format::Json => {
+        OutputFormat::Json => {
             let entry = |r: &&Requirement| json!({ "id": r.id, "party": r.party, "level": r.level, "status": r.status, "text": r.text, "source": r.source, "link": bundle.link(r) });
             document(&json!({ "requirements": list.iter().map(entry).collect::<Vec<_>>(), "counts": counts }))
         }

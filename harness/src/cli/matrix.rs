@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::args::MatrixArgs;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::output::say;
 use super::reports::{charts, evidence, read};
 use crate::edition::Editions;
@@ -15,14 +15,14 @@ use crate::report::{Column, write_matrix, write_subjects};
 use crate::verdict::Verdict;
 
 /// Runs the command.
-pub(super) fn run(args: &MatrixArgs, editions: &Editions) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &MatrixArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let given = given(&args.files)?;
     if let Some(output) = &args.format {
         let reports: Vec<_> = given.iter().map(|given| read(given.report, editions)).collect::<anyhow::Result<_>>()?;
         output.write(|out| write_subjects(reports.concat(), out))?;
     }
     args.html.as_deref().map_or(Ok(()), |html| page(&given, html, editions))?;
-    Ok(Exit::Good)
+    Ok(ProgramExit::Good)
 }
 
 /// Writes the page.

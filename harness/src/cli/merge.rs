@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::args::MergeArgs;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::expected::Baseline;
 use super::output::say;
 use super::outputs::Outputs;
@@ -18,7 +18,7 @@ use crate::report::model::{EntryReport, RunReport, ShardInfo};
 use crate::report::{Begin, Chart, SuiteEvent, join, mismatch};
 
 /// Runs the command.
-pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let (folders, files): (Vec<&Path>, Vec<&Path>) =
         args.files.iter().map(PathBuf::as_path).partition(|path| path.is_dir());
     for folder in &folders {
@@ -45,7 +45,7 @@ pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Exit>
     charts.iter().try_for_each(|(case, chart)| outputs.event(&SuiteEvent::Chart(case, chart)))?;
     outputs.event(&SuiteEvent::Run(&report))?;
     outputs.close()?;
-    Ok(Exit::of_report(&report, args.result.allow_incomplete && learned))
+    Ok(ProgramExit::of_report(&report, args.result.allow_incomplete && learned))
 }
 
 /// Weighs what the shards expected together with what is named here.

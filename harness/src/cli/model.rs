@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context;
 
 use super::args::ModelArgs;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::output::{say, stdout};
 use crate::edition::Bundle;
-use crate::model::{Exchange, Model, NAME};
+use crate::model::{Model, ModelExchange, NAME};
 use crate::profile::Hints;
 use crate::transport::signal::StopRequests;
 
 /// Runs the command.
-pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     let hints = |name| super::plan::hints_of(name, bundle);
     let hints = args.profile.as_deref().map_or_else(|| Ok(Hints::default()), hints)?;
     let record = args
@@ -24,7 +24,7 @@ pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<E
         .map(|path| File::create(path).map(Mutex::new).with_context(|| format!("cannot write {}", path.display())));
     let record = record.transpose()?;
     let quiet = args.quiet;
-    let listener = Arc::new(move |exchange: Exchange| {
+    let listener = Arc::new(move |exchange: ModelExchange| {
         if let Some(record) = &record {
             // A record that cannot be written must not keep the model from answering; it is said once, at the next line.
             let _ = exchange.write(&mut *record.lock().unwrap_or_else(PoisonError::into_inner));
@@ -42,7 +42,7 @@ pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<E
         let mut requests = StopRequests::listen();
         greet(model.origin())?;
         requests.next().await;
-        Ok(Exit::Good)
+        Ok(ProgramExit::Good)
     })
 }
 
@@ -59,7 +59,7 @@ fn greet(origin: &str) -> io::Result<()> {
     out.flush()
 }
 
-fn line(exchange: &Exchange) -> String {
-    let Exchange { n, method, path, status, did, .. } = exchange;
+fn line(exchange: &ModelExchange) -> String {
+    let ModelExchange { n, method, path, status, did, .. } = exchange;
     format!("{n:>4}  {status}  {method} {path}  {did}")
 }

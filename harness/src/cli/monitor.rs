@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use anyhow::{Context, bail};
 
 use super::args::MonitorArgs;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::output::say;
 use super::plan::told;
 use crate::edition::{Bundle, Editions};
@@ -31,7 +31,7 @@ const MOST_SHOWN: usize = 8;
 const UNSEEN: &str = "-";
 
 /// Runs the command. As the agent it returns only when there is no agent.
-pub(super) fn run(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     match args.stand_between.as_deref() {
         Some([session, record]) => stand_between(
             args,
@@ -39,7 +39,7 @@ pub(super) fn run(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<Exi
             session,
             Some(&**record).filter(|path| *path != Path::new(UNSEEN)),
         ),
-        _ => become_agent(args, editions.preferred()).map(|()| Exit::Usage),
+        _ => become_agent(args, editions.preferred()).map(|()| ProgramExit::Usage),
     }
 }
 
@@ -132,7 +132,7 @@ fn stand_between(
     bundle: &'static Bundle,
     session: &Path,
     record: Option<&Path>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<ProgramExit> {
     let between = between::take_over().context("--stand-between")?;
     // What goes wrong is said in our own words.
     std::panic::set_hook(Box::new(|_| {}));
@@ -171,7 +171,7 @@ fn stand_between(
             super::fault::announce(planted, report);
         }
     }
-    Ok(if told.get() { Exit::HarnessError } else { Exit::Good })
+    Ok(if told.get() { ProgramExit::HarnessError } else { ProgramExit::Good })
 }
 
 /// A line for the agent, and one for the client.

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 use super::output::stdout;
-use super::progress::Progress;
+use super::progress::ProgressLine;
 use crate::output_file::{OutputFile, write_file};
 use crate::report::{
     EventLines, GithubReport, JsonReport, JunitReport, MarkdownReport, PageReport, Renderer, SarifReport, SuiteEvent,
@@ -135,7 +135,7 @@ pub(super) struct Outputs {
     files: Vec<OutputFile>,
     /// Whether any of them shows charts.
     pub(super) charts: bool,
-    progress: Option<Progress>,
+    progress: Option<ProgressLine>,
 }
 
 impl Outputs {
@@ -172,7 +172,7 @@ impl Outputs {
     }
 
     /// Shows how far it is, too.
-    pub(super) fn with(self, progress: Option<Progress>) -> Self {
+    pub(super) fn with(self, progress: Option<ProgressLine>) -> Self {
         Self { progress, ..self }
     }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use super::args::{AgentArgs, ClientArgs, RunArgs, StartArgs};
 use super::expected::Baseline;
 use super::output::show;
-use super::shard::Part;
+use super::shard::ShardPart;
 use super::{fault, person};
 use crate::case::LimitOverrides;
 use crate::case::model::Case;
@@ -41,7 +41,7 @@ pub(super) struct RunPlan {
     /// The ids of all cases for such a subject, also of those that were not selected.
     pub(super) known: Vec<String>,
     /// Which part of the selected cases these are, if they are not all.
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<ShardPart>,
 }
 
 /// What a profile says of its subject.
@@ -121,7 +121,7 @@ pub(super) struct Choice {
     /// The ids of all cases for such a subject, also of those that were not selected.
     pub(super) known: Vec<String>,
     /// Which part of the selected cases these are, if they are not all.
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<ShardPart>,
 }
 
 /// Finds what the arguments name.

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::report::SuiteEvent;
-use crate::report::progress::{Pace, Standing};
+use crate::report::progress::{Pace, RunProgress};
 
 /// The shortest time between two drawings.
 const TICK: Duration = Duration::from_millis(100);
@@ -18,14 +18,14 @@ const USUAL_WIDTH: usize = 80;
 const CLEAR: &str = "\r\x1b[2K";
 
 /// What is shown, also while nothing happens.
-pub(super) struct Progress {
+pub(super) struct ProgressLine {
     shown: Arc<Mutex<Shown<Stderr>>>,
     /// The ticker ends with it.
     alive: Option<mpsc::Sender<()>>,
     ticker: Option<JoinHandle<()>>,
 }
 
-impl Progress {
+impl ProgressLine {
     /// For this run; nothing where it would only be in the way: in a log that is to be quiet.
     pub(super) fn begin(quiet: bool) -> Option<Self> {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -37,7 +37,7 @@ impl Progress {
         } else {
             Manner::Log(Pace::new(now))
         };
-        let shown = Arc::new(Mutex::new(Shown { standing: Standing::default(), out: std::io::stderr(), manner }));
+        let shown = Arc::new(Mutex::new(Shown { standing: RunProgress::default(), out: std::io::stderr(), manner }));
         let (alive, ended) = mpsc::channel();
         let ticking = Arc::clone(&shown);
         let ticker = std::thread::spawn(move || {
@@ -61,7 +61,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         drop(self.alive.take());
         if let Some(ticker) = self.ticker.take() {
@@ -83,7 +83,7 @@ fn width() -> usize {
 
 /// Where a run stands, and what is seen of it. Nothing depends on whether it can be shown.
 struct Shown<W> {
-    standing: Standing,
+    standing: RunProgress,
     out: W,
     manner: Manner,
 }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn shown(manner: Manner) -> Shown<Vec<u8>> {
-        let mut standing = Standing::default();
+        let mut standing = RunProgress::default();
         standing.event(&SuiteEvent::Start("v1/agent/fs/read"), Instant::now());
         Shown { standing, out: Vec::new(), manner }
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use super::args::RecordArgs;
 use super::check::read;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::output::{show, stdout};
 use crate::case::{Includes, Vocabulary, load_text};
 use crate::edition::Editions;
@@ -18,7 +18,7 @@ use crate::trace::What;
 use crate::verdict::Verdict;
 
 /// Runs the command.
-pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let trace = read(&args.trace, editions)?;
     if trace.header.conversation.is_some() {
         bail!(
@@ -46,7 +46,7 @@ pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<Exit
     let name = args.output.as_ref().map_or_else(|| "the recorded case".to_owned(), |path| path.display().to_string());
     let (cases, problems) = load_text(&name, &text, &Vocabulary::of(bundle.edition()), &Includes::of(bundle));
     show(&problems);
-    Ok(if cases.is_empty() { Exit::Usage } else { Exit::Good })
+    Ok(if cases.is_empty() { ProgramExit::Usage } else { ProgramExit::Good })
 }
 
 /// Writes the case. The folders that its id asks for may not be there yet.

@@ -6,17 +6,17 @@ use anyhow::{Context, bail};
 
 use super::args::RedactArgs;
 use super::check::{files, read};
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::output::say;
 use crate::edition::Editions;
 use crate::judge::judge;
 use crate::output_file::write_file;
 use crate::protocol::Edition;
-use crate::redact::{Key, Redacted, redact};
+use crate::redact::{Redacted, RedactionKey, redact};
 use crate::trace::Trace;
 
 /// Runs the command.
-pub(super) fn run(args: &RedactArgs, editions: &Editions) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &RedactArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let found = files(&args.traces)?;
     let into_folder = args.output.is_dir() || found.len() > 1 || args.traces.iter().any(|path| path.is_dir());
     if into_folder {
@@ -36,14 +36,14 @@ pub(super) fn run(args: &RedactArgs, editions: &Editions) -> anyhow::Result<Exit
         save(&redacted.trace, &to)?;
         report(&to, &trace, &redacted, edition);
     }
-    Ok(Exit::Good)
+    Ok(ProgramExit::Good)
 }
 
 /// The trace without what was said, by a key that nobody has.
 pub(super) fn redacted(trace: &Trace, edition: &'static Edition) -> anyhow::Result<Redacted> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| anyhow::anyhow!("the system has no randomness to give: {error}"))?;
-    Ok(redact(trace, Key::new(key), edition))
+    Ok(redact(trace, RedactionKey::new(key), edition))
 }
 
 /// Writes a trace file.

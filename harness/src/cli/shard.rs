@@ -40,7 +40,7 @@ impl Shard {
     /// # Errors
     ///
     /// That there is none for this shard.
-    pub(super) fn part(self, selected: &mut Vec<Case>, known: usize) -> anyhow::Result<Part> {
+    pub(super) fn part(self, selected: &mut Vec<Case>, known: usize) -> anyhow::Result<ShardPart> {
         let Self { number, of } = self;
         let ids: String = selected.iter().map(|case| format!("{}\n", case.id)).collect();
         let many = selected.len();
@@ -51,19 +51,19 @@ impl Shard {
             );
         }
         self.keep(selected);
-        Ok(Part { shard: self, selection: sha256(ids), whole: many == known })
+        Ok(ShardPart { shard: self, selection: sha256(ids), whole: many == known })
     }
 }
 
 /// What a shard is a part of.
-pub(super) struct Part {
+pub(super) struct ShardPart {
     shard: Shard,
     selection: String,
     /// Whether all cases were selected.
     whole: bool,
 }
 
-impl Part {
+impl ShardPart {
     /// What a report tells of it.
     pub(super) fn info(&self, reproduce: String, cut_short: bool) -> ShardInfo {
         let Shard { number, of } = self.shard;

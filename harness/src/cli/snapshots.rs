@@ -7,18 +7,18 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::args::ReviewArgs;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::output::{say, stdout};
 use super::plan::RunPlan;
 use crate::case::model::Case;
 use crate::report::count;
 use crate::run::{Progress, run_all};
-use crate::snapshot::{self, Bound, Changes, Folder, Kept, Waiting, changes, text};
+use crate::snapshot::{self, Bound, Kept, SnapshotFolder, TranscriptChanges, Waiting, changes, text};
 use crate::trace::Trace;
 
 /// The transcripts of a run, compared as the cases end.
 pub(super) struct Snapshots {
-    folder: Folder,
+    folder: SnapshotFolder,
     shown: String,
     first: usize,
     missing: Vec<String>,
@@ -28,7 +28,7 @@ pub(super) struct Snapshots {
 /// A transcript that is not what was kept.
 struct Difference {
     said: String,
-    changes: Changes,
+    changes: TranscriptChanges,
 }
 
 /// How often a case is played again whose transcript differs, if there are few of them; and how many plays there are at most, if
@@ -44,7 +44,7 @@ impl Snapshots {
     pub(super) fn open(dir: &Path) -> Self {
         let alone = std::env::var(CI).is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()));
         Self {
-            folder: Folder::new(dir.to_owned(), !alone),
+            folder: SnapshotFolder::new(dir.to_owned(), !alone),
             shown: dir.display().to_string(),
             first: 0,
             missing: Vec::new(),
@@ -131,22 +131,22 @@ impl Snapshots {
     }
 }
 
-fn indented(changes: &Changes) -> String {
+fn indented(changes: &TranscriptChanges) -> String {
     let lines = changes.diff.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n");
     if changes.cut { format!("{lines}\n  … the rest was cut") } else { lines }
 }
 
 /// Runs `accept`.
-pub(super) fn accept(args: &ReviewArgs) -> anyhow::Result<Exit> {
+pub(super) fn accept(args: &ReviewArgs) -> anyhow::Result<ProgramExit> {
     review(args, "accepted", snapshot::accept)
 }
 
 /// Runs `reject`.
-pub(super) fn reject(args: &ReviewArgs) -> anyhow::Result<Exit> {
+pub(super) fn reject(args: &ReviewArgs) -> anyhow::Result<ProgramExit> {
     review(args, "rejected", snapshot::reject)
 }
 
-fn review(args: &ReviewArgs, done: &str, act: fn(&Waiting) -> std::io::Result<()>) -> anyhow::Result<Exit> {
+fn review(args: &ReviewArgs, done: &str, act: fn(&Waiting) -> std::io::Result<()>) -> anyhow::Result<ProgramExit> {
     let shown = args.dir.display();
     let waiting = snapshot::waiting(&args.dir).with_context(|| format!("cannot read {shown}"))?;
     let is_wanted =
@@ -162,5 +162,5 @@ fn review(args: &ReviewArgs, done: &str, act: fn(&Waiting) -> std::io::Result<()
     if wanted.is_empty() {
         writeln!(stdout(), "nothing waits in {shown}")?;
     }
-    Ok(Exit::Good)
+    Ok(ProgramExit::Good)
 }

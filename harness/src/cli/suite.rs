@@ -7,12 +7,12 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, bail};
 
 use super::args::RunArgs;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::expected::Baseline;
 use super::output::say;
 use super::outputs::Outputs;
 use super::plan::RunPlan;
-use super::progress::Progress as Shown;
+use super::progress::ProgressLine;
 use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
 use crate::case::model::Case;
@@ -30,7 +30,7 @@ use crate::verdict::Verdict;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs the command, which began at that moment.
-pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::Result<Exit> {
+pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::Result<ProgramExit> {
     let baseline = plan.baseline.take();
     if let Some(limit) = args.time_limit {
         stop_after(limit);
@@ -47,7 +47,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     let outputs = Outputs::open(&args.result.outputs(), args.quiet)?;
     let (began, started) = (SystemTime::now(), Instant::now());
     // A person who is told what to do at the same terminal sees how far it is.
-    let shown = if plan.subject.person.is_none() { Shown::begin(args.quiet) } else { None };
+    let shown = if plan.subject.person.is_none() { ProgressLine::begin(args.quiet) } else { None };
     let wanted = Wanted {
         outputs: outputs.with(shown),
         keep: args.trace_dir.as_deref().map(|dir| Keep { dir, redact: args.redact }),
@@ -56,8 +56,8 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
         fail_fast: args.fail_fast.then_some(FailFast { strict: args.strict, baseline: baseline.as_ref() }),
     };
     let (going, obstacle) = match drive(plan, wanted, &|_| Ok(()))? {
-        Driven::Early(exit) => return Ok(exit),
-        Driven::Over(going, obstacle) => (going, obstacle),
+        Driver::Early(exit) => return Ok(exit),
+        Driver::Over(going, obstacle) => (going, obstacle),
     };
     let partial = going.partial(plan);
     let Going { collector, mut outputs, spent, snapshots, .. } = *going;
@@ -89,9 +89,9 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     let lenient = obstacle.is_none() && (args.result.allow_incomplete || plan.part.is_some());
     let lenient = lenient && partial.is_none();
     let exit = match stopped() {
-        Some(Stop::Signal) => return Ok(Exit::Interrupted),
-        Some(Stop::TimeLimit | Stop::Failure) => return Ok(Exit::of_report(&report, lenient)),
-        None => Exit::of_report(&report, lenient),
+        Some(Stop::Signal) => return Ok(ProgramExit::Interrupted),
+        Some(Stop::TimeLimit | Stop::Failure) => return Ok(ProgramExit::of_report(&report, lenient)),
+        None => ProgramExit::of_report(&report, lenient),
     };
     let as_kept = snapshots.map(|snapshots| snapshots.conclude(plan)).transpose()?;
     Ok(if as_kept == Some(false) { exit.or_broken() } else { exit })
@@ -145,9 +145,9 @@ impl FailFast<'_> {
 }
 
 /// How the driving of a subject ended.
-pub(super) enum Driven<'r> {
+pub(super) enum Driver<'r> {
     /// Before there was anything to report.
-    Early(Exit),
+    Early(ProgramExit),
     /// With what there is to report, and what kept all other cases from being run.
     Over(Box<Going<'r>>, Option<String>),
 }
@@ -157,7 +157,7 @@ pub(super) fn drive<'r>(
     plan: &RunPlan,
     mut wanted: Wanted<'r>,
     met: &dyn Fn(&Trace) -> anyhow::Result<()>,
-) -> anyhow::Result<Driven<'r>> {
+) -> anyhow::Result<Driver<'r>> {
     // A person sees by themselves whether their client comes into contact.
     let by_hand = plan.subject.agent_folder.is_some();
     let contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
@@ -166,11 +166,15 @@ pub(super) fn drive<'r>(
         && let Some(stop) = stopped()
     {
         say("the run was stopped before its first case ended; nothing is reported");
-        return Ok(Driven::Early(if stop == Stop::Signal { Exit::Interrupted } else { Exit::Incomplete }));
+        return Ok(Driver::Early(if stop == Stop::Signal {
+            ProgramExit::Interrupted
+        } else {
+            ProgramExit::Incomplete
+        }));
     }
     if contact.as_ref().is_some_and(|contact| not_started(&contact.trace)) {
         say(obstacle.as_deref().unwrap_or_default());
-        return Ok(Driven::Early(Exit::Usage));
+        return Ok(Driver::Early(ProgramExit::Usage));
     }
     if let Some(contact) = contact.as_ref().filter(|contact| contact.obstacle.is_none()) {
         met(&contact.trace)?;
@@ -188,7 +192,7 @@ pub(super) fn drive<'r>(
     } else if obstacle.is_none() {
         going.run_rest(plan)?;
     }
-    Ok(Driven::Over(Box::new(going), obstacle))
+    Ok(Driver::Over(Box::new(going), obstacle))
 }
 
 /// A run that is going on: each case is judged as it ends, and told to who wants to know.

@@ -6,20 +6,20 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 
 use super::args::VerifyArgs;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::output::stdout;
-use crate::certificate::{Certificate, Counts, Outcome, Verification, shown, verify};
+use crate::certificate::{Certificate, Counts, Integrity, Verification, shown, verify};
 use crate::edition::Editions;
 
 /// Runs the command.
-pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let found = verify(&args.dir, editions).with_context(|| args.dir.display().to_string())?;
     let mut out = stdout();
     let (colour, word, exit) = match found.outcome() {
-        Outcome::Matches => (AnsiColor::Green, "matches", Exit::Good),
-        Outcome::Intact => (AnsiColor::Green, "intact", Exit::Good),
-        Outcome::DoesNotMatch => (AnsiColor::Red, "does not match", Exit::NotConformant),
-        Outcome::CannotBeTold => (AnsiColor::Yellow, "cannot be told", Exit::Incomplete),
+        Integrity::Matches => (AnsiColor::Green, "matches", ProgramExit::Good),
+        Integrity::Intact => (AnsiColor::Green, "intact", ProgramExit::Good),
+        Integrity::DoesNotMatch => (AnsiColor::Red, "does not match", ProgramExit::NotConformant),
+        Integrity::CannotBeTold => (AnsiColor::Yellow, "cannot be told", ProgramExit::Incomplete),
     };
     let style = Style::new().bold().fg_color(Some(colour.into()));
     writeln!(out, "{style}{word}{style:#}  {}", args.dir.display())?;

@@ -78,7 +78,7 @@ pub struct VerdictChange {
     /// The verdict after.
     pub new: Verdict,
     /// In which direction that is.
-    pub change: Change,
+    pub change: VerdictTrend,
     /// Whether it passed before and fails now.
     pub regression: bool,
 }
@@ -86,7 +86,7 @@ pub struct VerdictChange {
 /// The direction of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Change {
+pub enum VerdictTrend {
     /// Something passed and no longer does, or fails that did not.
     Worse,
     /// Something failed and no longer does, or passes that did not.

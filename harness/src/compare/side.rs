@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::capabilities::advertised;
 use super::model::{
-    CapabilityChange, Change, DiffReport, FORMAT, Gain, MessageChange, OneSided, SideInfo, VerdictChange,
+    CapabilityChange, DiffReport, FORMAT, Gain, MessageChange, OneSided, SideInfo, VerdictChange, VerdictTrend,
 };
 use crate::report::model::RunReport;
 use crate::requirement::Level;
@@ -106,7 +106,7 @@ fn verdicts(old: &Judged<'_>, new: &Judged<'_>) -> (Vec<VerdictChange>, Vec<Stri
     (changed.collect(), only_old, only_new)
 }
 
-fn direction(old: Verdict, new: Verdict) -> Change {
+fn direction(old: Verdict, new: Verdict) -> VerdictTrend {
     // A failure of the harness says nothing about the subject, on either side.
     let rank = |verdict| match verdict {
         Verdict::Pass => Some(2),
@@ -115,9 +115,9 @@ fn direction(old: Verdict, new: Verdict) -> Change {
         Verdict::HarnessError => None,
     };
     match (rank(old), rank(new)) {
-        (Some(old), Some(new)) if new < old => Change::Worse,
-        (Some(old), Some(new)) if new > old => Change::Better,
-        _ => Change::Otherwise,
+        (Some(old), Some(new)) if new < old => VerdictTrend::Worse,
+        (Some(old), Some(new)) if new > old => VerdictTrend::Better,
+        _ => VerdictTrend::Otherwise,
     }
 }
 
@@ -157,8 +157,8 @@ fn messages(old: &Side, new: &Side, bound: Bound) -> Vec<MessageChange> {
 
 #[cfg(test)]
 mod tests {
-    use super::Change::{Better, Otherwise, Worse};
     use super::Verdict::{Fail, HarnessError, Inconclusive, NotApplicable, NotExercised, Pass};
+    use super::VerdictTrend::{Better, Otherwise, Worse};
     use super::*;
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::model::{Change, DiffReport, Gain, SideInfo, VerdictChange};
+use super::model::{DiffReport, Gain, SideInfo, VerdictChange, VerdictTrend};
 use crate::report::visible::{in_one_line, visible};
 use crate::report::{count, partial};
 use crate::requirement::Level;
@@ -73,18 +73,18 @@ fn verdicts(out: &mut dyn Write, what: &str, changes: &[VerdictChange], most: us
     writeln!(out, "\n{BOLD}{what}{BOLD:#}")?;
     let rank = |change: &VerdictChange| match (change.regression, change.change) {
         (true, _) => 0,
-        (false, Change::Worse) => 1,
-        (false, Change::Better) => 2,
-        (false, Change::Otherwise) => 3,
+        (false, VerdictTrend::Worse) => 1,
+        (false, VerdictTrend::Better) => 2,
+        (false, VerdictTrend::Otherwise) => 3,
     };
     let mut changes: Vec<&VerdictChange> = changes.iter().collect();
     changes.sort_by_key(|change| rank(change));
     for change in changes.iter().take(most) {
         let (style, word) = match (change.regression, change.change) {
             (true, _) => (RED, "regression"),
-            (false, Change::Worse) => (BOLD, "worse"),
-            (false, Change::Better) => (GREEN, "better"),
-            (false, Change::Otherwise) => (DIM, "otherwise"),
+            (false, VerdictTrend::Worse) => (BOLD, "worse"),
+            (false, VerdictTrend::Better) => (GREEN, "better"),
+            (false, VerdictTrend::Otherwise) => (DIM, "otherwise"),
         };
         let level = if change.level == Some(Level::Should) { "  (SHOULD)" } else { "" };
         let id = in_one_line(&change.id);

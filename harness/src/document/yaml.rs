@@ -22,7 +22,7 @@ pub fn read(source: &Arc<SourceFile>) -> (Option<Document>, Vec<Diagnostic>) {
     options.emit_anchor_events = true;
     options.emit_unresolved_aliases = true;
     options.set_emit_comments(false);
-    let mut reader = Reader {
+    let mut reader = YamlReader {
         source,
         parser: Parser::new_from_str_with_options(source.text(), options),
         spans: SpanMap::new(),
@@ -30,14 +30,14 @@ pub fn read(source: &Arc<SourceFile>) -> (Option<Document>, Vec<Diagnostic>) {
         last: Span::default(),
     };
     let value = reader.stream();
-    let Reader { spans, problems, .. } = reader;
+    let YamlReader { spans, problems, .. } = reader;
     (value.map(|value| Document::new(Arc::clone(source), value, spans)), problems)
 }
 
 /// The reader gives up: what is wrong has been noted.
 struct Broken;
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     source: &'a Arc<SourceFile>,
     parser: Parser<'a, StrInput<'a>>,
     spans: SpanMap,
@@ -46,7 +46,7 @@ struct Reader<'a> {
     last: Span,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn problem(&mut self, code: &'static str, span: Span, message: impl Into<String>, help: &str) {
         self.problems.push(Diagnostic::error(code, self.source, span, message).help(help));
     }

@@ -6,7 +6,7 @@ use super::Expectation;
 
 /// What is to be changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct BaselineChanges {
     /// The entries that go, by their position.
     pub removed: Vec<usize>,
     /// The entries that come, at the end.
@@ -23,7 +23,7 @@ const HEADING: &str =
 /// # Errors
 ///
 /// That the text is no baseline.
-pub fn update(text: &str, changes: &Changes) -> Result<String, String> {
+pub fn update(text: &str, changes: &BaselineChanges) -> Result<String, String> {
     let heading = if text.trim().is_empty() { HEADING } else { "" };
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     let entries = entries(&mut document)?;
@@ -90,7 +90,7 @@ link = \"https://example.org/1\"
 ";
 
     fn changed(text: &str, removed: &[usize], added: &[Expectation]) -> String {
-        update(text, &Changes { removed: removed.to_vec(), added: added.to_vec() }).expect("a baseline")
+        update(text, &BaselineChanges { removed: removed.to_vec(), added: added.to_vec() }).expect("a baseline")
     }
 
     #[test]

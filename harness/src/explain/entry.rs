@@ -25,11 +25,11 @@ pub struct Entry<'s> {
     /// What can be said in a word or two: a name and its value.
     pub facts: Vec<(&'static str, String)>,
     /// What takes a sentence or a list, in the order of reading.
-    pub parts: Vec<(&'static str, Part)>,
+    pub parts: Vec<(&'static str, Section)>,
 }
 
 /// One part of an entry.
-pub enum Part {
+pub enum Section {
     /// Sentences.
     Sentences(String),
     /// Files of the repository.
@@ -72,24 +72,24 @@ impl Sources {
             true if Registry::all().requirements().contains(requirement.id.as_str()) => Ground::EveryTrace,
             true => Ground::Nothing,
         };
-        let mut parts = vec![(how_title(requirement.status, ground), Part::Sentences(requirement.how.clone()))];
-        parts.extend(requirement.remark.clone().map(|remark| ("Remark", Part::Sentences(remark))));
+        let mut parts = vec![(how_title(requirement.status, ground), Section::Sentences(requirement.how.clone()))];
+        parts.extend(requirement.remark.clone().map(|remark| ("Remark", Section::Sentences(remark))));
         let general = self.bundle.catalogue().iter().filter(|other| other.refers_to.contains(&requirement.id));
         let general: Vec<&str> = general.map(|other| other.id.as_str()).collect();
         let related = [("Covers as well", requirement.refers_to.join(", ")), ("Also covered by", general.join(", "))];
         let related = related.into_iter().filter(|(_, ids)| !ids.is_empty());
-        parts.extend(related.map(|(title, ids)| (title, Part::Sentences(ids + "."))));
-        parts.push(("The smallest fault that breaks it", Part::Sentences(requirement.mutant.clone())));
-        parts.push(("Cases", if cases.is_empty() { without_case(ground) } else { Part::Files(cases) }));
+        parts.extend(related.map(|(title, ids)| (title, Section::Sentences(ids + "."))));
+        parts.push(("The smallest fault that breaks it", Section::Sentences(requirement.mutant.clone())));
+        parts.push(("Cases", if cases.is_empty() { without_case(ground) } else { Section::Files(cases) }));
         let faults = [
             ("Faults that it must catch", self.faults_that(|fault| fault.kills == requirement.id)),
             ("Other faults that break it too", self.faults_that(|fault| fault.breaks_besides(&requirement.id))),
         ];
-        let without_fault = requirement.no_fault.clone().map(|why| ("Why no fault proves it", Part::Sentences(why)));
+        let without_fault = requirement.no_fault.clone().map(|why| ("Why no fault proves it", Section::Sentences(why)));
         parts.extend(without_fault);
         let faults = faults.into_iter().filter(|(_, items)| !items.is_empty());
-        parts.extend(faults.map(|(title, items)| (title, Part::Files(items))));
-        parts.extend(command(requirement, ground).map(|command| ("Run it", Part::Command(command))));
+        parts.extend(faults.map(|(title, items)| (title, Section::Files(items))));
+        parts.extend(command(requirement, ground).map(|command| ("Run it", Section::Command(command))));
         Entry { requirement, link: self.bundle.link(requirement), facts: facts(requirement), parts }
     }
 
@@ -160,12 +160,12 @@ const fn how_title(status: Status, ground: Ground) -> &'static str {
     }
 }
 
-fn without_case(ground: Ground) -> Part {
+fn without_case(ground: Ground) -> Section {
     let why = match ground {
         Ground::Nothing => "None: nothing looks at it in this version.",
         _ => "None of its own: it is judged in the trace of every case.",
     };
-    Part::Sentences(why.to_owned())
+    Section::Sentences(why.to_owned())
 }
 
 /// How to exercise it: alone, or with everything else where it has no case of its own.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::entry::{Entry, Item, Part, Sources, areas, level};
+use super::entry::{Entry, Item, Section, Sources, areas, level};
 use crate::report::visible::in_markdown;
 use crate::requirement::{Level, Party, Requirement, Status};
 
@@ -109,9 +109,9 @@ fn show(entry: &Entry<'_>) -> String {
     let _ = writeln!(text, "- **source** {source}");
     for (title, part) in &entry.parts {
         match part {
-            Part::Sentences(sentences) => drop(writeln!(text, "\n**{title}.** {}", in_markdown(sentences))),
-            Part::Command(command) => drop(writeln!(text, "\n```sh\n{command}\n```")),
-            Part::Files(items) => drop(writeln!(text, "\n**{title}**\n\n{}", files(items))),
+            Section::Sentences(sentences) => drop(writeln!(text, "\n**{title}.** {}", in_markdown(sentences))),
+            Section::Command(command) => drop(writeln!(text, "\n```sh\n{command}\n```")),
+            Section::Files(items) => drop(writeln!(text, "\n**{title}**\n\n{}", files(items))),
         }
     }
     text

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anstyle::Style;
 
-use super::entry::{Entry, Item, Part, level};
+use super::entry::{Entry, Item, Section, level};
 use crate::requirement::{Party, Requirement};
 
 const BOLD: Style = Style::new().bold();
@@ -22,9 +22,9 @@ pub fn show(entry: &Entry<'_>) -> String {
     for (title, part) in &entry.parts {
         let _ = writeln!(text, "\n{title}");
         match part {
-            Part::Sentences(sentences) => drop(writeln!(text, "  {sentences}")),
-            Part::Command(command) => drop(writeln!(text, "  {command}")),
-            Part::Files(items) => text.push_str(&files(items)),
+            Section::Sentences(sentences) => drop(writeln!(text, "  {sentences}")),
+            Section::Command(command) => drop(writeln!(text, "  {command}")),
+            Section::Files(items) => text.push_str(&files(items)),
         }
     }
     text

@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// An answer of the model.
-    Answer(Answer),
+    Answer(ModelAnswer),
     /// The API fails.
     Failure {
         /// The status of HTTP.
@@ -20,9 +20,9 @@ pub enum Reply {
 
 /// An answer of the model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// What it consists of, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<AnswerPart>,
     /// Why it ends.
     pub finish: Finish,
     /// The pause before each piece of text when the answer is streamed.
@@ -31,18 +31,18 @@ pub struct Answer {
 
 /// A part of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
+pub enum AnswerPart {
     /// What the model thinks, in the pieces in which it is streamed.
     Thought(Vec<String>),
     /// What the model says, in the pieces in which it is streamed.
     Text(Vec<String>),
     /// A tool that the model wants to use.
-    Call(Call),
+    Call(ToolUse),
 }
 
 /// A call of a tool.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Call {
+pub struct ToolUse {
     /// Its id, which no other call of the same model has.
     pub id: String,
     /// The name of the tool.
@@ -66,11 +66,11 @@ pub enum Finish {
     Refusal,
 }
 
-impl Answer {
+impl ModelAnswer {
     /// A text, in pieces, and the end.
     #[must_use]
     pub fn text(pieces: Vec<String>) -> Self {
-        Self { parts: vec![Part::Text(pieces)], finish: Finish::Stop, pace: Duration::ZERO }
+        Self { parts: vec![AnswerPart::Text(pieces)], finish: Finish::Stop, pace: Duration::ZERO }
     }
 
     /// All that is said, in one.
@@ -78,7 +78,7 @@ impl Answer {
     pub fn said(&self) -> String {
         self.parts
             .iter()
-            .filter_map(|part| if let Part::Text(pieces) = part { Some(pieces.concat()) } else { None })
+            .filter_map(|part| if let AnswerPart::Text(pieces) = part { Some(pieces.concat()) } else { None })
             .collect()
     }
 
@@ -87,19 +87,19 @@ impl Answer {
     pub fn thought(&self) -> String {
         self.parts
             .iter()
-            .filter_map(|part| if let Part::Thought(pieces) = part { Some(pieces.concat()) } else { None })
+            .filter_map(|part| if let AnswerPart::Thought(pieces) = part { Some(pieces.concat()) } else { None })
             .collect()
     }
 
     /// The calls.
-    pub fn calls(&self) -> impl Iterator<Item = &Call> {
-        self.parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None })
+    pub fn calls(&self) -> impl Iterator<Item = &ToolUse> {
+        self.parts.iter().filter_map(|part| if let AnswerPart::Call(call) = part { Some(call) } else { None })
     }
 
     /// How long the whole answer takes when it is streamed.
     #[must_use]
     pub fn takes(&self) -> Duration {
-        let pieces = self.parts.iter().map(|part| if let Part::Text(pieces) = part { pieces.len() } else { 0 });
+        let pieces = self.parts.iter().map(|part| if let AnswerPart::Text(pieces) = part { pieces.len() } else { 0 });
         self.pace * u32::try_from(pieces.sum::<usize>()).unwrap_or(u32::MAX)
     }
 
@@ -111,7 +111,7 @@ impl Answer {
     }
 }
 
-impl Call {
+impl ToolUse {
     /// The arguments as text: JSON, or the text itself.
     #[must_use]
     pub fn arguments_text(&self) -> String {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::answer::Call;
+use super::answer::ToolUse;
 use crate::case::MARKER;
 
 /// One request for an answer of the model.
@@ -18,7 +18,7 @@ pub struct Ask {
     /// What the agent tells the model about its work, all of it.
     pub system: String,
     /// The conversation so far.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<ModelTurn>,
     /// What the agent lets the model use.
     pub tools: Vec<Tool>,
     /// The JSON Schema that the answer is to fit: so agents ask what they want to know themselves, such as a title.
@@ -27,11 +27,11 @@ pub struct Ask {
 
 /// One contribution to the conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Turn {
+pub enum ModelTurn {
     /// What the user said, or what the agent said in the user's place.
     User(String),
     /// What the model said; only its calls of tools matter.
-    Model(Vec<Call>),
+    Model(Vec<ToolUse>),
     /// What came of a call.
     Result(ToolResult),
 }
@@ -64,15 +64,15 @@ pub struct Wish<'a> {
     /// All of it, with the name.
     pub arguments: Map<String, Value>,
     /// What followed the prompt that has it.
-    pub since: &'a [Turn],
+    pub since: &'a [ModelTurn],
 }
 
 impl Ask {
     /// Adds a call of the model; calls that follow each other were made at once.
-    pub fn push_call(&mut self, call: Call) {
+    pub fn push_call(&mut self, call: ToolUse) {
         match self.turns.last_mut() {
-            Some(Turn::Model(calls)) => calls.push(call),
-            _ => self.turns.push(Turn::Model(vec![call])),
+            Some(ModelTurn::Model(calls)) => calls.push(call),
+            _ => self.turns.push(ModelTurn::Model(vec![call])),
         }
     }
 
@@ -80,7 +80,7 @@ impl Ask {
     #[must_use]
     pub fn wish(&self) -> Option<Wish<'_>> {
         self.turns.iter().enumerate().rev().find_map(|(at, turn)| {
-            let Turn::User(text) = turn else { return None };
+            let ModelTurn::User(text) = turn else { return None };
             let arguments = intent_in(text)?;
             let intent = arguments.get("intent")?.as_str()?.to_owned();
             Some(Wish { intent, arguments, since: &self.turns[at + 1..] })
@@ -91,9 +91,9 @@ impl Ask {
     #[must_use]
     pub fn size(&self) -> usize {
         let turns = self.turns.iter().map(|turn| match turn {
-            Turn::User(text) => text.len(),
-            Turn::Model(calls) => calls.iter().map(|call| call.arguments_text().len()).sum(),
-            Turn::Result(result) => result.text.len(),
+            ModelTurn::User(text) => text.len(),
+            ModelTurn::Model(calls) => calls.iter().map(|call| call.arguments_text().len()).sum(),
+            ModelTurn::Result(result) => result.text.len(),
         });
         self.system.len() + turns.sum::<usize>()
     }
@@ -103,12 +103,12 @@ impl Wish<'_> {
     /// How many times the model called tools for it.
     #[must_use]
     pub fn rounds(&self) -> usize {
-        self.since.iter().filter(|turn| matches!(turn, Turn::Model(calls) if !calls.is_empty())).count()
+        self.since.iter().filter(|turn| matches!(turn, ModelTurn::Model(calls) if !calls.is_empty())).count()
     }
 
     /// What the tools answered, in the order in which the agent tells it.
     pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
-        self.since.iter().filter_map(|turn| if let Turn::Result(result) = turn { Some(result) } else { None })
+        self.since.iter().filter_map(|turn| if let ModelTurn::Result(result) = turn { Some(result) } else { None })
     }
 
     /// An argument that is a text.
@@ -136,18 +136,18 @@ fn intent_in(text: &str) -> Option<Map<String, Value>> {
 mod tests {
     use super::*;
 
-    fn user(text: &str) -> Turn {
-        Turn::User(text.to_owned())
+    fn user(text: &str) -> ModelTurn {
+        ModelTurn::User(text.to_owned())
     }
 
     #[test]
     fn the_last_intent_counts_and_what_followed_it() {
-        let result = Turn::Result(ToolResult { text: "gone".to_owned(), ..ToolResult::default() });
+        let result = ModelTurn::Result(ToolResult { text: "gone".to_owned(), ..ToolResult::default() });
         let ask = Ask {
             turns: vec![
                 user("acp-intent: {\"intent\":\"say\"}"),
                 user("<context>\nRead.\nacp-intent: {\"intent\":\"read-file\",\"path\":\"/a\"}\n</context>"),
-                Turn::Model(vec![Call { id: "1".to_owned(), ..Call::default() }]),
+                ModelTurn::Model(vec![ToolUse { id: "1".to_owned(), ..ToolUse::default() }]),
                 result,
                 user("a reminder of the agent"),
             ],

@@ -7,10 +7,10 @@ pub mod responses;
 
 use serde_json::Value;
 
-use super::answer::Answer;
+use super::answer::ModelAnswer;
 use super::ask::Ask;
 
-/// One API of models. It turns bodies into an [`Ask`] and an [`Answer`] into bodies, and decides nothing.
+/// One API of models. It turns bodies into an [`Ask`] and an [`ModelAnswer`] into bodies, and decides nothing.
 pub trait Dialect: Sync {
     /// The name of the API for people.
     fn name(&self) -> &'static str;
@@ -19,10 +19,10 @@ pub trait Dialect: Sync {
     fn read(&self, body: &Value) -> Ask;
 
     /// The body of an answer that comes at once.
-    fn whole(&self, ask: &Ask, answer: &Answer) -> Value;
+    fn whole(&self, ask: &Ask, answer: &ModelAnswer) -> Value;
 
     /// The events of an answer that comes in pieces.
-    fn stream(&self, ask: &Ask, answer: &Answer) -> Vec<Piece>;
+    fn stream(&self, ask: &Ask, answer: &ModelAnswer) -> Vec<StreamPiece>;
 
     /// The body that says that something failed.
     fn failure(&self, status: u16, message: &str) -> Value;
@@ -30,7 +30,7 @@ pub trait Dialect: Sync {
 
 /// An event of a stream.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Piece {
+pub struct StreamPiece {
     /// The name of the event, where the API has one.
     pub name: Option<&'static str>,
     /// Its data.
@@ -39,7 +39,7 @@ pub struct Piece {
     pub paced: bool,
 }
 
-impl Piece {
+impl StreamPiece {
     /// An event that has no name and no pause.
     #[must_use]
     pub const fn new(data: Value) -> Self {

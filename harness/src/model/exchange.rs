@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// A request to the model and its answer, one line of a `.model.ndjson` file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Exchange {
+pub struct ModelExchange {
     /// Its position, from 0, in the order of the requests.
     pub n: usize,
     /// Microseconds from the opening of the model to the request.
@@ -30,7 +30,7 @@ pub struct Exchange {
     pub answer: Value,
 }
 
-impl Exchange {
+impl ModelExchange {
     /// Writes it as a line.
     ///
     /// # Errors

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, Call, Finish, Part, Reply};
+use super::answer::{AnswerPart, Finish, ModelAnswer, Reply, ToolUse};
 use super::ask::{Ask, Tool, Wish};
 use super::fill;
-use super::toolbox::{self, Job, Lines};
+use super::toolbox::{self, Job, LineRange};
 use crate::profile::{Hints, Role};
 
 /// The pause between two pieces of a slow answer.
@@ -98,9 +98,9 @@ impl Script<'_> {
         }
     }
 
-    fn lines(&self) -> Lines {
+    fn lines(&self) -> LineRange {
         let number = |name: &str| self.wish.arguments.get(name).and_then(Value::as_u64);
-        Lines { first: number("line"), count: number("limit") }
+        LineRange { first: number("line"), count: number("limit") }
     }
 
     fn command(&self) -> Job {
@@ -132,9 +132,9 @@ impl Script<'_> {
         let did = format!("called {}", names.join(", "));
         let calls = calls.into_iter().enumerate().map(|(i, (tool, arguments))| {
             let id = format!("call_{}_{i}", self.ask.number);
-            Part::Call(Call { id, name: tool.name.clone(), group: tool.group.clone(), arguments })
+            AnswerPart::Call(ToolUse { id, name: tool.name.clone(), group: tool.group.clone(), arguments })
         });
-        let answer = Answer { parts: calls.collect(), finish: Finish::Calls, pace: Duration::ZERO };
+        let answer = ModelAnswer { parts: calls.collect(), finish: Finish::Calls, pace: Duration::ZERO };
         Move { reply: Reply::Answer(answer), did }
     }
 
@@ -200,11 +200,11 @@ impl Script<'_> {
 }
 
 fn whole_file(path: &str) -> Job {
-    Job::Read { path: path.to_owned(), lines: Lines::default() }
+    Job::Read { path: path.to_owned(), lines: LineRange::default() }
 }
 
 fn says(did: &str, text: String) -> Move {
-    Move { reply: Reply::Answer(Answer::text(pieces(&text))), did: did.to_owned() }
+    Move { reply: Reply::Answer(ModelAnswer::text(pieces(&text))), did: did.to_owned() }
 }
 
 fn lacks(role: Role) -> Move {
@@ -213,19 +213,19 @@ fn lacks(role: Role) -> Move {
 
 fn thinks() -> Move {
     let thought = pieces("Two and two are to be added, which makes four.");
-    let parts = vec![Part::Thought(thought), Part::Text(pieces("Two plus two is four."))];
-    let answer = Answer { parts, finish: Finish::Stop, pace: Duration::ZERO };
+    let parts = vec![AnswerPart::Thought(thought), AnswerPart::Text(pieces("Two plus two is four."))];
+    let answer = ModelAnswer { parts, finish: Finish::Stop, pace: Duration::ZERO };
     Move { reply: Reply::Answer(answer), did: "thought".to_owned() }
 }
 
 fn counts() -> Move {
     let numbers = (1..=SLOW_PIECES).map(|number| format!("{number}\n")).collect();
-    let answer = Answer { pace: SLOW, ..Answer::text(numbers) };
+    let answer = ModelAnswer { pace: SLOW, ..ModelAnswer::text(numbers) };
     Move { reply: Reply::Answer(answer), did: "counted slowly".to_owned() }
 }
 
 fn ends(finish: Finish, text: &str, did: &str) -> Move {
-    let answer = Answer { finish, ..Answer::text(pieces(text)) };
+    let answer = ModelAnswer { finish, ..ModelAnswer::text(pieces(text)) };
     Move { reply: Reply::Answer(answer), did: did.to_owned() }
 }
 
@@ -256,10 +256,10 @@ fn pieces(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ask::{ToolResult, Turn};
+    use crate::model::ask::{ModelTurn, ToolResult};
 
-    fn result(text: &str) -> Turn {
-        Turn::Result(ToolResult { text: text.to_owned(), ..ToolResult::default() })
+    fn result(text: &str) -> ModelTurn {
+        ModelTurn::Result(ToolResult { text: text.to_owned(), ..ToolResult::default() })
     }
 
     fn ask(intent: Value, tools: &[(&str, Value)]) -> Ask {
@@ -269,7 +269,7 @@ mod tests {
             group: None,
             schema: Some(schema.clone()),
         });
-        Ask { turns: vec![Turn::User(text)], tools: tools.collect(), ..Ask::default() }
+        Ask { turns: vec![ModelTurn::User(text)], tools: tools.collect(), ..Ask::default() }
     }
 
     fn object(properties: Value) -> Value {
@@ -294,9 +294,10 @@ mod tests {
         let first = answer(&ask, &Hints::default());
         assert_eq!(calls(&first), [("Read", &json!({ "file_path": "/w/a.txt" }))]);
         assert_eq!(first.did, "read-file: called Read");
-        let Reply::Answer(Answer { parts, .. }) = first.reply else { panic!() };
-        let made = parts.into_iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
-        ask.turns.extend([Turn::Model(made.collect()), result("alpha"), Turn::User("a reminder".to_owned())]);
+        let Reply::Answer(ModelAnswer { parts, .. }) = first.reply else { panic!() };
+        let made =
+            parts.into_iter().filter_map(|part| if let AnswerPart::Call(call) = part { Some(call) } else { None });
+        ask.turns.extend([ModelTurn::Model(made.collect()), result("alpha"), ModelTurn::User("a reminder".to_owned())]);
         let second = answer(&ask, &Hints::default());
         assert_eq!((calls(&second).len(), said(&second).as_str()), (0, "The result is:\nalpha"));
     }

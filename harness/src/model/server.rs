@@ -8,11 +8,11 @@ use std::time::Instant;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::answer::{Answer, Reply, tokens};
+use super::answer::{ModelAnswer, Reply, tokens};
 use super::ask::Ask;
 use super::dialect::chat::Chat;
-use super::dialect::{Dialect, Piece};
-use super::exchange::Exchange;
+use super::dialect::{Dialect, StreamPiece};
+use super::exchange::ModelExchange;
 use super::routes::{Route, route};
 use super::script;
 use crate::profile::Hints;
@@ -23,7 +23,7 @@ use crate::wire::read_line;
 const LONGEST_REQUEST: usize = 64 << 20;
 
 /// Who is told of each exchange, as soon as its answer is known.
-pub type Listener = Arc<dyn Fn(Exchange) + Send + Sync>;
+pub type Listener = Arc<dyn Fn(ModelExchange) + Send + Sync>;
 
 /// A model that is open. It ends when this is dropped.
 #[derive(Debug)]
@@ -82,8 +82,8 @@ struct Draft {
 enum Body {
     Whole(Value),
     /// An answer at once that takes its time.
-    Late(Value, Answer),
-    Stream(Vec<Piece>, Answer),
+    Late(Value, ModelAnswer),
+    Stream(Vec<StreamPiece>, ModelAnswer),
 }
 
 impl Desk {
@@ -96,7 +96,7 @@ impl Desk {
             Body::Whole(value) | Body::Late(value, _) => value.clone(),
             Body::Stream(pieces, _) => pieces.iter().map(|piece| piece.data.clone()).collect(),
         };
-        (self.listener)(Exchange {
+        (self.listener)(ModelExchange {
             n,
             us,
             method: request.method,
@@ -171,7 +171,7 @@ fn whole(reply: WebReply, status: u16, value: &Value) {
 }
 
 /// An event as it is sent; data that is a text is sent as it is.
-fn written(piece: &Piece) -> Vec<u8> {
+fn written(piece: &StreamPiece) -> Vec<u8> {
     let data = piece.data.as_str().map_or_else(|| piece.data.to_string(), str::to_owned);
     let name = piece.name.map_or_else(String::new, |name| format!("event: {name}\n"));
     format!("{name}data: {data}\n\n").into_bytes()

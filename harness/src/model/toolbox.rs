@@ -9,7 +9,7 @@ use crate::profile::{Hints, McpByCode, Role, places};
 
 /// Which lines of a file are wanted; all of them without any number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Lines {
+pub(super) struct LineRange {
     /// The number of the first line.
     pub first: Option<u64>,
     /// How many lines.
@@ -21,7 +21,7 @@ pub(super) struct Lines {
 pub(super) enum Job {
     Read {
         path: String,
-        lines: Lines,
+        lines: LineRange,
     },
     Write {
         path: String,
@@ -238,7 +238,7 @@ mod tests {
     fn the_preferred_name_wins_whatever_the_order() {
         let offered =
             tools(&[("run_shell_command", text("command")), ("cat", text("path")), ("Read", text("filePath"))]);
-        let job = Job::Read { path: "/a".to_owned(), lines: Lines::default() };
+        let job = Job::Read { path: "/a".to_owned(), lines: LineRange::default() };
         assert_eq!(chosen(&job, &offered, &Hints::default()), Some(("Read", json!({ "filePath": "/a" }))));
         let hints = Hints { tools: [(Role::Read, "cat".to_owned())].into(), ..Hints::default() };
         assert_eq!(chosen(&job, &offered, &hints), Some(("cat", json!({ "path": "/a" }))));
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_file_is_asked_for_where_the_tool_can() {
-        let job = Job::Read { path: "/a".to_owned(), lines: Lines { first: Some(1), count: Some(2) } };
+        let job = Job::Read { path: "/a".to_owned(), lines: LineRange { first: Some(1), count: Some(2) } };
         let number = json!({ "type": "integer" });
         let schema = json!({ "properties": { "path": { "type": "string" }, "line": number, "limit": number } });
         let filled = json!({ "path": "/a", "line": 1, "limit": 2 });

@@ -8,7 +8,7 @@ use crate::transport::pump::read_at;
 
 /// How far the file is written.
 #[derive(Default)]
-pub(super) struct Progress {
+pub(super) struct Written {
     /// How many bytes there are, and whether there will be more.
     reached: Mutex<Reached>,
     news: Condvar,
@@ -20,7 +20,7 @@ struct Reached {
     all: bool,
 }
 
-impl Progress {
+impl Written {
     /// Says that so many bytes are there.
     pub(super) fn reach(&self, bytes: u64) {
         self.reached().bytes = bytes;
@@ -48,12 +48,12 @@ impl Progress {
 #[derive(Clone, Copy)]
 pub(super) struct Follow<'f> {
     pub(super) file: &'f File,
-    pub(super) progress: &'f Progress,
+    pub(super) progress: &'f Written,
     at: u64,
 }
 
 impl<'f> Follow<'f> {
-    pub(super) fn new(file: &'f File, progress: &'f Progress) -> Self {
+    pub(super) fn new(file: &'f File, progress: &'f Written) -> Self {
         Self { file, progress, at: 0 }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter};
 
-use super::follow::Progress;
+use super::follow::Written;
 use super::tap::{Sight, Tap};
 use crate::requirement::Party;
 use crate::trace::{Event, Header, ProcessEvent, TraceWriter, What};
@@ -34,7 +34,7 @@ impl<'s> Scribe<'s> {
     /// # Errors
     ///
     /// That the file cannot be written.
-    pub(super) fn write(mut self, pid: u32, start: Start, tap: &Tap, progress: &Progress) -> io::Result<()> {
+    pub(super) fn write(mut self, pid: u32, start: Start, tap: &Tap, progress: &Written) -> io::Result<()> {
         let spawned = match start.failure() {
             None => ProcessEvent::Spawned { pid },
             Some(why) => ProcessEvent::NotSpawned(why),

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
 
-use super::follow::{Follow, Progress};
+use super::follow::{Follow, Written};
 use super::live_judge::LiveJudge;
 use super::scribe::Scribe;
 use super::tap::Tap;
@@ -42,7 +42,7 @@ fn stand_with(
         .fault
         .as_ref()
         .map(|planted| Broken { party: planted.fault.party, injector: Mutex::new(planted.injector()) });
-    let (tap, progress) = (Tap::new(), Progress::default());
+    let (tap, progress) = (Tap::new(), Written::default());
     let (trouble, troubles) = channel();
     let way = |party, from, to| Way { party, from, to, tap: &tap, trouble: trouble.clone() };
     let ways = [way(Party::Client, from_client, to_agent), way(Party::Agent, from_agent, to_client)];
@@ -106,7 +106,7 @@ fn write(
     header: &Header,
     (pid, start): (u32, Start),
     tap: &Tap,
-    progress: &Progress,
+    progress: &Written,
     trouble: &Sender<String>,
 ) {
     let written = Scribe::new(record, header).and_then(|scribe| scribe.write(pid, start, tap, progress));

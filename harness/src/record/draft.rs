@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::exchange::{Exchange, RecordError, Said, Turn};
+use super::exchange::{RecordError, RecordedExchange, RecordedTurn, Said};
 use super::names::Names;
 use super::own::Own;
 use super::purpose::{requirements, title};
 use super::setup;
 use super::yaml::{flow, scalar};
-use crate::case::{MARKER, MethodKind, Payload, Template, Vocabulary};
+use crate::case::{MARKER, MethodKind, PayloadKind, Template, Vocabulary};
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::Trace;
@@ -32,7 +32,7 @@ pub struct Aim<'r> {
 ///
 /// Each way in which a trace is no exchange that a case could play.
 pub fn record(trace: &Trace, aim: &Aim<'_>) -> Result<String, RecordError> {
-    let exchange = Exchange::read(trace, aim.subject)?;
+    let exchange = RecordedExchange::read(trace, aim.subject)?;
     let new = exchange.turns.iter().find_map(|turn| match &turn.said {
         Said::Request { method, params, .. } if method == "session/new" => params.as_ref()?.get("cwd")?.as_str(),
         _ => None,
@@ -63,7 +63,7 @@ pub fn record(trace: &Trace, aim: &Aim<'_>) -> Result<String, RecordError> {
 }
 
 struct Writer<'w> {
-    exchange: &'w Exchange,
+    exchange: &'w RecordedExchange,
     own: &'w Own,
     names: Names,
     lines: Vec<String>,
@@ -84,7 +84,7 @@ impl Writer<'_> {
             }
         }
         let acts = played.iter().any(|turn| matches!(turn.said, Said::Act(_)));
-        let asks = |turn: &Turn| turn.from == Party::Client && turn.called().is_some();
+        let asks = |turn: &RecordedTurn| turn.from == Party::Client && turn.called().is_some();
         if exchange.subject == Party::Client && !acts && played.iter().any(asks) {
             self.remark("What the user of the client did is not in the trace: say it by `user:` steps.");
         }
@@ -150,7 +150,7 @@ impl Writer<'_> {
         }
     }
 
-    fn turn(&mut self, at: usize, turn: &Turn) -> Option<String> {
+    fn turn(&mut self, at: usize, turn: &RecordedTurn) -> Option<String> {
         let is_subject = turn.from == self.exchange.subject;
         match &turn.said {
             Said::Fence => Some("- fence: {}".to_owned()),
@@ -184,7 +184,7 @@ impl Writer<'_> {
     }
 
     /// A request or a notification, of which the line has everything but the params.
-    fn call(&mut self, turn: &Turn, mark: &str, mut line: Map<String, Value>) -> Option<String> {
+    fn call(&mut self, turn: &RecordedTurn, mark: &str, mut line: Map<String, Value>) -> Option<String> {
         let is_subject = turn.from == self.exchange.subject;
         let (method, params) = turn.called()?;
         let params = match params {
@@ -200,7 +200,13 @@ impl Writer<'_> {
         Some(format!("- {}{mark}: {}", turn.from, flow(&Value::Object(line))))
     }
 
-    fn answer(&mut self, turn: &Turn, to: usize, outcome: &Result<Value, Value>, is_subject: bool) -> Option<String> {
+    fn answer(
+        &mut self,
+        turn: &RecordedTurn,
+        to: usize,
+        outcome: &Result<Value, Value>,
+        is_subject: bool,
+    ) -> Option<String> {
         let (method, _) = self.exchange.request(to)?;
         let usual = !is_subject && !turn.deliberate && !self.own.by_hand.contains(method);
         if usual || is_subject && is_unheard_of(&self.exchange.turns[to], &self.vocabulary) {
@@ -217,7 +223,9 @@ impl Writer<'_> {
             (Err(error), false) => line.insert("error".to_owned(), self.names.said(error)),
         };
         let misfit = !is_subject
-            && outcome.as_ref().is_ok_and(|result| !fits(turn.from, Payload::Result(method), result, &self.vocabulary));
+            && outcome
+                .as_ref()
+                .is_ok_and(|result| !fits(turn.from, PayloadKind::Result(method), result, &self.vocabulary));
         if turn.deliberate || misfit {
             line.insert("illegal".to_owned(), true.into());
         }
@@ -275,24 +283,24 @@ impl Writer<'_> {
 }
 
 /// Whether this is a request that is no part of the protocol, which a case can only make as bytes.
-fn is_unheard_of(turn: &Turn, vocabulary: &Vocabulary) -> bool {
+fn is_unheard_of(turn: &RecordedTurn, vocabulary: &Vocabulary) -> bool {
     let Said::Request { method, .. } = &turn.said else { return false };
     let is_own = method.starts_with('_') || method.starts_with("$/");
     !is_own && !turn.deliberate && vocabulary.kind_of(turn.from, method) == MethodKind::Unknown
 }
 
 /// Whether a case could say this without breaking the protocol.
-fn is_legal(by: Party, turn: &Turn, vocabulary: &Vocabulary) -> bool {
+fn is_legal(by: Party, turn: &RecordedTurn, vocabulary: &Vocabulary) -> bool {
     let Some((method, params)) = turn.called() else { return true };
     let is_request = matches!(turn.said, Said::Request { .. });
     let kind = if is_request { MethodKind::Request } else { MethodKind::Notification };
     let is_own = method.starts_with('_') || method.starts_with("$/");
     let params = params.unwrap_or(&Value::Null);
-    is_own || vocabulary.kind_of(by, method) == kind && fits(by, Payload::Params(method), params, vocabulary)
+    is_own || vocabulary.kind_of(by, method) == kind && fits(by, PayloadKind::Params(method), params, vocabulary)
 }
 
 /// Whether a payload is as the schema has it.
-fn fits(by: Party, payload: Payload<'_>, value: &Value, vocabulary: &Vocabulary) -> bool {
+fn fits(by: Party, payload: PayloadKind<'_>, value: &Value, vocabulary: &Vocabulary) -> bool {
     vocabulary.misfits(by, payload, value).is_empty()
 }
 

@@ -34,7 +34,7 @@ pub enum RecordError {
 
 /// What was said or done, in the order of the trace.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Turn {
+pub(super) struct RecordedTurn {
     /// The position of the event.
     pub(super) n: usize,
     /// Who did it; the tester's party for what is done around the conversation.
@@ -45,7 +45,7 @@ pub(super) struct Turn {
     pub(super) said: Said,
 }
 
-impl Turn {
+impl RecordedTurn {
     /// The method and the params of a request or a notification.
     pub(super) fn called(&self) -> Option<(&str, Option<&Value>)> {
         match &self.said {
@@ -78,12 +78,12 @@ pub(super) enum Said {
 
 /// The exchange of a trace.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(super) struct RecordedExchange {
     pub(super) subject: Party,
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<RecordedTurn>,
 }
 
-impl Exchange {
+impl RecordedExchange {
     /// Reads the exchange of a trace.
     pub(super) fn read(trace: &Trace, subject: Option<Party>) -> Result<Self, RecordError> {
         let subject = subject.or(trace.header.subject).ok_or(RecordError::NoSubject)?;
@@ -95,12 +95,12 @@ impl Exchange {
             return Err(RecordError::Connections(connections));
         }
         let mut reader =
-            Reader { subject, turns: Vec::new(), open: HashMap::new(), fences: Vec::new(), is_fence_next: false };
+            TurnReader { subject, turns: Vec::new(), open: HashMap::new(), fences: Vec::new(), is_fence_next: false };
         for event in &trace.events {
             reader.read(event)?;
         }
         let exchange = Self { subject, turns: reader.turns };
-        let begins = matches!(exchange.turns.first(), Some(Turn { from: Party::Client, said: Said::Request { method, .. }, .. }) if method == "initialize");
+        let begins = matches!(exchange.turns.first(), Some(RecordedTurn { from: Party::Client, said: Said::Request { method, .. }, .. }) if method == "initialize");
         let agreed = exchange.answer_of(0).is_some_and(|(_, outcome)| outcome.is_ok());
         if begins && agreed { Ok(exchange) } else { Err(RecordError::NoInitialize) }
     }
@@ -129,11 +129,11 @@ impl Exchange {
     }
 
     /// The requests of a party with their answers: place, method, params and outcome.
-    pub(super) fn answered(&self, by: Party) -> impl Iterator<Item = Answered<'_>> {
+    pub(super) fn answered(&self, by: Party) -> impl Iterator<Item = AnsweredRequest<'_>> {
         self.turns.iter().enumerate().filter_map(move |(at, turn)| match &turn.said {
             Said::Answer { to, outcome } if turn.from == by => {
                 let (method, params) = self.request(*to)?;
-                Some(Answered { at, request: *to, method, params, outcome })
+                Some(AnsweredRequest { at, request: *to, method, params, outcome })
             }
             _ => None,
         })
@@ -155,7 +155,7 @@ pub(super) fn members_but_id(result: &Value) -> Map<String, Value> {
 
 /// A request with its answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Answered<'e> {
+pub(super) struct AnsweredRequest<'e> {
     /// The place of the answer.
     pub(super) at: usize,
     /// The place of the request.
@@ -165,7 +165,7 @@ pub(super) struct Answered<'e> {
     pub(super) outcome: &'e Result<Value, Value>,
 }
 
-impl<'e> Answered<'e> {
+impl<'e> AnsweredRequest<'e> {
     /// A text among the params.
     pub(super) fn text(&self, name: &str) -> Option<&'e str> {
         self.params?.get(name)?.as_str()
@@ -177,9 +177,9 @@ impl<'e> Answered<'e> {
     }
 }
 
-struct Reader {
+struct TurnReader {
     subject: Party,
-    turns: Vec<Turn>,
+    turns: Vec<RecordedTurn>,
     /// The open requests, by who asked and the id.
     open: HashMap<(Party, RpcId), usize>,
     fences: Vec<RpcId>,
@@ -187,13 +187,13 @@ struct Reader {
     is_fence_next: bool,
 }
 
-impl Reader {
+impl TurnReader {
     fn read(&mut self, event: &Event) -> Result<(), RecordError> {
         let tester = self.subject.other();
         match &event.what {
             What::Line { from, bytes, deliberate, .. } => {
                 if let Some(said) = self.line(event.n, *from, bytes)? {
-                    self.turns.push(Turn { n: event.n, from: *from, deliberate: *deliberate, said });
+                    self.turns.push(RecordedTurn { n: event.n, from: *from, deliberate: *deliberate, said });
                 }
                 Ok(())
             }
@@ -204,7 +204,7 @@ impl Reader {
             What::Unattributed(_) => Err(RecordError::NoSender(event.n)),
             What::Step(step) if step.kind == StepKind::Act && step.outcome == Outcome::Done => {
                 let said = Said::Act(step.text.clone());
-                self.turns.push(Turn { n: event.n, from: tester, deliberate: false, said });
+                self.turns.push(RecordedTurn { n: event.n, from: tester, deliberate: false, said });
                 Ok(())
             }
             _ => Ok(()),

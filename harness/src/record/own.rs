@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::exchange::{Answered, Exchange, Said, members_but_id};
+use super::exchange::{AnsweredRequest, RecordedExchange, Said, members_but_id};
 use super::names::Names;
-use crate::case::{Payload, Vocabulary};
+use crate::case::{PayloadKind, Vocabulary};
 use crate::protocol::Edition;
 use crate::requirement::Party;
 
@@ -32,10 +32,10 @@ pub(super) struct Own {
 
 impl Own {
     /// Finds out what the tester would answer by itself.
-    pub(super) fn of(exchange: &Exchange, names: &Names, edition: &'static Edition) -> Self {
+    pub(super) fn of(exchange: &RecordedExchange, names: &Names, edition: &'static Edition) -> Self {
         let mut own = Self::default();
         let tester = exchange.subject.other();
-        let mut by_method: BTreeMap<&str, Vec<Answered<'_>>> = BTreeMap::new();
+        let mut by_method: BTreeMap<&str, Vec<AnsweredRequest<'_>>> = BTreeMap::new();
         for answered in exchange.answered(tester) {
             by_method.entry(answered.method).or_default().push(answered);
         }
@@ -63,7 +63,7 @@ impl Own {
     }
 
     /// Lays out the files that a client read, as far as their content was seen.
-    fn lay_out(&mut self, exchange: &Exchange, names: &Names) {
+    fn lay_out(&mut self, exchange: &RecordedExchange, names: &Names) {
         let mut read: Vec<_> =
             exchange.answered(Party::Client).filter(|one| one.method == "fs/read_text_file").collect();
         // What was read as a whole is better than a part.
@@ -84,10 +84,10 @@ impl Own {
 
     fn of_a_client(
         &mut self,
-        exchange: &Exchange,
+        exchange: &RecordedExchange,
         names: &Names,
         method: &str,
-        answers: &[Answered<'_>],
+        answers: &[AnsweredRequest<'_>],
         edition: &Edition,
     ) -> bool {
         let capabilities = exchange.request(0).and_then(|(_, params)| params?.get("clientCapabilities"));
@@ -107,7 +107,7 @@ impl Own {
     }
 
     /// Whether a file of the working directory was read as a whole, or was not there; such a file is laid out.
-    fn is_read(&mut self, exchange: &Exchange, names: &Names, answer: &Answered<'_>) -> bool {
+    fn is_read(&mut self, exchange: &RecordedExchange, names: &Names, answer: &AnsweredRequest<'_>) -> bool {
         let whole = ["line", "limit"].iter().all(|name| answer.params.is_none_or(|params| params.get(name).is_none()));
         let path = answer.text("path").filter(|_| whole);
         let Some((path, relative)) = path.and_then(|path| Some((path, names.below_cwd(path)?))) else { return false };
@@ -124,7 +124,7 @@ impl Own {
         }
     }
 
-    fn permissions(&mut self, exchange: &Exchange, answers: &[Answered<'_>]) -> bool {
+    fn permissions(&mut self, exchange: &RecordedExchange, answers: &[AnsweredRequest<'_>]) -> bool {
         let decisions: BTreeSet<_> = answers.iter().map(|answer| decision(exchange, answer)).collect();
         match decisions.iter().next().copied().flatten() {
             Some(decision) if decisions.len() == 1 => {
@@ -137,7 +137,7 @@ impl Own {
 }
 
 /// What was written last to a file through the client.
-fn written_before<'e>(exchange: &'e Exchange, at: usize, path: &str) -> Option<&'e str> {
+fn written_before<'e>(exchange: &'e RecordedExchange, at: usize, path: &str) -> Option<&'e str> {
     exchange.turns[..at].iter().rev().find_map(|turn| match &turn.said {
         Said::Request { method, params: Some(params), .. } if method == "fs/write_text_file" => {
             (params.get("path")?.as_str()? == path).then(|| params.get("content")?.as_str()).flatten()
@@ -147,16 +147,16 @@ fn written_before<'e>(exchange: &'e Exchange, at: usize, path: &str) -> Option<&
 }
 
 /// Whether the tester kept to the protocol in its answers and put nothing of its own into them.
-fn are_usual(tester: Party, method: &str, answers: &[Answered<'_>], edition: &'static Edition) -> bool {
+fn are_usual(tester: Party, method: &str, answers: &[AnsweredRequest<'_>], edition: &'static Edition) -> bool {
     let vocabulary = Vocabulary::of(edition);
     let results = answers.iter().filter_map(|answer| answer.outcome.as_ref().ok());
     results.into_iter().all(|result| {
-        result.get("_meta").is_none() && vocabulary.misfits(tester, Payload::Result(method), result).is_empty()
+        result.get("_meta").is_none() && vocabulary.misfits(tester, PayloadKind::Result(method), result).is_empty()
     })
 }
 
 /// The policy by which the tester would answer this request for permission as it did.
-fn decision(exchange: &Exchange, answer: &Answered<'_>) -> Option<&'static str> {
+fn decision(exchange: &RecordedExchange, answer: &AnsweredRequest<'_>) -> Option<&'static str> {
     let outcome = answer.outcome.as_ref().ok()?.get("outcome")?;
     if outcome.get("outcome")? == "cancelled" {
         let meanwhile = &exchange.turns[answer.request..answer.at];
@@ -175,7 +175,7 @@ fn decision(exchange: &Exchange, answer: &Answered<'_>) -> Option<&'static str> 
     }
 }
 
-fn of_an_agent(exchange: &Exchange, method: &str, answers: &[Answered<'_>], edition: &Edition) -> bool {
+fn of_an_agent(exchange: &RecordedExchange, method: &str, answers: &[AnsweredRequest<'_>], edition: &Edition) -> bool {
     let capabilities = exchange.answer_of(0).and_then(|(_, outcome)| outcome.as_ref().ok()?.get("agentCapabilities"));
     let adapter = edition.adapter;
     if adapter.capability_of(method).is_some_and(|path| !adapter.advertises(capabilities, path)) {
@@ -201,6 +201,6 @@ fn of_an_agent(exchange: &Exchange, method: &str, answers: &[Answered<'_>], edit
     }
 }
 
-fn is_refused(answer: &Answered<'_>) -> bool {
+fn is_refused(answer: &AnsweredRequest<'_>) -> bool {
     answer.outcome.as_ref().is_err_and(|error| error.get("code") == Some(&NO_METHOD.into()))
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::exchange::{Exchange, Said, Turn};
+use super::exchange::{RecordedExchange, RecordedTurn, Said};
 use crate::requirement::{Catalogue, Level, Status};
 
 /// How many requirements of one area are named; a case that is for everything is for nothing.
 const MOST_OF_AN_AREA: usize = 2;
 
 /// The methods behind the opening, in the order of their first use; one that is no word has no place in a title.
-fn methods(exchange: &Exchange) -> Vec<&str> {
+fn methods(exchange: &RecordedExchange) -> Vec<&str> {
     let mut methods = Vec::new();
     for turn in &exchange.turns {
         let Some((method, _)) = turn.called() else { continue };
@@ -23,7 +23,7 @@ fn methods(exchange: &Exchange) -> Vec<&str> {
 }
 
 /// What the case shows, as far as it can be told from its methods.
-pub(super) fn title(exchange: &Exchange) -> String {
+pub(super) fn title(exchange: &RecordedExchange) -> String {
     match methods(exchange).as_slice() {
         [] => "The opening of a session, as it was recorded".to_owned(),
         [single] => format!("A session with {single}, as it was recorded"),
@@ -33,7 +33,7 @@ pub(super) fn title(exchange: &Exchange) -> String {
 
 /// What the case is for: what the case was for that the trace is of, or else a few rules of each area that it has.
 pub(super) fn requirements<'r>(
-    exchange: &Exchange,
+    exchange: &RecordedExchange,
     wanted: &'r [String],
     kept: &'r [String],
     catalogue: &Catalogue,
@@ -63,7 +63,7 @@ pub(super) fn requirements<'r>(
 }
 
 /// The areas of the catalogue that the messages belong to.
-fn areas(exchange: &Exchange) -> BTreeSet<&'static str> {
+fn areas(exchange: &RecordedExchange) -> BTreeSet<&'static str> {
     let mut areas: BTreeSet<&str> = exchange.turns.iter().filter_map(area).collect();
     if areas.is_empty() {
         areas.extend(["init", "session"]);
@@ -71,7 +71,7 @@ fn areas(exchange: &Exchange) -> BTreeSet<&'static str> {
     areas
 }
 
-fn area(turn: &Turn) -> Option<&'static str> {
+fn area(turn: &RecordedTurn) -> Option<&'static str> {
     let (method, params) = turn.called().filter(|_| !is_own_notice(turn))?;
     Some(match method {
         "session/prompt" => "prompt",
@@ -100,6 +100,6 @@ fn area(turn: &Turn) -> Option<&'static str> {
 }
 
 /// A notification of somebody's own, which tells nothing of the exchange.
-fn is_own_notice(turn: &Turn) -> bool {
+fn is_own_notice(turn: &RecordedTurn) -> bool {
     matches!(&turn.said, Said::Notification { method, .. } if method.starts_with('_'))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::exchange::{Answered, Exchange, Said};
+use super::exchange::{AnsweredRequest, RecordedExchange, Said};
 use super::names::Names;
 use super::own::Own;
 use crate::case::UserSetup;
@@ -13,7 +13,12 @@ use crate::requirement::Party;
 const HARNESS: &str = "acp-conformance";
 
 /// The keys above the transcript, each with its value.
-pub(super) fn keys(exchange: &Exchange, names: &Names, own: &Own, edition: &Edition) -> Vec<(&'static str, Value)> {
+pub(super) fn keys(
+    exchange: &RecordedExchange,
+    names: &Names,
+    own: &Own,
+    edition: &Edition,
+) -> Vec<(&'static str, Value)> {
     let mut keys = vec![("needs", needs(exchange, edition))];
     match exchange.subject {
         Party::Agent => {
@@ -31,7 +36,7 @@ pub(super) fn keys(exchange: &Exchange, names: &Names, own: &Own, edition: &Edit
 }
 
 /// What the subject advertised for the requests that it answered.
-fn needs(exchange: &Exchange, edition: &Edition) -> Value {
+fn needs(exchange: &RecordedExchange, edition: &Edition) -> Value {
     let adapter = edition.adapter;
     let mut needs: Vec<String> = Vec::new();
     for answered in exchange.answered(exchange.subject).filter(|answered| answered.outcome.is_ok()) {
@@ -48,7 +53,7 @@ fn needs(exchange: &Exchange, edition: &Edition) -> Value {
     }
 }
 
-fn client(exchange: &Exchange, own: &Own) -> Value {
+fn client(exchange: &RecordedExchange, own: &Own) -> Value {
     let mut setup = Map::new();
     let declared = exchange.request(0).and_then(|(_, params)| params?.get("clientCapabilities")).cloned();
     let declared = declared.filter(Value::is_object).unwrap_or_else(|| json!({}));
@@ -59,7 +64,7 @@ fn client(exchange: &Exchange, own: &Own) -> Value {
     Value::Object(setup)
 }
 
-fn agent(exchange: &Exchange, names: &Names, own: &Own) -> Value {
+fn agent(exchange: &RecordedExchange, names: &Names, own: &Own) -> Value {
     let mut setup = Map::new();
     let Some((_, Ok(result))) = exchange.answer_of(0) else { return Value::Null };
     let mut put = |key: &str, value: Option<&Value>| {
@@ -79,7 +84,7 @@ fn agent(exchange: &Exchange, names: &Names, own: &Own) -> Value {
 }
 
 /// What can be seen of the user: the first prompt, decisions about permissions, and what is configured.
-fn user(exchange: &Exchange, names: &Names) -> Value {
+fn user(exchange: &RecordedExchange, names: &Names) -> Value {
     let mut user = Map::new();
     let params = |wanted: &str| {
         exchange.turns.iter().find_map(|turn| match &turn.said {
@@ -101,7 +106,7 @@ fn user(exchange: &Exchange, names: &Names) -> Value {
 }
 
 /// What a user decided who was asked for something; a request that was withdrawn was left open.
-fn decision(asked: &Answered<'_>) -> Option<&'static str> {
+fn decision(asked: &AnsweredRequest<'_>) -> Option<&'static str> {
     let result = asked.outcome.as_ref().ok();
     let text = |pointer: &str| result.and_then(|result| result.pointer(pointer)?.as_str());
     let chosen = match asked.method {
@@ -117,7 +122,7 @@ fn decision(asked: &Answered<'_>) -> Option<&'static str> {
 }
 
 /// The kind of the option with this id.
-fn kind_of<'e>(asked: &Answered<'e>, chosen: &str) -> &'e str {
+fn kind_of<'e>(asked: &AnsweredRequest<'e>, chosen: &str) -> &'e str {
     let options = asked.params.and_then(|params| params.get("options")?.as_array());
     let option = options.into_iter().flatten().find(|option| option.get("optionId") == Some(&chosen.into()));
     option.and_then(|option| option.get("kind")?.as_str()).unwrap_or_default()

@@ -12,8 +12,8 @@ use super::event::Begin;
 use super::gaps;
 use super::mistakes;
 use super::model::{
-    CaseReport, CaseVerdict, Driven, FORMAT, FindingReport, OnlyShared, ProbeReport, RequirementReport, RunReport,
-    SubjectInfo, SuiteInfo, Summary,
+    CaseReport, Driven, FORMAT, FindingReport, OnlyShared, ProbeReport, RequirementReport, RunReport, SubjectInfo,
+    SuiteInfo, Summary,
 };
 
 use self::shared::Shared;
@@ -206,10 +206,8 @@ impl Collector {
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             file: judged.header().file.clone(),
             trace: file,
-            otherwise: (verdict.verdict == Verdict::Fail && !judged.header().requirements.is_empty()).then(|| {
-                let own = judged.own_verdict(self.kind, &self.edition.catalogue);
-                CaseVerdict { verdict: own.verdict, reason: own.reason }
-            }),
+            otherwise: (verdict.verdict == Verdict::Fail && !judged.header().requirements.is_empty())
+                .then(|| judged.own_verdict(self.kind, &self.edition.catalogue)),
             reason: verdict.reason,
             requirements: judged.header().requirements.clone(),
             also: Vec::new(),

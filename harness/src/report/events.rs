@@ -15,13 +15,13 @@ pub const FORMAT: &str = "acp-conformance-events/1";
 #[must_use]
 pub fn schema() -> serde_json::Value {
     let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
-    generator.into_root_schema_for::<Line>().to_value()
+    generator.into_root_schema_for::<SuiteLine>().to_value()
 }
 
 /// A line: something that happened in the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub enum Line {
+pub enum SuiteLine {
     /// The run begins; the first line.
     Begin {
         /// Always `acp-conformance-events/1`.
@@ -53,7 +53,7 @@ pub enum Line {
     },
 }
 
-impl Line {
+impl SuiteLine {
     /// The line for an event; none for a chart, which is for people.
     #[must_use]
     pub fn of(event: &SuiteEvent<'_>) -> Option<Self> {
@@ -87,7 +87,7 @@ impl<W: Write> EventLines<W> {
 
 impl<W: Write> Renderer for EventLines<W> {
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
-        let Some(line) = Line::of(event) else { return Ok(()) };
+        let Some(line) = SuiteLine::of(event) else { return Ok(()) };
         serde_json::to_writer(&mut self.out, &line)?;
         writeln!(self.out)?;
         self.out.flush()

@@ -3,7 +3,7 @@
 use super::conformance::conformance;
 use super::mistakes::failed;
 use super::model::{EntryReport, ExpectedReport, FailureReport, RequirementReport, RunReport};
-use crate::expected::{Changes, Date, Expectation, PLACEHOLDER, Standing};
+use crate::expected::{BaselineChanges, Date, Expectation, PLACEHOLDER, Standing};
 use crate::requirement::{Catalogue, Level};
 use crate::verdict::Verdict;
 
@@ -46,7 +46,7 @@ impl RunReport {
     /// A failure about which an entry has expired gets no new entry, since a person set its last day. Where there are entries
     /// for single cases of a requirement, so is the new one.
     #[must_use]
-    pub fn expected_changes(&self, entries: &[Expectation], n_own: usize, weighing: Weighing<'_>) -> Changes {
+    pub fn expected_changes(&self, entries: &[Expectation], n_own: usize, weighing: Weighing<'_>) -> BaselineChanges {
         let is_stale = |entry: &Expectation| {
             entry.concerns(self.subject.kind, weighing.catalogue)
                 && self.weigh_one(entry, weighing).standing == Standing::Stale
@@ -70,7 +70,7 @@ impl RunReport {
             let case = entries.iter().any(is_narrow).then_some(case);
             added.push(Expectation { case, ..Expectation::new(requirement, PLACEHOLDER) });
         }
-        Changes { removed, added }
+        BaselineChanges { removed, added }
     }
 
     fn weigh_one(&self, entry: &Expectation, weighing: Weighing<'_>) -> EntryReport {

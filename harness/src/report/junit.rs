@@ -38,7 +38,7 @@ impl<W: Write> JunitReport<W> {
         for case in &cases {
             areas.entry(area(&case.case.id)).or_default().push(case);
         }
-        let Counts { tests, failures, errors, .. } = Counts::of(cases.iter());
+        let SuiteCounts { tests, failures, errors, .. } = SuiteCounts::of(cases.iter());
         html! {
             (PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"))
             testsuites name="acp-conformance" tests=(tests) failures=(failures) errors=(errors)
@@ -51,7 +51,7 @@ impl<W: Write> JunitReport<W> {
     }
 
     fn suite(&self, area: &str, cases: &[&TestCase<'_>], report: &RunReport) -> Markup {
-        let Counts { tests, failures, errors, skipped } = Counts::of(cases.iter().copied());
+        let SuiteCounts { tests, failures, errors, skipped } = SuiteCounts::of(cases.iter().copied());
         let time = seconds(cases.iter().map(|case| case.case.duration_ms).fold(0, u64::saturating_add));
         html! {
             testsuite name=(in_one_line(area)) tests=(tests) failures=(failures) errors=(errors) skipped=(skipped)
@@ -157,14 +157,14 @@ impl<'r> TestCase<'r> {
 
 /// How many cases became what.
 #[derive(Default)]
-struct Counts {
+struct SuiteCounts {
     tests: usize,
     failures: usize,
     errors: usize,
     skipped: usize,
 }
 
-impl Counts {
+impl SuiteCounts {
     fn of<'o, 'r: 'o>(cases: impl Iterator<Item = &'o TestCase<'r>>) -> Self {
         cases.fold(Self::default(), |counts, case| Self {
             tests: counts.tests + 1,

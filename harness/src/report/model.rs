@@ -1,4 +1,4 @@
-//! The report of a run. Format `acp-conformance-report/1`, read by other programs.
+//! The report of a run. Format `acp-conformance-report/2`, read by other programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 mod expected;
 
 pub use self::expected::{EntryReport, ExpectedReport, FailureReport};
+use crate::judge::CaseVerdict;
 use crate::protocol::Edition;
 use crate::requirement::{Level, Party, Status};
 use crate::trace::StepKind;
@@ -256,17 +257,6 @@ impl RunReport {
             probe.link = edition.catalogue.find(&probe.id).and_then(|requirement| requirement.link(edition.major));
         }
     }
-}
-
-/// A verdict with the reason for it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CaseVerdict {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Why it is not a pass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
 }
 
 impl RequirementReport {

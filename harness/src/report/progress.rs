@@ -12,7 +12,7 @@ const SLOW: Duration = Duration::from_secs(5);
 
 /// How far a run is.
 #[derive(Debug, Default)]
-pub struct Standing {
+pub struct RunProgress {
     cases: usize,
     done: usize,
     failed: usize,
@@ -22,7 +22,7 @@ pub struct Standing {
     running: Vec<(String, Instant)>,
 }
 
-impl Standing {
+impl RunProgress {
     /// Takes in the next event, which came at that moment.
     pub fn event(&mut self, event: &SuiteEvent<'_>, now: Instant) {
         match event {
@@ -100,7 +100,7 @@ impl Pace {
     }
 
     /// Whether something is to be said now.
-    pub fn is_due(&mut self, standing: &Standing, now: Instant) -> bool {
+    pub fn is_due(&mut self, standing: &RunProgress, now: Instant) -> bool {
         let waited = now.duration_since(self.last);
         let is_news = self.told.is_none_or(|told| (standing.done - told) * 10 >= standing.cases);
         let is_due = waited >= Self::SHORTEST && (is_news || waited >= Self::LONGEST);
@@ -121,8 +121,8 @@ mod tests {
         serde_json::from_value(case).expect("a case")
     }
 
-    fn running(begun: Instant) -> Standing {
-        let mut standing = Standing { cases: 120, done: 9, ..Standing::default() };
+    fn running(begun: Instant) -> RunProgress {
+        let mut standing = RunProgress { cases: 120, done: 9, ..RunProgress::default() };
         standing.event(&SuiteEvent::Start("v1/agent/fs/read"), begun);
         standing.event(&SuiteEvent::Start("v1/agent/fs/write"), begun + Duration::from_secs(3));
         standing
@@ -136,13 +136,13 @@ mod tests {
         assert_eq!(at(4).as_deref(), Some("[  9/120] 2 running  v1/agent/fs/read"));
         assert_eq!(at(12).as_deref(), Some("[  9/120] 2 running  v1/agent/fs/read  12 s"));
         assert_eq!(standing.line(begun, 12).as_deref(), Some("[  9/120] 2 "));
-        assert_eq!(Standing::default().line(begun, 80), None);
+        assert_eq!(RunProgress::default().line(begun, 80), None);
     }
 
     #[test]
     fn cases_of_a_conversation_are_done_before_they_are_judged() {
         let now = Instant::now();
-        let mut standing = Standing { cases: 3, ..Standing::default() };
+        let mut standing = RunProgress { cases: 3, ..RunProgress::default() };
         let mut line = |event: SuiteEvent<'_>| {
             standing.event(&event, now);
             standing.line(now, 80).unwrap_or_default()
@@ -173,7 +173,7 @@ mod tests {
         let mut told = Vec::new();
         for second in 0..200 {
             // Fast for half a minute, then stuck.
-            let standing = Standing { cases: 100, done: second.min(30), ..Standing::default() };
+            let standing = RunProgress { cases: 100, done: second.min(30), ..RunProgress::default() };
             if pace.is_due(&standing, begun + Duration::from_secs(second as u64)) {
                 told.push(second);
             }

@@ -5,12 +5,12 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::text::{Bound, Changes, changes};
+use super::text::{Bound, TranscriptChanges, changes};
 use crate::output_file::write_file;
 
 /// A folder in which the transcript of a case is `<case>.txt`.
 #[derive(Debug, Clone)]
-pub struct Folder {
+pub struct SnapshotFolder {
     dir: PathBuf,
     writes: bool,
 }
@@ -25,7 +25,7 @@ pub enum Kept {
     /// There is none, and none is to be written.
     Missing,
     /// It is another one.
-    Differs(Changes),
+    Differs(TranscriptChanges),
 }
 
 /// A transcript that waits for a review.
@@ -37,7 +37,7 @@ pub struct Waiting {
     kept: PathBuf,
 }
 
-impl Folder {
+impl SnapshotFolder {
     /// A folder that is made when something is written into it; nothing ever is unless it `writes`.
     #[must_use]
     pub const fn new(dir: PathBuf, writes: bool) -> Self {
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn what_differs_waits_beside_what_was_kept() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
-        let folder = Folder::new(dir.path().join("kept"), true);
+        let folder = SnapshotFolder::new(dir.path().join("kept"), true);
         let case = "v1/agent/fs/read@2.5";
         let kept = dir.path().join("kept/v1/agent/fs/read@2.5.txt");
         assert_eq!(folder.compare(case, "a\n")?, Kept::First);
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn what_is_the_same_again_waits_no_longer() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
-        let folder = Folder::new(dir.path().to_owned(), true);
+        let folder = SnapshotFolder::new(dir.path().to_owned(), true);
         for text in ["a\n", "b\n", "a\n"] {
             folder.compare("one", text)?;
         }
@@ -168,8 +168,8 @@ mod tests {
     #[test]
     fn a_folder_that_does_not_write_stays_as_it_is() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
-        Folder::new(dir.path().to_owned(), true).compare("one", "a\n")?;
-        let folder = Folder::new(dir.path().to_owned(), false);
+        SnapshotFolder::new(dir.path().to_owned(), true).compare("one", "a\n")?;
+        let folder = SnapshotFolder::new(dir.path().to_owned(), false);
         assert_eq!(folder.compare("two", "a\n")?, Kept::Missing);
         assert!(matches!(folder.compare("one", "b\n")?, Kept::Differs(_)));
         assert_eq!((fs::read_dir(dir.path())?.count(), folder.compare("one", "a\n")?), (1, Kept::Same));

@@ -31,7 +31,7 @@ fn brief(party: Party, line: &str) -> &str {
 
 /// How two transcripts differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changes {
+pub struct TranscriptChanges {
     /// How many lines are only in the old one.
     pub removed: usize,
     /// How many lines are only in the new one.
@@ -63,7 +63,7 @@ const LONGEST_LINE: usize = 1_000;
 /// How the new transcript differs from the old one; none if it does not. Answers may come in any order, and so may what they come
 /// in between of: that is no difference.
 #[must_use]
-pub fn changes(old: &str, new: &str, bound: Bound) -> Option<Changes> {
+pub fn changes(old: &str, new: &str, bound: Bound) -> Option<TranscriptChanges> {
     if old == new || apart(old) == apart(new) {
         return None;
     }
@@ -74,8 +74,12 @@ pub fn changes(old: &str, new: &str, bound: Bound) -> Option<Changes> {
         Bound::Glance => (MOST_LINES, LONGEST_LINE),
         Bound::Full => (usize::MAX, usize::MAX),
     };
-    let mut changes =
-        Changes { removed: count(ChangeTag::Delete), added: count(ChangeTag::Insert), diff: String::new(), cut: false };
+    let mut changes = TranscriptChanges {
+        removed: count(ChangeTag::Delete),
+        added: count(ChangeTag::Insert),
+        diff: String::new(),
+        cut: false,
+    };
     for (index, line) in unified.lines().enumerate() {
         if index == most {
             changes.cut = true;

@@ -1,5 +1,8 @@
 //! The verdict on a whole case: its steps, and what was found along the way.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::judgement::Judgement;
 use super::step::{observed_text, step_text};
 use crate::requirement::{Catalogue, Level, Party};
@@ -7,11 +10,13 @@ use crate::trace::{Outcome, ProcessEvent, StepEvent, Trace, What};
 use crate::verdict::Verdict;
 
 /// A verdict with the reason for it, where one is needed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct CaseVerdict {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why it is no pass, in a sentence fragment.
+    /// Why it is not a pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 

@@ -30,7 +30,7 @@ pub use self::open::OpenRequests;
 pub use self::options::{option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
-pub use self::terminal::{Exit, Terminal};
+pub use self::terminal::{Terminal, TerminalExit};
 pub use self::visits::{VisitState, Visits};
 use crate::judge::timing::{CLEAN_UP, between};
 use crate::protocol::Edition;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::lines::Lines;
-use super::problem::Problem;
+use super::problem::RecordingProblem;
 use super::rebuilt;
 use super::source::{Item, Source};
 use crate::requirement::Party;
@@ -64,7 +64,7 @@ impl<R: BufRead> Conductor<R> {
     }
 
     /// Who speaks, when it is between the parties that are judged.
-    fn sender(&self, from: &str, to: &str) -> Result<Option<Party>, Problem> {
+    fn sender(&self, from: &str, to: &str) -> Result<Option<Party>, RecordingProblem> {
         let (agent, client) = ([from, to].contains(&"Agent"), [from, to].contains(&"Client"));
         let left = match (self.party, agent, client) {
             (_, true, true) => from == "Client",
@@ -74,7 +74,7 @@ impl<R: BufRead> Conductor<R> {
             (None, _, _) => {
                 let what = format!("it is between {from} and {to}: with proxies there are several conversations");
                 let remedy = "Say whose are meant: --subject agent or --subject client.";
-                return Err(Problem::at(self.lines.number, what, remedy));
+                return Err(RecordingProblem::at(self.lines.number, what, remedy));
             }
         };
         Ok(Some(if left { Party::Client } else { Party::Agent }))
@@ -89,7 +89,7 @@ impl<R: BufRead> Conductor<R> {
     }
 
     /// The time, the sender and the message of an entry; none for what is no message of the parties.
-    fn message(&mut self, entry: Entry) -> Result<Option<(f64, Party, Value)>, Problem> {
+    fn message(&mut self, entry: Entry) -> Result<Option<(f64, Party, Value)>, RecordingProblem> {
         let (ts, from, to, message) = match entry {
             Entry::Request { protocol, id, .. } if self.is_carried(&protocol, &id) => return Ok(None),
             Entry::Notification { protocol, .. } if protocol != "acp" => return Ok(None),
@@ -109,14 +109,14 @@ impl<R: BufRead> Conductor<R> {
 }
 
 impl<R: BufRead> Source for Conductor<R> {
-    fn next(&mut self) -> Result<Option<Item>, Problem> {
+    fn next(&mut self) -> Result<Option<Item>, RecordingProblem> {
         loop {
             let Some(line) = self.lines.next_whole()? else { return Ok(None) };
             let entry = serde_json::from_slice(line)
                 .or_else(|error| read_line(line).one().map_or(Err(error), serde_json::from_value));
             let entry = entry.map_err(|error| {
                 let remedy = "Remove what the conductor did not write with --trace.";
-                Problem::at(self.lines.number, format!("this is no entry of its trace: {error}"), remedy)
+                RecordingProblem::at(self.lines.number, format!("this is no entry of its trace: {error}"), remedy)
             })?;
             if let Some((seconds, from, message)) = self.message(entry)? {
                 let bytes = write_json(&message).into_bytes();

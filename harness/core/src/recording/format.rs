@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::problem::Problem;
+use super::problem::RecordingProblem;
 use super::tee;
 use crate::trace::Lack;
 use crate::wire::{Content, Envelope, read_line};
@@ -61,7 +61,7 @@ impl Format {
     /// # Errors
     ///
     /// When it is empty, no text, or nothing that is known.
-    pub fn detect(beginning: &[u8]) -> Result<Self, Problem> {
+    pub fn detect(beginning: &[u8]) -> Result<Self, RecordingProblem> {
         let text = text(beginning)?;
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         if first.starts_with(tee::TO_AGENT) || first.starts_with(tee::TO_CLIENT) {
@@ -71,12 +71,15 @@ impl Format {
             return if text.contains("\"_direction\"") || text.trim_start()[1..].trim_start().starts_with(']') {
                 Ok(Self::Zed)
             } else {
-                Err(Problem::of_all("it is a JSON list, and none that Zed's log view copies", WHAT_CAN_BE_READ))
+                Err(RecordingProblem::of_all(
+                    "it is a JSON list, and none that Zed's log view copies",
+                    WHAT_CAN_BE_READ,
+                ))
             };
         }
         if first.starts_with("=== Conductor Debug Log ===") {
             let what = "it is the debug log of the conductor, which does not keep the order of the lines";
-            return Err(Problem::of_all(what, "Record with `--trace FILE` instead of `--debug`."));
+            return Err(RecordingProblem::of_all(what, "Record with `--trace FILE` instead of `--debug`."));
         }
         let number = 1 + text.lines().take_while(|line| line.trim().is_empty()).count();
         // The first line may be longer than what was looked at, but no tool begins with such a one.
@@ -84,14 +87,14 @@ impl Format {
             Content::One { value, .. } => Self::of_line(number, &value),
             Content::NotJson { unfinished: true, .. } if text.lines().nth(number).is_some() => {
                 let remedy = "Write each message in one line, for example with `jq -c .`.";
-                Err(Problem::at(number, "a message begins here and goes on in the next line", remedy))
+                Err(RecordingProblem::at(number, "a message begins here and goes on in the next line", remedy))
             }
-            Content::NotJson { unfinished: true, .. } => Err(Problem::cut_off(number)),
-            _ => Err(Problem::at(number, "this is neither JSON nor a log that is known", WHAT_CAN_BE_READ)),
+            Content::NotJson { unfinished: true, .. } => Err(RecordingProblem::cut_off(number)),
+            _ => Err(RecordingProblem::at(number, "this is neither JSON nor a log that is known", WHAT_CAN_BE_READ)),
         }
     }
 
-    fn of_line(number: usize, value: &Value) -> Result<Self, Problem> {
+    fn of_line(number: usize, value: &Value) -> Result<Self, RecordingProblem> {
         let has = |names: &[&str]| names.iter().all(|name| value.get(name).is_some());
         if has(&["format"]) && !has(&["method"]) {
             Ok(Self::Trace)
@@ -100,9 +103,9 @@ impl Format {
         } else if has(&["timestamp", "direction", "message"]) {
             let what =
                 "it is a log of `sacp-tee --json`, in which errors look like results and both directions like one";
-            Err(Problem::of_all(what, "Record without `--json`."))
+            Err(RecordingProblem::of_all(what, "Record without `--json`."))
         } else if matches!(Envelope::of(value), Envelope::Unclear) {
-            Err(Problem::at(number, "this is JSON, and no message of the protocol", WHAT_CAN_BE_READ))
+            Err(RecordingProblem::at(number, "this is JSON, and no message of the protocol", WHAT_CAN_BE_READ))
         } else {
             Ok(Self::Ndjson)
         }
@@ -110,20 +113,20 @@ impl Format {
 }
 
 /// The beginning as text, without a character that a cut left behind.
-fn text(beginning: &[u8]) -> Result<&str, Problem> {
-    let packed = |how: &str| Problem::of_all(format!("it is packed ({how})"), "Unpack it first.");
+fn text(beginning: &[u8]) -> Result<&str, RecordingProblem> {
+    let packed = |how: &str| RecordingProblem::of_all(format!("it is packed ({how})"), "Unpack it first.");
     let unpacked = match beginning {
         [0x1f, 0x8b, ..] => Err(packed("gzip")),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Err(packed("zstd")),
         [b'P', b'K', 3, 4, ..] => Err(packed("zip")),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-            Err(Problem::of_all("it is UTF-16", "Save it as UTF-8; PowerShell writes UTF-16 with `>`."))
+            Err(RecordingProblem::of_all("it is UTF-16", "Save it as UTF-8; PowerShell writes UTF-16 with `>`."))
         }
         other => Ok(other),
     }?;
     if unpacked.iter().all(u8::is_ascii_whitespace) {
         let remedy = "Was the tool stopped before anything was said, or does it write to another file?";
-        return Err(Problem::of_all("it is empty", remedy));
+        return Err(RecordingProblem::of_all("it is empty", remedy));
     }
     let text = match std::str::from_utf8(unpacked) {
         Ok(text) => Some(text),
@@ -134,5 +137,5 @@ fn text(beginning: &[u8]) -> Result<&str, Problem> {
         }
         Err(_) => None,
     };
-    text.filter(|text| !text.contains('\0')).ok_or_else(|| Problem::of_all("it is no text", WHAT_CAN_BE_READ))
+    text.filter(|text| !text.contains('\0')).ok_or_else(|| RecordingProblem::of_all("it is no text", WHAT_CAN_BE_READ))
 }

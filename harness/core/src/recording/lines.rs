@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use super::problem::Problem;
+use super::problem::RecordingProblem;
 use crate::wire::{LONGEST_LINE, LineEnd};
 
 /// Reads lines in the space of the longest one.
@@ -19,21 +19,25 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The next line without its end, and how it ended; none at the end of the recording.
-    pub(super) fn next(&mut self) -> Result<Option<(&[u8], LineEnd)>, Problem> {
+    pub(super) fn next(&mut self) -> Result<Option<(&[u8], LineEnd)>, RecordingProblem> {
         self.line.clear();
         let longest = LONGEST_LINE as u64;
         let read = (&mut self.from).take(longest).read_until(b'\n', &mut self.line);
         match read {
             Ok(0) => return Ok(None),
             Ok(_) => self.number += 1,
-            Err(error) => return Err(Problem::io(self.number + 1, &error)),
+            Err(error) => return Err(RecordingProblem::io(self.number + 1, &error)),
         }
         let (cut, end) = match self.line.as_slice() {
             [.., b'\r', b'\n'] => (2, LineEnd::CrLf),
             [.., b'\n'] => (1, LineEnd::Lf),
             line if line.len() == LONGEST_LINE => {
                 let remedy = "Is it a recording at all? No message is that long.";
-                return Err(Problem::at(self.number, format!("the line is longer than {LONGEST_LINE} bytes"), remedy));
+                return Err(RecordingProblem::at(
+                    self.number,
+                    format!("the line is longer than {LONGEST_LINE} bytes"),
+                    remedy,
+                ));
             }
             _ => (0, LineEnd::Eof),
         };
@@ -41,11 +45,11 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// As [`Self::next`], without blank lines, and with a problem for a last line that has no end.
-    pub(super) fn next_whole(&mut self) -> Result<Option<&[u8]>, Problem> {
+    pub(super) fn next_whole(&mut self) -> Result<Option<&[u8]>, RecordingProblem> {
         loop {
             let Some((length, end)) = self.next()?.map(|(line, end)| (line.len(), end)) else { return Ok(None) };
             if end == LineEnd::Eof && serde_json::from_slice::<serde::de::IgnoredAny>(&self.line).is_err() {
-                return Err(Problem::cut_off(self.number));
+                return Err(RecordingProblem::cut_off(self.number));
             }
             if !self.line[..length].trim_ascii().is_empty() {
                 return Ok(Some(&self.line[..length]));

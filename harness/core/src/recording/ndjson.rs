@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use super::lines::Lines;
-use super::problem::Problem;
+use super::problem::RecordingProblem;
 use super::sides::{Sides, is_opening};
 use super::source::{Item, Source};
 use crate::protocol::Edition;
@@ -25,7 +25,7 @@ impl<R: BufRead> Ndjson<R> {
 }
 
 impl<R: BufRead> Source for Ndjson<R> {
-    fn next(&mut self) -> Result<Option<Item>, Problem> {
+    fn next(&mut self) -> Result<Option<Item>, RecordingProblem> {
         let first = self.lines.number == 0;
         let Some(line) = self.lines.next_whole()? else { return Ok(None) };
         let (bytes, content) = (line.to_vec(), read_line(line));
@@ -33,7 +33,7 @@ impl<R: BufRead> Source for Ndjson<R> {
             Content::One { value, .. } if !matches!(Envelope::of(&value), Envelope::Unclear) => value,
             _ => {
                 let remedy = "Remove what is no message; logs are often mixed in by `2>&1`.";
-                return Err(Problem::at(self.lines.number, "this line is no message of JSON-RPC", remedy));
+                return Err(RecordingProblem::at(self.lines.number, "this line is no message of JSON-RPC", remedy));
             }
         };
         if !first && is_opening(&value) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::BufRead;
 
 use super::lines::Lines;
-use super::problem::Problem;
+use super::problem::RecordingProblem;
 use super::source::{Item, Source};
 use crate::requirement::Party;
 use crate::trace::What;
@@ -42,7 +42,7 @@ impl<R: BufRead> Pair<R> {
 }
 
 impl<R: BufRead> Source for Pair<R> {
-    fn next(&mut self) -> Result<Option<Item>, Problem> {
+    fn next(&mut self) -> Result<Option<Item>, RecordingProblem> {
         for side in self.sides.iter_mut().filter(|side| side.next.is_none()) {
             side.next = Line::read(&mut side.lines)?;
         }
@@ -72,7 +72,7 @@ impl<R: BufRead> Source for Pair<R> {
 }
 
 impl Line {
-    fn read<R: BufRead>(lines: &mut Lines<R>) -> Result<Option<Self>, Problem> {
+    fn read<R: BufRead>(lines: &mut Lines<R>) -> Result<Option<Self>, RecordingProblem> {
         let Some((bytes, end)) = lines.next()? else { return Ok(None) };
         let (mut asks, mut answers) = (None, None);
         if let Content::One { value, .. } = read_line(bytes) {

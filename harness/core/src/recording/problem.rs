@@ -3,7 +3,7 @@
 /// What is wrong with a recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}\n  {remedy}", place(*.line))]
-pub struct Problem {
+pub struct RecordingProblem {
     /// The 1-based line that it stands in; none when it is about the whole.
     pub line: Option<usize>,
     /// What is wrong.
@@ -12,7 +12,7 @@ pub struct Problem {
     pub remedy: String,
 }
 
-impl Problem {
+impl RecordingProblem {
     pub(super) fn of_all(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { line: None, what: what.into(), remedy: remedy.into() }
     }

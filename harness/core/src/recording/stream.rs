@@ -6,7 +6,7 @@ use super::conductor::Conductor;
 use super::format::Format;
 use super::ndjson::Ndjson;
 use super::pair::Pair;
-use super::problem::Problem;
+use super::problem::RecordingProblem;
 use super::source::{Item, Source};
 use super::tee::Tee;
 use super::zed::Zed;
@@ -41,7 +41,7 @@ impl Recording {
     /// # Errors
     ///
     /// When it is nothing that can be read, as far as its beginning shows.
-    pub fn open(input: Input, edition: &'static Edition) -> Result<Self, Problem> {
+    pub fn open(input: Input, edition: &'static Edition) -> Result<Self, RecordingProblem> {
         match input {
             Input::Whole(from, format, party) => Self::whole(from, format, party, edition),
             Input::Sides(sides) => {
@@ -57,10 +57,10 @@ impl Recording {
         format: Option<Format>,
         party: Option<Party>,
         edition: &'static Edition,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, RecordingProblem> {
         let mut beginning = Vec::new();
         let read = from.by_ref().take(BEGINNING as u64).read_to_end(&mut beginning);
-        read.map_err(|error| Problem::io(1, &error))?;
+        read.map_err(|error| RecordingProblem::io(1, &error))?;
         // Some editors put a mark before the text.
         let skipped = if beginning.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         beginning.drain(..skipped);
@@ -77,7 +77,7 @@ impl Recording {
         Ok(Self::of(header, Some(format), source))
     }
 
-    fn trace(from: impl BufRead + 'static) -> Result<Self, Problem> {
+    fn trace(from: impl BufRead + 'static) -> Result<Self, RecordingProblem> {
         let reader = TraceReader::new(from).map_err(|error| of_trace(&error))?;
         Ok(Self::of(reader.header.clone(), Some(Format::Trace), Box::new(OwnTrace(reader))))
     }
@@ -88,7 +88,7 @@ impl Recording {
 }
 
 impl Iterator for Recording {
-    type Item = Result<Event, Problem>;
+    type Item = Result<Event, RecordingProblem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let item = match self.source.next() {
@@ -105,18 +105,18 @@ impl Iterator for Recording {
 struct OwnTrace<R>(TraceReader<R>);
 
 impl<R: BufRead> Source for OwnTrace<R> {
-    fn next(&mut self) -> Result<Option<Item>, Problem> {
+    fn next(&mut self) -> Result<Option<Item>, RecordingProblem> {
         let event = self.0.next().transpose().map_err(|error| of_trace(&error))?;
         Ok(event.map(|Event { us, connection, what, .. }| Item { us, connection, what }))
     }
 }
 
-fn of_trace(error: &ReadError) -> Problem {
+fn of_trace(error: &ReadError) -> RecordingProblem {
     let remedy =
         "Traces are written by `acp-conformance agent --trace-dir DIR` and the like, and are not edited by hand.";
     match error {
-        ReadError::Event { line, message } => Problem::at(*line, message, remedy),
-        ReadError::CutOff(line) => Problem::cut_off(*line),
-        other => Problem::of_all(other.to_string(), remedy),
+        ReadError::Event { line, message } => RecordingProblem::at(*line, message, remedy),
+        ReadError::CutOff(line) => RecordingProblem::cut_off(*line),
+        other => RecordingProblem::of_all(other.to_string(), remedy),
     }
 }

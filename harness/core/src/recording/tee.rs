@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use super::lines::Lines;
-use super::problem::Problem;
+use super::problem::RecordingProblem;
 use super::sides::opens;
 use super::source::{Item, Source};
 use crate::requirement::Party;
@@ -26,21 +26,21 @@ impl<R: BufRead> Tee<R> {
 }
 
 impl<R: BufRead> Source for Tee<R> {
-    fn next(&mut self) -> Result<Option<Item>, Problem> {
+    fn next(&mut self) -> Result<Option<Item>, RecordingProblem> {
         let number = self.lines.number + 1;
         let Some((line, end)) = self.lines.next()? else { return Ok(None) };
         let strip = |arrow: &str| line.strip_prefix(arrow.as_bytes());
         let (from, bytes) = match (strip(TO_AGENT), strip(TO_CLIENT)) {
             (Some(bytes), _) => (Party::Client, bytes),
             (_, Some(bytes)) => (Party::Agent, bytes),
-            _ if end == LineEnd::Eof => return Err(Problem::cut_off(number)),
+            _ if end == LineEnd::Eof => return Err(RecordingProblem::cut_off(number)),
             _ => {
                 let what = "no arrow (→ or ←) stands before this line, as before the others";
-                return Err(Problem::at(number, what, "Remove what does not belong to the recording."));
+                return Err(RecordingProblem::at(number, what, "Remove what does not belong to the recording."));
             }
         };
         if end == LineEnd::Eof {
-            return Err(Problem::cut_off(number));
+            return Err(RecordingProblem::cut_off(number));
         }
         if number > 1 && from == Party::Client && opens(bytes) {
             self.connection += 1;

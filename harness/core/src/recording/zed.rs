@@ -5,7 +5,7 @@ use std::io::{BufRead, Read};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::problem::Problem;
+use super::problem::RecordingProblem;
 use super::rebuilt;
 use super::source::{Item, Source};
 use crate::requirement::Party;
@@ -52,32 +52,36 @@ impl<R: BufRead> Zed<R> {
     }
 
     /// The next character that is no white space, which is not taken away.
-    fn peek(&mut self) -> Result<Option<u8>, Problem> {
+    fn peek(&mut self) -> Result<Option<u8>, RecordingProblem> {
         loop {
             match self.from.from.fill_buf().map(|bytes| bytes.first().copied()) {
                 Ok(Some(space)) if space.is_ascii_whitespace() => self.from.skip(space),
                 Ok(found) => return Ok(found),
-                Err(error) => return Err(Problem::io(self.from.lines, &error)),
+                Err(error) => return Err(RecordingProblem::io(self.from.lines, &error)),
             }
         }
     }
 
-    fn entry(&mut self) -> Result<Entry, Problem> {
+    fn entry(&mut self) -> Result<Entry, RecordingProblem> {
         let begins = self.from.lines;
         let mut parser = serde_json::Deserializer::from_reader(&mut self.from);
         Entry::deserialize(&mut parser).map_err(|error| match error.classify() {
             serde_json::error::Category::Eof => cut_off(begins),
             _ => {
                 let remedy = "Copy the messages again with “Copy All Messages”, and paste nothing else.";
-                Problem::at(begins, format!("the entry that begins here is none of Zed's log: {error}"), remedy)
+                RecordingProblem::at(
+                    begins,
+                    format!("the entry that begins here is none of Zed's log: {error}"),
+                    remedy,
+                )
             }
         })
     }
 }
 
-fn cut_off(line: usize) -> Problem {
+fn cut_off(line: usize) -> RecordingProblem {
     let remedy = "Copy the messages again; the list ends with `]`.";
-    Problem::at(line, "the recording is cut off in the entry that begins here", remedy)
+    RecordingProblem::at(line, "the recording is cut off in the entry that begins here", remedy)
 }
 
 /// An answer of no method of the protocol has both members: what is an error looks like one.
@@ -102,7 +106,7 @@ fn what(entry: Entry) -> What {
 }
 
 impl<R: BufRead> Source for Zed<R> {
-    fn next(&mut self) -> Result<Option<Item>, Problem> {
+    fn next(&mut self) -> Result<Option<Item>, RecordingProblem> {
         loop {
             match self.peek()? {
                 Some(b'[') if !self.begun => {

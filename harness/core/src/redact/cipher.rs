@@ -7,9 +7,9 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use sha2::{Digest, Sha256};
 
 /// What decides about the letters that a text becomes. Without it nobody can try out which text it was.
-pub struct Key([u8; 32]);
+pub struct RedactionKey([u8; 32]);
 
-impl Key {
+impl RedactionKey {
     /// A key of these bytes, which must come from a good source of randomness and be forgotten afterwards.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
@@ -51,7 +51,7 @@ impl Lexicon {
     }
 
     /// Ends the collection.
-    pub(super) fn close(self, key: Key) -> Cipher {
+    pub(super) fn close(self, key: RedactionKey) -> Cipher {
         // The only failure is one of size; then nothing is found inside of anything, and nothing is shown for that.
         let inside = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&self.texts).ok();
         Cipher { key, inside, shown: self.shown, letters: HashMap::new(), taken: HashSet::new() }
@@ -64,7 +64,7 @@ fn is_telling(text: &str) -> bool {
 
 /// Replaces the letters and digits of texts, each by one of its kind with as many bytes.
 pub(super) struct Cipher {
-    key: Key,
+    key: RedactionKey,
     inside: Option<AhoCorasick>,
     /// What stays as it is.
     shown: HashSet<String>,
@@ -156,7 +156,7 @@ fn stands_alone(text: &str, at: &Range<usize>) -> bool {
 }
 
 /// Letters for the letters of a text; each has the kind and the length of the one that it stands for.
-fn draw(key: &Key, bare: &str, attempt: u32) -> String {
+fn draw(key: &RedactionKey, bare: &str, attempt: u32) -> String {
     let mut stream = Stream { key, seed: Sha256::digest(bare).into(), attempt, block: [0; 32], used: 32, count: 0 };
     let mut below = |bound: u32| stream.below(bound);
     bare.chars()
@@ -177,7 +177,7 @@ fn pick(first: u32, offset: u32) -> char {
 
 /// Numbers that only the key and the text decide.
 struct Stream<'k> {
-    key: &'k Key,
+    key: &'k RedactionKey,
     seed: [u8; 32],
     attempt: u32,
     block: [u8; 32],
@@ -208,7 +208,7 @@ mod tests {
         let mut lexicon = Lexicon::default();
         texts.iter().for_each(|text| lexicon.learn(text));
         ids.iter().for_each(|id| lexicon.learn_id(id));
-        lexicon.close(Key::new([7; 32]))
+        lexicon.close(RedactionKey::new([7; 32]))
     }
 
     #[test]

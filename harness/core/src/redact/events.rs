@@ -7,10 +7,10 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::cipher::{Cipher, Key, Lexicon};
+use super::cipher::{Cipher, Lexicon, RedactionKey};
 use super::line::{Part, walk};
 use super::literal::Literal;
-use super::place::{self, Fate, Setting};
+use super::place::{self, Fate, LineKind};
 use super::speech::{PIECE, Speech};
 use super::step;
 use super::words;
@@ -20,7 +20,7 @@ use crate::trace::{CaseMark, Event, McpEvent, McpWhat, ProcessEvent, Trace, What
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
 /// Messages of MCP are none of ACP: nothing is known of what they carry.
-const OF_MCP: Setting = Setting { is_own: true, is_introduction: false };
+const OF_MCP: LineKind = LineKind { is_own: true, is_introduction: false };
 
 /// A trace without what somebody said, and what could not even be replaced.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Redacted {
 
 /// Replaces what was said in a trace; see the head of this module.
 #[must_use]
-pub fn redact(trace: &Trace, key: Key, edition: &'static Edition) -> Redacted {
+pub fn redact(trace: &Trace, key: RedactionKey, edition: &'static Edition) -> Redacted {
     let mut reader = Reader::new(edition);
     trace.events.iter().for_each(|event| reader.read(event));
     let mut writer = reader.close(key);
@@ -110,7 +110,7 @@ impl Reader {
         self.message(bytes, is_piece, setting);
     }
 
-    fn message(&mut self, bytes: &[u8], is_piece: bool, setting: Setting) {
+    fn message(&mut self, bytes: &[u8], is_piece: bool, setting: LineKind) {
         walk(bytes, |range, part| {
             let text = Literal::read(&bytes[range], true).text();
             let members = match part {
@@ -135,7 +135,7 @@ impl Reader {
         if place::looks_like_an_id(id) { self.lexicon.learn_id(id) } else { self.lexicon.learn(id) }
     }
 
-    fn close(mut self, key: Key) -> Writer {
+    fn close(mut self, key: RedactionKey) -> Writer {
         self.speech.texts.iter().for_each(|text| self.lexicon.learn(text));
         let mut cipher = self.lexicon.close(key);
         let spoken = self.speech.texts.iter().map(|text| cipher.text(text, &words::in_a_report(text))).collect();
@@ -198,7 +198,7 @@ impl Writer {
         }
     }
 
-    fn line(&mut self, n: usize, bytes: &[u8], setting: Setting) -> Vec<u8> {
+    fn line(&mut self, n: usize, bytes: &[u8], setting: LineKind) -> Vec<u8> {
         if !is_json(bytes) {
             return self.print(bytes);
         }
@@ -228,7 +228,7 @@ impl Writer {
         out
     }
 
-    fn value(&mut self, n: usize, members: &[String], text: String, setting: Setting) -> String {
+    fn value(&mut self, n: usize, members: &[String], text: String, setting: LineKind) -> String {
         if members == PIECE
             && let Some((stream, part)) = self.speech.piece(n, &text)
         {
@@ -365,21 +365,21 @@ struct Settings {
 }
 
 impl Settings {
-    fn next(&mut self, connection: usize, from: Option<Party>, message: Option<&Value>) -> Setting {
-        let Some(message) = message else { return Setting::default() };
+    fn next(&mut self, connection: usize, from: Option<Party>, message: Option<&Value>) -> LineKind {
+        let Some(message) = message else { return LineKind::default() };
         match Envelope::of(message) {
             Envelope::Call(call) => {
                 let is_own = call.method.starts_with('_');
                 if let (true, Some(from), Some(id)) = (is_own, from, call.id) {
                     self.own.insert((connection, from, RpcId::new(id)));
                 }
-                Setting { is_own, is_introduction: call.method == "initialize" }
+                LineKind { is_own, is_introduction: call.method == "initialize" }
             }
-            Envelope::Response { id: Some(id), result, .. } => Setting {
+            Envelope::Response { id: Some(id), result, .. } => LineKind {
                 is_own: from.is_some_and(|from| self.own.remove(&(connection, from.other(), RpcId::new(id)))),
                 is_introduction: result.is_some_and(|result| result.get("protocolVersion").is_some()),
             },
-            Envelope::Response { .. } | Envelope::Unclear => Setting::default(),
+            Envelope::Response { .. } | Envelope::Unclear => LineKind::default(),
         }
     }
 }
@@ -484,7 +484,7 @@ mod tests {
     #[test]
     fn nothing_private_is_left() {
         let mut file = Vec::new();
-        let redacted = redact(&private(), Key::new([3; 32]), crate::testing::v1());
+        let redacted = redact(&private(), RedactionKey::new([3; 32]), crate::testing::v1());
         redacted.trace.write(&mut file).expect("a vector takes everything");
         let text = String::from_utf8(file).expect("traces are UTF-8").to_lowercase();
         for word in ["hunter2", "secret", "alice"] {
@@ -498,7 +498,7 @@ mod tests {
 
     #[test]
     fn the_pieces_of_a_message_are_one_text() {
-        let redacted = redact(&private(), Key::new([3; 32]), crate::testing::v1()).trace;
+        let redacted = redact(&private(), RedactionKey::new([3; 32]), crate::testing::v1()).trace;
         let text = |n: usize, pointer: &str| match &redacted.events[n].what {
             What::Line { bytes, .. } => {
                 let value: Value = serde_json::from_slice(bytes).expect("JSON");

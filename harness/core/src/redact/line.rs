@@ -18,7 +18,7 @@ pub(super) enum Part<'p> {
 }
 
 /// An object or a list that is open.
-struct Level {
+struct Nesting {
     is_object: bool,
     /// Whether the next string is the name of a member.
     at_key: bool,
@@ -30,14 +30,14 @@ struct Level {
 #[derive(Default)]
 struct Path {
     names: Vec<String>,
-    levels: Vec<Level>,
+    levels: Vec<Nesting>,
 }
 
 impl Path {
     fn mark(&mut self, mark: u8) {
         match mark {
-            b'{' => self.levels.push(Level { is_object: true, at_key: true, is_named: false }),
-            b'[' => self.levels.push(Level { is_object: false, at_key: false, is_named: false }),
+            b'{' => self.levels.push(Nesting { is_object: true, at_key: true, is_named: false }),
+            b'[' => self.levels.push(Nesting { is_object: false, at_key: false, is_named: false }),
             b'}' | b']' => {
                 let closed = self.levels.pop();
                 self.forget(closed.is_some_and(|level| level.is_named));

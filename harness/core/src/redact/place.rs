@@ -7,7 +7,7 @@ use crate::protocol::Edition;
 
 /// What is known of a line as a whole.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Setting {
+pub(super) struct LineKind {
     /// Whether it belongs to a method of somebody's own, of whose payload nothing is known.
     pub(super) is_own: bool,
     /// Whether it belongs to initialize, where programs say what they are, and nothing of their users.
@@ -46,7 +46,7 @@ const MIME: &str = "mimeType";
 const LONGEST_ID: usize = 128;
 
 /// What becomes of a value that stands in these members, the innermost last.
-pub(super) fn of_value(members: &[String], text: &str, setting: Setting, edition: &Edition) -> Fate {
+pub(super) fn of_value(members: &[String], text: &str, setting: LineKind, edition: &Edition) -> Fate {
     let names: Vec<&str> = members.iter().map(String::as_str).collect();
     let Some((&name, around)) = names.split_last() else { return Fate::Text };
     if name == "required" && is_name(text, around, setting, edition) || is_timestamp(name, text) {
@@ -76,7 +76,7 @@ pub(super) fn of_value(members: &[String], text: &str, setting: Setting, edition
 }
 
 /// Whether the name of a member stays that stands in these members.
-pub(super) fn is_name(name: &str, around: &[impl AsRef<str>], setting: Setting, edition: &Edition) -> bool {
+pub(super) fn is_name(name: &str, around: &[impl AsRef<str>], setting: LineKind, edition: &Edition) -> bool {
     let around: Vec<&str> = around.iter().map(AsRef::as_ref).collect();
     let is_field = matches!(around.as_slice(), [.., "requestedSchema", "properties"] | ["result", "content"]);
     let is_free = is_field || is_free(&around, setting);
@@ -84,7 +84,7 @@ pub(super) fn is_name(name: &str, around: &[impl AsRef<str>], setting: Setting, 
 }
 
 /// Whether nobody but the two programs knows what stands in these members.
-fn is_free(around: &[&str], setting: Setting) -> bool {
+fn is_free(around: &[&str], setting: LineKind) -> bool {
     let own = setting.is_own && matches!(around.first(), Some(&("params" | "result")));
     own || around.iter().any(|name| words::FREE.contains(name)) || around.starts_with(&["error", "data"])
 }
@@ -157,7 +157,7 @@ mod tests {
     fn the_place_decides() {
         let fate = |path: &str, text: &str| {
             let members: Vec<String> = path.split('/').map(str::to_owned).collect();
-            of_value(&members, text, Setting::default(), crate::testing::v1())
+            of_value(&members, text, LineKind::default(), crate::testing::v1())
         };
         for (path, text, wanted) in [
             ("method", "session/prompt", Fate::Stays),
@@ -186,12 +186,12 @@ mod tests {
         let stays = |path: &str, name: &str, setting| {
             is_name(name, &path.split('/').collect::<Vec<_>>(), setting, crate::testing::v1())
         };
-        let (usual, own) = (Setting::default(), Setting { is_own: true, is_introduction: false });
+        let (usual, own) = (LineKind::default(), LineKind { is_own: true, is_introduction: false });
         assert!(stays("params/update", "secret", usual));
         assert!(stays("params/update/rawInput", "path", usual));
         assert!(!stays("params/update/rawInput", "secret", usual));
         assert!(!stays("params", "secret", own));
-        assert!(stays("params/_meta", "secret", Setting { is_own: false, is_introduction: true }));
+        assert!(stays("params/_meta", "secret", LineKind { is_own: false, is_introduction: true }));
     }
 
     #[test]

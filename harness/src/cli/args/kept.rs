@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::super::outputs::{self, Output};
-use super::Format;
+use super::OutputFormat;
 use crate::expected::{Date, parse_day};
 
 /// What is known to fail, for whatever judges.
@@ -89,12 +89,12 @@ pub struct DiffArgs {
     pub full: bool,
     /// How the result is written to standard output
     #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 const DIFF_HELP: &str =
     "Messages and capabilities are compared where both sides have traces; traces without a report are judged by this program.
-Exit code 1 tells of a regression: a requirement or a case that passed before and fails now. What passed and is no longer \
+ProgramExit code 1 tells of a regression: a requirement or a case that passed before and fails now. What passed and is no longer \
 decided is shown as worse, and is none: a race can do that, or a model.
 schemas/diff.schema.json says what --format json writes.
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Piece, arguments_in, items, text_at, text_of};
-use crate::model::answer::{Answer, Call, Finish, Part, tokens};
-use crate::model::ask::{Ask, Tool, ToolResult, Turn};
+use super::{Dialect, StreamPiece, arguments_in, items, text_at, text_of};
+use crate::model::answer::{AnswerPart, Finish, ModelAnswer, ToolUse, tokens};
+use crate::model::ask::{Ask, ModelTurn, Tool, ToolResult};
 
 /// `POST …/chat/completions`.
 #[derive(Debug, Clone, Copy)]
@@ -30,11 +30,13 @@ impl Dialect for Chat {
             let text = text_of(message.get("content"));
             match text_at(message, "role") {
                 "system" | "developer" => ask.system.push_str(&text),
-                "user" => ask.turns.push(Turn::User(text)),
-                "assistant" => ask.turns.push(Turn::Model(items(message.get("tool_calls")).map(call).collect())),
+                "user" => ask.turns.push(ModelTurn::User(text)),
+                "assistant" => ask.turns.push(ModelTurn::Model(items(message.get("tool_calls")).map(call).collect())),
                 "tool" => {
-                    ask.turns
-                        .push(Turn::Result(ToolResult { call: text_at(message, "tool_call_id").to_owned(), text }));
+                    ask.turns.push(ModelTurn::Result(ToolResult {
+                        call: text_at(message, "tool_call_id").to_owned(),
+                        text,
+                    }));
                 }
                 _ => {}
             }
@@ -42,7 +44,7 @@ impl Dialect for Chat {
         ask
     }
 
-    fn whole(&self, ask: &Ask, answer: &Answer) -> Value {
+    fn whole(&self, ask: &Ask, answer: &ModelAnswer) -> Value {
         let mut message = json!({ "role": "assistant", "content": answer.said(), "refusal": null });
         let calls: Vec<Value> = answer.calls().map(|call| written(call, call.arguments_text())).collect();
         if !calls.is_empty() {
@@ -56,22 +58,22 @@ impl Dialect for Chat {
         envelope(ask, "chat.completion", &json!([choice]), Some(usage(ask, answer)))
     }
 
-    fn stream(&self, ask: &Ask, answer: &Answer) -> Vec<Piece> {
+    fn stream(&self, ask: &Ask, answer: &ModelAnswer) -> Vec<StreamPiece> {
         let chunk = |delta: Value, finish: Option<&str>| {
             let choices = json!([{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": finish }]);
-            Piece::new(envelope(ask, "chat.completion.chunk", &choices, None))
+            StreamPiece::new(envelope(ask, "chat.completion.chunk", &choices, None))
         };
         let mut pieces = vec![chunk(json!({ "role": "assistant", "content": "" }), None)];
         let mut calls = 0;
         for part in &answer.parts {
             match part {
-                Part::Thought(texts) => {
+                AnswerPart::Thought(texts) => {
                     pieces.extend(texts.iter().map(|text| chunk(json!({ "reasoning_content": text }), None)));
                 }
-                Part::Text(texts) => {
+                AnswerPart::Text(texts) => {
                     pieces.extend(texts.iter().map(|text| chunk(json!({ "content": text }), None).paced()));
                 }
-                Part::Call(call) => {
+                AnswerPart::Call(call) => {
                     let mut begin = written(call, String::new());
                     begin["index"] = calls.into();
                     pieces.push(chunk(json!({ "tool_calls": [begin] }), None));
@@ -83,8 +85,8 @@ impl Dialect for Chat {
         }
         pieces.push(chunk(json!({}), Some(reason(answer.finish))));
         // Those who did not ask for it pass over it.
-        pieces.push(Piece::new(envelope(ask, "chat.completion.chunk", &json!([]), Some(usage(ask, answer)))));
-        pieces.push(Piece::new(DONE.into()));
+        pieces.push(StreamPiece::new(envelope(ask, "chat.completion.chunk", &json!([]), Some(usage(ask, answer)))));
+        pieces.push(StreamPiece::new(DONE.into()));
         pieces
     }
 
@@ -115,17 +117,17 @@ fn format(wanted: &Value) -> Option<Value> {
     }
 }
 
-fn call(call: &Value) -> Call {
+fn call(call: &Value) -> ToolUse {
     let function = call.get("function").unwrap_or(&Value::Null);
-    Call {
+    ToolUse {
         id: text_at(call, "id").to_owned(),
         name: text_at(function, "name").to_owned(),
         arguments: arguments_in(text_at(function, "arguments")),
-        ..Call::default()
+        ..ToolUse::default()
     }
 }
 
-fn written(call: &Call, arguments: String) -> Value {
+fn written(call: &ToolUse, arguments: String) -> Value {
     json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments } })
 }
 
@@ -138,7 +140,7 @@ fn envelope(ask: &Ask, object: &str, choices: &Value, usage: Option<Value>) -> V
     body
 }
 
-fn usage(ask: &Ask, answer: &Answer) -> Value {
+fn usage(ask: &Ask, answer: &ModelAnswer) -> Value {
     let (prompt, completion) = (tokens(ask.size()), answer.tokens());
     json!({ "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion })
 }
@@ -170,10 +172,14 @@ mod tests {
             ],
             "tools": [{ "type": "function", "function": { "name": "read", "parameters": { "type": "object" } } }, 5],
         }));
-        let call =
-            Call { id: "call_1".to_owned(), name: "read".to_owned(), group: None, arguments: json!({ "path": "/a" }) };
+        let call = ToolUse {
+            id: "call_1".to_owned(),
+            name: "read".to_owned(),
+            group: None,
+            arguments: json!({ "path": "/a" }),
+        };
         let result = ToolResult { call: "call_1".to_owned(), text: "alpha".to_owned() };
-        let turns = vec![Turn::User("Do it.".to_owned()), Turn::Model(vec![call]), Turn::Result(result)];
+        let turns = vec![ModelTurn::User("Do it.".to_owned()), ModelTurn::Model(vec![call]), ModelTurn::Result(result)];
         let tools = vec![Tool { name: "read".to_owned(), group: None, schema: Some(json!({ "type": "object" })) }];
         let expected = Ask {
             number: 0,
@@ -189,10 +195,14 @@ mod tests {
 
     #[test]
     fn a_stream_says_what_the_whole_says() {
-        let call =
-            Call { id: "call_1".to_owned(), name: "read".to_owned(), group: None, arguments: json!({ "path": "/a" }) };
-        let parts = vec![Part::Text(vec!["Let".to_owned(), " me.".to_owned()]), Part::Call(call)];
-        let answer = Answer { parts, finish: Finish::Calls, pace: std::time::Duration::ZERO };
+        let call = ToolUse {
+            id: "call_1".to_owned(),
+            name: "read".to_owned(),
+            group: None,
+            arguments: json!({ "path": "/a" }),
+        };
+        let parts = vec![AnswerPart::Text(vec!["Let".to_owned(), " me.".to_owned()]), AnswerPart::Call(call)];
+        let answer = ModelAnswer { parts, finish: Finish::Calls, pace: std::time::Duration::ZERO };
         let ask = Ask::default();
         let whole = Chat.whole(&ask, &answer);
         let deltas: Vec<Value> = Chat.stream(&ask, &answer).into_iter().map(|piece| piece.data).collect();

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Piece, items, text_at, text_of};
-use crate::model::answer::{Answer, Call, Finish, Part, tokens};
-use crate::model::ask::{Ask, Tool, ToolResult, Turn};
+use super::{Dialect, StreamPiece, items, text_at, text_of};
+use crate::model::answer::{AnswerPart, Finish, ModelAnswer, ToolUse, tokens};
+use crate::model::ask::{Ask, ModelTurn, Tool, ToolResult};
 
 /// `POST …/models/NAME:generateContent` and `:streamGenerateContent`.
 #[derive(Debug, Clone, Copy)]
@@ -31,34 +31,36 @@ impl Dialect for Gemini {
             let parts = content.get("parts");
             if text_at(content, "role") == "model" {
                 let calls = items(parts).filter_map(|part| member(part, "functionCall"));
-                ask.turns.push(Turn::Model(calls.map(call).collect()));
+                ask.turns.push(ModelTurn::Model(calls.map(call).collect()));
                 continue;
             }
             let results = items(parts).filter_map(|part| member(part, "functionResponse"));
-            ask.turns.extend(results.map(|response| Turn::Result(result(response))));
+            ask.turns.extend(results.map(|response| ModelTurn::Result(result(response))));
             let said = text_of(parts);
             if !said.is_empty() {
-                ask.turns.push(Turn::User(said));
+                ask.turns.push(ModelTurn::User(said));
             }
         }
         ask
     }
 
-    fn whole(&self, ask: &Ask, answer: &Answer) -> Value {
+    fn whole(&self, ask: &Ask, answer: &ModelAnswer) -> Value {
         chunk(ask, answer, &answer.parts.iter().map(whole).collect::<Vec<_>>(), Some(answer.finish))
     }
 
-    fn stream(&self, ask: &Ask, answer: &Answer) -> Vec<Piece> {
+    fn stream(&self, ask: &Ask, answer: &ModelAnswer) -> Vec<StreamPiece> {
         let mut pieces = Vec::new();
         for part in &answer.parts {
-            let said = |part: Value| Piece::new(chunk(ask, answer, &[part], None));
+            let said = |part: Value| StreamPiece::new(chunk(ask, answer, &[part], None));
             match part {
-                Part::Thought(texts) => pieces.extend(texts.iter().map(|text| said(thought(text)))),
-                Part::Text(texts) => pieces.extend(texts.iter().map(|text| said(json!({ "text": text })).paced())),
-                Part::Call(_) => pieces.push(said(whole(part))),
+                AnswerPart::Thought(texts) => pieces.extend(texts.iter().map(|text| said(thought(text)))),
+                AnswerPart::Text(texts) => {
+                    pieces.extend(texts.iter().map(|text| said(json!({ "text": text })).paced()))
+                }
+                AnswerPart::Call(_) => pieces.push(said(whole(part))),
             }
         }
-        pieces.push(Piece::new(chunk(ask, answer, &[json!({ "text": "" })], Some(answer.finish))));
+        pieces.push(StreamPiece::new(chunk(ask, answer, &[json!({ "text": "" })], Some(answer.finish))));
         pieces
     }
 
@@ -88,8 +90,8 @@ fn tool(declaration: &Value) -> Option<Tool> {
     Some(Tool { name: declaration.get("name")?.as_str()?.to_owned(), group: None, schema })
 }
 
-fn call(call: &Value) -> Call {
-    Call {
+fn call(call: &Value) -> ToolUse {
+    ToolUse {
         id: text_at(call, "id").to_owned(),
         name: text_at(call, "name").to_owned(),
         group: None,
@@ -108,15 +110,17 @@ fn thought(text: &str) -> Value {
     json!({ "text": text, "thought": true })
 }
 
-fn whole(part: &Part) -> Value {
+fn whole(part: &AnswerPart) -> Value {
     match part {
-        Part::Thought(texts) => thought(&texts.concat()),
-        Part::Text(texts) => json!({ "text": texts.concat() }),
-        Part::Call(call) => json!({ "functionCall": { "id": call.id, "name": call.name, "args": call.arguments } }),
+        AnswerPart::Thought(texts) => thought(&texts.concat()),
+        AnswerPart::Text(texts) => json!({ "text": texts.concat() }),
+        AnswerPart::Call(call) => {
+            json!({ "functionCall": { "id": call.id, "name": call.name, "args": call.arguments } })
+        }
     }
 }
 
-fn chunk(ask: &Ask, answer: &Answer, parts: &[Value], finish: Option<Finish>) -> Value {
+fn chunk(ask: &Ask, answer: &ModelAnswer, parts: &[Value], finish: Option<Finish>) -> Value {
     let (prompt, said) = (tokens(ask.size()), answer.tokens());
     let mut candidate = json!({ "content": { "role": "model", "parts": parts }, "index": 0 });
     if let Some(finish) = finish {
@@ -168,10 +172,10 @@ mod tests {
             ],
             "tools": [{ "function_declarations": [{ "name": "read", "parameters_json_schema": { "type": "object" } }] }],
         }));
-        let call = Call { id: "c".to_owned(), name: "read".to_owned(), group: None, arguments: json!({ "a": 1 }) };
+        let call = ToolUse { id: "c".to_owned(), name: "read".to_owned(), group: None, arguments: json!({ "a": 1 }) };
         let result = ToolResult { call: "c".to_owned(), text: "alpha".to_owned() };
-        let user = Turn::User("Context.\nDo it.".to_owned());
-        assert_eq!(ask.turns, [user, Turn::Model(vec![call]), Turn::Result(result)]);
+        let user = ModelTurn::User("Context.\nDo it.".to_owned());
+        assert_eq!(ask.turns, [user, ModelTurn::Model(vec![call]), ModelTurn::Result(result)]);
         assert_eq!((ask.system.as_str(), ask.tools[0].name.as_str(), &ask.format), ("Be good.", "read", &None));
         let wanted =
             json!({ "generationConfig": { "responseMimeType": "application/json", "responseSchema": { "a": 1 } } });
@@ -180,10 +184,12 @@ mod tests {
 
     #[test]
     fn a_stream_says_what_the_whole_says() {
-        let parts = vec![Part::Thought(vec!["Hm".to_owned()]), Part::Text(vec!["a".to_owned(), " b".to_owned()])];
-        let answer = Answer { parts, finish: Finish::Length, pace: std::time::Duration::ZERO };
+        let parts =
+            vec![AnswerPart::Thought(vec!["Hm".to_owned()]), AnswerPart::Text(vec!["a".to_owned(), " b".to_owned()])];
+        let answer = ModelAnswer { parts, finish: Finish::Length, pace: std::time::Duration::ZERO };
         let pieces = Gemini.stream(&Ask::default(), &answer);
-        let part = |piece: &Piece| piece.data.pointer("/candidates/0/content/parts/0").cloned().unwrap_or_default();
+        let part =
+            |piece: &StreamPiece| piece.data.pointer("/candidates/0/content/parts/0").cloned().unwrap_or_default();
         let joined = |thought: bool| {
             let of_kind = pieces.iter().map(part).filter(|part| part.get("thought").is_some() == thought);
             of_kind.map(|part| text_at(&part, "text").to_owned()).collect::<String>()

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Piece, items, text_at, text_of};
-use crate::model::answer::{Answer, Call, Finish, Part, tokens};
-use crate::model::ask::{Ask, Tool, ToolResult, Turn};
+use super::{Dialect, StreamPiece, items, text_at, text_of};
+use crate::model::answer::{AnswerPart, Finish, ModelAnswer, ToolUse, tokens};
+use crate::model::ask::{Ask, ModelTurn, Tool, ToolResult};
 
 /// `POST …/messages`.
 #[derive(Debug, Clone, Copy)]
@@ -30,15 +30,15 @@ impl Dialect for Messages {
             match text_at(message, "role") {
                 "user" => {
                     let results = items(content).filter(|block| text_at(block, "type") == "tool_result");
-                    ask.turns.extend(results.map(|block| Turn::Result(result(block))));
+                    ask.turns.extend(results.map(|block| ModelTurn::Result(result(block))));
                     let said = text_of(content);
                     if !said.is_empty() {
-                        ask.turns.push(Turn::User(said));
+                        ask.turns.push(ModelTurn::User(said));
                     }
                 }
                 "assistant" => {
                     let calls = items(content).filter(|block| text_at(block, "type") == "tool_use");
-                    ask.turns.push(Turn::Model(calls.map(call).collect()));
+                    ask.turns.push(ModelTurn::Model(calls.map(call).collect()));
                 }
                 "system" => ask.system.push_str(&text_of(content)),
                 _ => {}
@@ -47,7 +47,7 @@ impl Dialect for Messages {
         ask
     }
 
-    fn whole(&self, ask: &Ask, answer: &Answer) -> Value {
+    fn whole(&self, ask: &Ask, answer: &ModelAnswer) -> Value {
         let content: Vec<Value> = answer.parts.iter().map(block).collect();
         let mut message = opened(ask);
         message["content"] = content.into();
@@ -56,20 +56,20 @@ impl Dialect for Messages {
         message
     }
 
-    fn stream(&self, ask: &Ask, answer: &Answer) -> Vec<Piece> {
+    fn stream(&self, ask: &Ask, answer: &ModelAnswer) -> Vec<StreamPiece> {
         let mut pieces = vec![event("message_start", json!({ "message": opened(ask) }))];
         for (index, part) in answer.parts.iter().enumerate() {
             let delta = |delta: Value| event("content_block_delta", json!({ "index": index, "delta": delta }));
             pieces.push(event("content_block_start", json!({ "index": index, "content_block": empty(part) })));
             match part {
-                Part::Thought(texts) => {
+                AnswerPart::Thought(texts) => {
                     pieces.extend(texts.iter().map(|t| delta(json!({ "type": "thinking_delta", "thinking": t }))));
                     pieces.push(delta(json!({ "type": "signature_delta", "signature": SIGNATURE })));
                 }
-                Part::Text(texts) => {
+                AnswerPart::Text(texts) => {
                     pieces.extend(texts.iter().map(|t| delta(json!({ "type": "text_delta", "text": t })).paced()));
                 }
-                Part::Call(call) => {
+                AnswerPart::Call(call) => {
                     let arguments = call.arguments.to_string();
                     pieces.push(delta(json!({ "type": "input_json_delta", "partial_json": arguments })));
                 }
@@ -112,8 +112,8 @@ fn tool(tool: &Value) -> Option<Tool> {
     Some(Tool { name: tool.get("name")?.as_str()?.to_owned(), group: None, schema: Some(schema) })
 }
 
-fn call(block: &Value) -> Call {
-    Call {
+fn call(block: &Value) -> ToolUse {
+    ToolUse {
         id: text_at(block, "id").to_owned(),
         name: text_at(block, "name").to_owned(),
         group: None,
@@ -125,20 +125,22 @@ fn result(block: &Value) -> ToolResult {
     ToolResult { call: text_at(block, "tool_use_id").to_owned(), text: text_of(block.get("content")) }
 }
 
-fn block(part: &Part) -> Value {
+fn block(part: &AnswerPart) -> Value {
     match part {
-        Part::Thought(texts) => json!({ "type": "thinking", "thinking": texts.concat(), "signature": SIGNATURE }),
-        Part::Text(texts) => json!({ "type": "text", "text": texts.concat() }),
-        Part::Call(call) => json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments }),
+        AnswerPart::Thought(texts) => json!({ "type": "thinking", "thinking": texts.concat(), "signature": SIGNATURE }),
+        AnswerPart::Text(texts) => json!({ "type": "text", "text": texts.concat() }),
+        AnswerPart::Call(call) => {
+            json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments })
+        }
     }
 }
 
 /// A block as it begins in a stream.
-fn empty(part: &Part) -> Value {
+fn empty(part: &AnswerPart) -> Value {
     match part {
-        Part::Thought(_) => json!({ "type": "thinking", "thinking": "", "signature": "" }),
-        Part::Text(_) => json!({ "type": "text", "text": "" }),
-        Part::Call(call) => json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": {} }),
+        AnswerPart::Thought(_) => json!({ "type": "thinking", "thinking": "", "signature": "" }),
+        AnswerPart::Text(_) => json!({ "type": "text", "text": "" }),
+        AnswerPart::Call(call) => json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": {} }),
     }
 }
 
@@ -155,9 +157,9 @@ fn opened(ask: &Ask) -> Value {
 }
 
 /// An event, which says its name in its data as well.
-fn event(name: &'static str, mut data: Value) -> Piece {
+fn event(name: &'static str, mut data: Value) -> StreamPiece {
     data["type"] = name.into();
-    Piece::new(data).named(name)
+    StreamPiece::new(data).named(name)
 }
 
 const fn reason(finish: Finish) -> &'static str {
@@ -190,22 +192,26 @@ mod tests {
             ],
             "tools": [{ "name": "Read", "input_schema": {} }, { "type": "web_search_20250305", "name": "web_search" }],
         }));
-        let call = Call { id: "t".to_owned(), name: "Read".to_owned(), group: None, arguments: json!({}) };
+        let call = ToolUse { id: "t".to_owned(), name: "Read".to_owned(), group: None, arguments: json!({}) };
         let result = ToolResult { call: "t".to_owned(), text: "alpha".to_owned() };
-        let user = |text: &str| Turn::User(text.to_owned());
-        assert_eq!(ask.turns, [user("Do it."), Turn::Model(vec![call]), Turn::Result(result), user("A reminder.")]);
+        let user = |text: &str| ModelTurn::User(text.to_owned());
+        assert_eq!(
+            ask.turns,
+            [user("Do it."), ModelTurn::Model(vec![call]), ModelTurn::Result(result), user("A reminder.")]
+        );
         assert_eq!((ask.system.as_str(), ask.tools.len(), ask.stream), ("Be good.More.", 1, false));
     }
 
     #[test]
     fn a_stream_says_what_the_whole_says() {
-        let call = Call { id: "t".to_owned(), name: "Read".to_owned(), group: None, arguments: json!({ "a": "é" }) };
+        let call =
+            ToolUse { id: "t".to_owned(), name: "Read".to_owned(), group: None, arguments: json!({ "a": "é" }) };
         let parts = vec![
-            Part::Thought(vec!["Hm".to_owned()]),
-            Part::Text(vec!["a".to_owned(), "b".to_owned()]),
-            Part::Call(call),
+            AnswerPart::Thought(vec!["Hm".to_owned()]),
+            AnswerPart::Text(vec!["a".to_owned(), "b".to_owned()]),
+            AnswerPart::Call(call),
         ];
-        let answer = Answer { parts, finish: Finish::Calls, pace: std::time::Duration::ZERO };
+        let answer = ModelAnswer { parts, finish: Finish::Calls, pace: std::time::Duration::ZERO };
         let whole = Messages.whole(&Ask::default(), &answer);
         let pieces = Messages.stream(&Ask::default(), &answer);
         let joined = |member: &str| {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Piece, arguments_in, items, text_at, text_of};
-use crate::model::answer::{Answer, Call, Finish, Part, tokens};
-use crate::model::ask::{Ask, Tool, ToolResult, Turn};
+use super::{Dialect, StreamPiece, arguments_in, items, text_at, text_of};
+use crate::model::answer::{AnswerPart, Finish, ModelAnswer, ToolUse, tokens};
+use crate::model::ask::{Ask, ModelTurn, Tool, ToolResult};
 
 /// `POST …/responses`.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ impl Dialect for Responses {
             ..Ask::default()
         };
         if let Some(text) = body.get("input").and_then(Value::as_str) {
-            ask.turns.push(Turn::User(text.to_owned()));
+            ask.turns.push(ModelTurn::User(text.to_owned()));
         }
         for item in items(body.get("input")) {
             add(&mut ask, item);
@@ -34,12 +34,12 @@ impl Dialect for Responses {
         ask
     }
 
-    fn whole(&self, ask: &Ask, answer: &Answer) -> Value {
+    fn whole(&self, ask: &Ask, answer: &ModelAnswer) -> Value {
         let output = answer.parts.iter().enumerate().map(|(at, part)| item(ask, answer, at, part)).collect();
         response(ask, Some(answer), output)
     }
 
-    fn stream(&self, ask: &Ask, answer: &Answer) -> Vec<Piece> {
+    fn stream(&self, ask: &Ask, answer: &ModelAnswer) -> Vec<StreamPiece> {
         let mut pieces = vec![
             event("response.created", json!({ "response": response(ask, None, Vec::new()) })),
             event("response.in_progress", json!({ "response": response(ask, None, Vec::new()) })),
@@ -96,24 +96,24 @@ fn add(ask: &mut Ask, item: &Value) {
             let text = text_of(item.get("content"));
             match text_at(item, "role") {
                 "system" | "developer" => ask.system.push_str(&text),
-                "user" => ask.turns.push(Turn::User(text)),
-                "assistant" => ask.turns.push(Turn::Model(Vec::new())),
+                "user" => ask.turns.push(ModelTurn::User(text)),
+                "assistant" => ask.turns.push(ModelTurn::Model(Vec::new())),
                 _ => {}
             }
         }
         "function_call" | "custom_tool_call" => ask.push_call(call(item)),
         "function_call_output" | "custom_tool_call_output" => {
             let text = text_of(item.get("output"));
-            ask.turns.push(Turn::Result(ToolResult { call: text_at(item, "call_id").to_owned(), text }));
+            ask.turns.push(ModelTurn::Result(ToolResult { call: text_at(item, "call_id").to_owned(), text }));
         }
         "additional_tools" => ask.tools.extend(items(item.get("tools")).flat_map(tools)),
         _ => {}
     }
 }
 
-fn call(item: &Value) -> Call {
+fn call(item: &Value) -> ToolUse {
     let input = item.get("input").cloned();
-    Call {
+    ToolUse {
         id: text_at(item, "call_id").to_owned(),
         name: text_at(item, "name").to_owned(),
         group: item.get("namespace").and_then(Value::as_str).map(str::to_owned),
@@ -122,22 +122,22 @@ fn call(item: &Value) -> Call {
 }
 
 /// An item of the output.
-fn item(ask: &Ask, answer: &Answer, at: usize, part: &Part) -> Value {
+fn item(ask: &Ask, answer: &ModelAnswer, at: usize, part: &AnswerPart) -> Value {
     let id = |kind: &str| format!("{kind}_{}_{at}", ask.number);
     match part {
-        Part::Thought(texts) => json!({
+        AnswerPart::Thought(texts) => json!({
             "id": id("rs"), "type": "reasoning",
             "summary": [{ "type": "summary_text", "text": texts.concat() }],
         }),
-        Part::Text(texts) => json!({
+        AnswerPart::Text(texts) => json!({
             "id": id("msg"), "type": "message", "role": "assistant", "status": status(answer.finish),
             "content": [content(answer.finish, &texts.concat())],
         }),
         // A tool that takes any text is called in another way.
-        Part::Call(Call { id: call, name, arguments: Value::String(input), .. }) => json!({
+        AnswerPart::Call(ToolUse { id: call, name, arguments: Value::String(input), .. }) => json!({
             "id": id("ctc"), "type": "custom_tool_call", "status": "completed", "call_id": call, "name": name, "input": input,
         }),
-        Part::Call(call) => {
+        AnswerPart::Call(call) => {
             let mut item = json!({
                 "id": id("fc"), "type": "function_call", "status": "completed", "call_id": call.id, "name": call.name,
                 "arguments": call.arguments_text(),
@@ -175,7 +175,7 @@ fn empty(item: &Value) -> Value {
 }
 
 /// The events between the begin and the end of an item.
-fn inside(at: usize, part: &Part, finish: Finish, item: &Value) -> Vec<Piece> {
+fn inside(at: usize, part: &AnswerPart, finish: Finish, item: &Value) -> Vec<StreamPiece> {
     let id = text_at(item, "id");
     let at_item = |name: &'static str, mut data: Value| {
         data["item_id"] = id.into();
@@ -184,7 +184,7 @@ fn inside(at: usize, part: &Part, finish: Finish, item: &Value) -> Vec<Piece> {
     };
     let mut pieces = Vec::new();
     match part {
-        Part::Thought(texts) => {
+        AnswerPart::Thought(texts) => {
             let part = json!({ "summary_index": 0, "part": { "type": "summary_text", "text": "" } });
             pieces.push(at_item("response.reasoning_summary_part.added", part));
             let delta = "response.reasoning_summary_text.delta";
@@ -195,7 +195,7 @@ fn inside(at: usize, part: &Part, finish: Finish, item: &Value) -> Vec<Piece> {
             let part = json!({ "summary_index": 0, "part": { "type": "summary_text", "text": text } });
             pieces.push(at_item("response.reasoning_summary_part.done", part));
         }
-        Part::Text(texts) => {
+        AnswerPart::Text(texts) => {
             let (delta, done, member) = match finish {
                 Finish::Refusal => ("response.refusal.delta", "response.refusal.done", "refusal"),
                 _ => ("response.output_text.delta", "response.output_text.done", "text"),
@@ -208,7 +208,7 @@ fn inside(at: usize, part: &Part, finish: Finish, item: &Value) -> Vec<Piece> {
             pieces.push(at_item(done, json!({ "content_index": 0, member: text, "logprobs": [] })));
             pieces.push(at_item("response.content_part.done", part(&text)));
         }
-        Part::Call(call) => {
+        AnswerPart::Call(call) => {
             let (delta, done, member) = match &call.arguments {
                 Value::String(_) => {
                     ("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done", "input")
@@ -224,7 +224,7 @@ fn inside(at: usize, part: &Part, finish: Finish, item: &Value) -> Vec<Piece> {
 }
 
 /// The response as far as it is there; without an answer it has just begun.
-fn response(ask: &Ask, answer: Option<&Answer>, output: Vec<Value>) -> Value {
+fn response(ask: &Ask, answer: Option<&ModelAnswer>, output: Vec<Value>) -> Value {
     let finish = answer.map(|answer| answer.finish);
     let usage = answer.map(|answer| {
         let (input, said) = (tokens(ask.size()), answer.tokens());
@@ -247,9 +247,9 @@ const fn status(finish: Finish) -> &'static str {
 }
 
 /// An event, which says its name in its data as well.
-fn event(name: &'static str, mut data: Value) -> Piece {
+fn event(name: &'static str, mut data: Value) -> StreamPiece {
     data["type"] = name.into();
-    Piece::new(data).named(name)
+    StreamPiece::new(data).named(name)
 }
 
 #[cfg(test)]
@@ -273,24 +273,29 @@ mod tests {
                 { "type": "custom", "name": "apply_patch" }, { "type": "web_search" },
             ],
         }));
-        let named = |id: &str, name: &str| Call { id: id.to_owned(), name: name.to_owned(), ..Call::default() };
-        let read = Call { group: Some("mcp".to_owned()), arguments: json!({}), ..named("1", "read") };
-        let patch = Call { arguments: json!("{}"), ..named("2", "apply_patch") };
-        let result = |call: &str, text: &str| Turn::Result(ToolResult { call: call.to_owned(), text: text.to_owned() });
-        let user = Turn::User("Do it.".to_owned());
-        assert_eq!(ask.turns, [user, Turn::Model(vec![read, patch]), result("1", "alpha"), result("2", "beta")]);
+        let named = |id: &str, name: &str| ToolUse { id: id.to_owned(), name: name.to_owned(), ..ToolUse::default() };
+        let read = ToolUse { group: Some("mcp".to_owned()), arguments: json!({}), ..named("1", "read") };
+        let patch = ToolUse { arguments: json!("{}"), ..named("2", "apply_patch") };
+        let result =
+            |call: &str, text: &str| ModelTurn::Result(ToolResult { call: call.to_owned(), text: text.to_owned() });
+        let user = ModelTurn::User("Do it.".to_owned());
+        assert_eq!(ask.turns, [user, ModelTurn::Model(vec![read, patch]), result("1", "alpha"), result("2", "beta")]);
         let tools: Vec<_> = ask.tools.iter().map(|tool| (tool.name.as_str(), tool.group.as_deref())).collect();
         assert_eq!(tools, [("read", Some("mcp")), ("apply_patch", None)]);
     }
 
     #[test]
     fn a_stream_says_what_the_whole_says() {
-        let call = |arguments: Value| Part::Call(Call { id: "1".to_owned(), arguments, ..Call::default() });
+        let call = |arguments: Value| AnswerPart::Call(ToolUse { id: "1".to_owned(), arguments, ..ToolUse::default() });
         let text = |text: &str| vec![text.to_owned(), " more".to_owned()];
-        let parts =
-            vec![Part::Thought(text("Hm")), Part::Text(text("a")), call(json!({ "a": 1 })), call(json!("patch"))];
+        let parts = vec![
+            AnswerPart::Thought(text("Hm")),
+            AnswerPart::Text(text("a")),
+            call(json!({ "a": 1 })),
+            call(json!("patch")),
+        ];
         for finish in [Finish::Calls, Finish::Refusal, Finish::Length] {
-            let answer = Answer { parts: parts.clone(), finish, pace: std::time::Duration::ZERO };
+            let answer = ModelAnswer { parts: parts.clone(), finish, pace: std::time::Duration::ZERO };
             let whole = Responses.whole(&Ask::default(), &answer);
             let pieces = Responses.stream(&Ask::default(), &answer);
             let done = pieces.iter().filter(|piece| piece.name == Some("response.output_item.done"));

@@ -11,7 +11,7 @@ use crate::requirement::Level;
 #[derive(Serialize)]
 pub(super) struct PageData<'p> {
     pub(super) reports: &'p [Reported],
-    pub(super) catalogue: BTreeMap<&'p str, Entry<'p>>,
+    pub(super) catalogue: BTreeMap<&'p str, CatalogueEntry<'p>>,
 }
 
 /// A report, and what it does not tell.
@@ -25,7 +25,7 @@ pub(super) struct Reported {
 /// What the catalogue says of a requirement.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Entry<'c> {
+pub(super) struct CatalogueEntry<'c> {
     text: &'c str,
     link: Option<&'c str>,
     applies_when: &'c str,
@@ -33,17 +33,24 @@ pub(super) struct Entry<'c> {
 }
 
 /// Returns what these reports say of their requirements and probes, by id.
-pub(super) fn entries<'r>(reports: impl Iterator<Item = &'r RunReport>) -> BTreeMap<&'r str, Entry<'r>> {
+pub(super) fn entries<'r>(reports: impl Iterator<Item = &'r RunReport>) -> BTreeMap<&'r str, CatalogueEntry<'r>> {
     let mut entries = BTreeMap::new();
     for report in reports {
         entries.extend(report.requirements.iter().map(|r| {
-            let entry =
-                Entry { text: &r.text, link: r.link.as_deref(), applies_when: &r.applies_when, level: r.level.name() };
+            let entry = CatalogueEntry {
+                text: &r.text,
+                link: r.link.as_deref(),
+                applies_when: &r.applies_when,
+                level: r.level.name(),
+            };
             (r.id.as_str(), entry)
         }));
         entries.extend(report.probes.iter().map(|probe| {
             let level = Level::MayProbe.name();
-            (probe.id.as_str(), Entry { text: &probe.text, link: probe.link.as_deref(), applies_when: "", level })
+            (
+                probe.id.as_str(),
+                CatalogueEntry { text: &probe.text, link: probe.link.as_deref(), applies_when: "", level },
+            )
         }));
     }
     entries

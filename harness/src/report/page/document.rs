@@ -17,7 +17,7 @@ const WITHOUT_SCRIPT: &str = "The tables and charts of this page are made by a s
 const SCRIPTS: [&str; 3] = [include_str!("base.js"), include_str!("json.js"), include_str!("chart.js")];
 
 /// What is looked at in a page.
-pub(super) struct Document<'d> {
+pub(super) struct PageDocument<'d> {
     pub(super) title: &'d str,
     /// HTML that stands in the page also without a script.
     pub(super) head: &'d Markup,
@@ -27,7 +27,7 @@ pub(super) struct Document<'d> {
     pub(super) data: &'d str,
 }
 
-impl Document<'_> {
+impl PageDocument<'_> {
     /// Writes the page, with a chart for each name, as JSON.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ mod tests {
 
     fn page() -> String {
         let data = json(&HOSTILE).expect("a text is JSON");
-        let document = Document { title: HOSTILE, head: &html! { (HOSTILE) }, script: "", data: &data };
+        let document = PageDocument { title: HOSTILE, head: &html! { (HOSTILE) }, script: "", data: &data };
         let mut page = Vec::new();
         document.write(&mut page, [(HOSTILE, data.as_str())].into_iter()).expect("a vector takes everything");
         String::from_utf8(page).expect("a page is UTF-8")

@@ -8,8 +8,8 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use super::chart::Chart;
-use super::data::{Entry, entries};
-use super::document::{Document, json};
+use super::data::{CatalogueEntry, entries};
+use super::document::{PageDocument, json};
 use super::head;
 use crate::report::model::{FindingReport, RequirementReport, RunReport};
 use crate::report::visible::visible;
@@ -31,12 +31,12 @@ pub struct Column {
 /// What the script reads.
 #[derive(Serialize)]
 struct MatrixData<'m> {
-    subjects: Vec<Subject<'m>>,
-    catalogue: BTreeMap<&'m str, Entry<'m>>,
+    subjects: Vec<MatrixSubject<'m>>,
+    catalogue: BTreeMap<&'m str, CatalogueEntry<'m>>,
 }
 
 #[derive(Serialize)]
-struct Subject<'m> {
+struct MatrixSubject<'m> {
     party: Party,
     name: String,
     version: &'m str,
@@ -83,14 +83,14 @@ pub fn write_matrix(mut columns: Vec<Column>, out: &mut dyn Write) -> io::Result
     let charts = charts.collect::<io::Result<Vec<_>>>()?;
     let (data, head) = (json(&data)?, head(&columns));
     let document =
-        Document { title: "ACP conformance matrix", head: &head, script: include_str!("matrix.js"), data: &data };
+        PageDocument { title: "ACP conformance matrix", head: &head, script: include_str!("matrix.js"), data: &data };
     document.write(out, charts.iter().map(|(name, chart)| (name.as_str(), chart.as_str())))?;
     out.flush()
 }
 
-fn subject(column: &Column) -> Subject<'_> {
+fn subject(column: &Column) -> MatrixSubject<'_> {
     let RunReport { subject, suite, verdict, requirements, .. } = &column.report;
-    Subject {
+    MatrixSubject {
         party: subject.kind,
         name: head::bare_name(subject),
         version: subject.version.as_deref().unwrap_or_default(),
@@ -138,18 +138,18 @@ fn order(a: &Column, b: &Column) -> Ordering {
 /// A part of a version; of two versions, the one with something else in a place of a number is the older one: `1.0-rc` and
 /// `1.0`, since nothing that follows is less than a number.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum VersionPart {
     Word(String),
     End,
     Number(u128),
 }
 
 /// A version in its parts, so that 1.10 stands behind 1.9 and 1.0-rc.1 before 1.0.
-fn version(text: &str) -> Vec<Part> {
+fn version(text: &str) -> Vec<VersionPart> {
     let text = text.split('+').next().unwrap_or(text);
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let part = |word: &str| word.parse().map_or_else(|_| Part::Word(word.to_lowercase()), Part::Number);
-    words.map(part).chain([Part::End]).collect()
+    let part = |word: &str| word.parse().map_or_else(|_| VersionPart::Word(word.to_lowercase()), VersionPart::Number);
+    words.map(part).chain([VersionPart::End]).collect()
 }
 
 #[cfg(test)]

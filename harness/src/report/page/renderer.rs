@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::chart::Chart;
 use super::data::{PageData, Reported};
-use super::document::{Document, json};
+use super::document::{PageDocument, json};
 use super::head;
 use crate::report::event::{Renderer, SuiteEvent};
 use crate::report::model::RunReport;
@@ -71,7 +71,7 @@ impl<W: Write> Renderer for PageReport<W> {
     fn close(&mut self) -> io::Result<()> {
         let data = json(&PageData::of(&self.reports))?;
         let (title, head) = (head::title(&self.reports), head::head(&self.reports));
-        let document = Document { title: &title, head: &head, script: include_str!("page.js"), data: &data };
+        let document = PageDocument { title: &title, head: &head, script: include_str!("page.js"), data: &data };
         let charts = self.charts.iter().map(|(case, chart)| (case.as_str(), chart.as_deref().unwrap_or("null")));
         document.write(&mut self.out, charts)?;
         self.out.flush()

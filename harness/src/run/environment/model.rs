@@ -9,13 +9,13 @@ use tokio::sync::mpsc;
 
 use super::subject::Subject;
 use crate::case::model::Case;
-use crate::model::{Exchange, Model};
+use crate::model::{Model, ModelExchange};
 use crate::trace::{self, ModelEvent};
 
 /// A model that is open for one case.
 pub struct CaseModel {
     model: Model,
-    exchanges: mpsc::UnboundedReceiver<Exchange>,
+    exchanges: mpsc::UnboundedReceiver<ModelExchange>,
     /// Where records go.
     folder: Option<PathBuf>,
     record: Option<File>,
@@ -70,7 +70,7 @@ impl CaseModel {
         Some(self.noted(&exchange))
     }
 
-    fn noted(&mut self, exchange: &Exchange) -> ModelEvent {
+    fn noted(&mut self, exchange: &ModelExchange) -> ModelEvent {
         if let Some(record) = &mut self.record
             && exchange.write(record).is_err()
         {

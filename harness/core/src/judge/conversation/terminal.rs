@@ -33,7 +33,7 @@ pub struct Terminal {
     /// The event that told the agent that the command had ended.
     pub exited: Option<usize>,
     /// The first answer that said how the command had ended.
-    pub exit: Option<(usize, Exit)>,
+    pub exit: Option<(usize, TerminalExit)>,
     /// The event of the last output that the agent got.
     pub read: Option<usize>,
     /// The event of the first output that was asked for behind the end of the command, and was not empty.
@@ -44,14 +44,14 @@ pub struct Terminal {
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exit {
+pub struct TerminalExit {
     /// The exit code.
     pub code: Option<i64>,
     /// The signal.
     pub signal: Option<String>,
 }
 
-impl Exit {
+impl TerminalExit {
     /// Reads the members `exitCode` and `signal`; none when both are absent or null.
     #[must_use]
     pub fn of(status: &Value) -> Option<Self> {
@@ -61,7 +61,7 @@ impl Exit {
     }
 }
 
-impl std::fmt::Display for Exit {
+impl std::fmt::Display for TerminalExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.code, &self.signal) {
             (Some(code), None) => write!(f, "code {code}"),
@@ -134,7 +134,7 @@ impl Terminal {
             }
             _ => None,
         };
-        let exit = status.and_then(Exit::of).map(|exit| (n, exit));
+        let exit = status.and_then(TerminalExit::of).map(|exit| (n, exit));
         self.exit = self.exit.take().or(exit);
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::{NO_METHOD, NOT_FOUND, decide_refused, is_passed_over, proper};
-use crate::judge::conversation::{Exchange, Exit, Terminal};
+use crate::judge::conversation::{Exchange, Terminal, TerminalExit};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Outcome};
@@ -194,9 +194,9 @@ fn exit_status_present(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
 }
 
 /// Compares the exit of a command in an answer with that in an earlier one.
-fn decide_same(before: &Exit, n: usize, status: &Value, ruling: &mut Ruling<'_>) {
+fn decide_same(before: &TerminalExit, n: usize, status: &Value, ruling: &mut Ruling<'_>) {
     let bare = |signal: &str| signal.to_ascii_uppercase().trim_start_matches("SIG").to_owned();
-    let Some(now) = Exit::of(status) else {
+    let Some(now) = TerminalExit::of(status) else {
         let fact = fact!(
             "exit-lost",
             "the client returned no exit code or signal; expected {expected}, as it had reported before",
@@ -335,9 +335,9 @@ fn flat_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(result) = proper(answer, WAIT).and_then(|_| answer.result_of(WAIT)).map(|(_, result)| result) else {
         return;
     };
-    if Exit::of(result).is_some() {
+    if TerminalExit::of(result).is_some() {
         ruling.pass();
-    } else if result.get("exitStatus").and_then(Exit::of).is_some() {
+    } else if result.get("exitStatus").and_then(TerminalExit::of).is_some() {
         let fact = fact!(
             "nested-exit-status",
             "the client nested the exit of {method} in exitStatus; expected exitCode and signal in the result itself",
