@@ -3,12 +3,14 @@
 #[allow(dead_code, reason = "each test target wants another part of it")]
 mod reference;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
 use acp_conformance::edition::V1;
+use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::judge;
 use acp_conformance::report::Collector;
 use acp_conformance::report::model::RunReport;
@@ -24,7 +26,7 @@ fn main() -> ExitCode {
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
-    let trials = vec![
+    let trials: Vec<Trial> = vec![
         Trial::test("reference_agent_has_the_verdicts_of_isolated_cases", same_verdicts),
         Trial::test("trace_of_a_conversation_is_judged_alike_from_its_file", from_file),
         Trial::test("agent_that_exits_gets_a_new_process", exits),
@@ -33,7 +35,14 @@ fn main() -> ExitCode {
         Trial::test("agent_that_ignores_unknown_requests_goes_on", ignores_unknown),
         Trial::test("agent_that_leaves_a_turn_open_gets_a_new_process", leaves_turn_open),
     ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let mut arguments = Arguments::from_args();
+    // Agents with a fault are waited for more than they compute.
+    arguments.test_threads.get_or_insert(8 * available_parallelism().map_or(2, usize::from));
+    let faults = killed_faults().into_iter().enumerate().map(|(number, (fault, cases))| {
+        let trial = Trial::test(fault.id.clone(), move || killed(&fault, &cases)).with_kind("fault");
+        trial.with_ignored_flag(number % SAMPLE != 0)
+    });
+    libtest_mimic::run(&arguments, trials.into_iter().chain(faults).collect()).exit_code()
 }
 
 /// The result of a run.
@@ -94,7 +103,53 @@ fn same_verdicts() -> Result<(), Failed> {
 }
 
 /// The bound on the starts of an agent that does all that a case asks for.
-const MOST_STARTS: usize = 60;
+const MOST_STARTS: usize = 36;
+
+/// Of so many faults, one is tried in every run of the tests. `-- --include-ignored` tries all, which takes minutes.
+const SAMPLE: usize = 10;
+
+/// Cases that share the conversation of each fault with those that show it, so that the agent has a past.
+const COMPANY: [&str; 5] = [
+    "v1/agent/cancel/after-turn",
+    "v1/agent/fs/read",
+    "v1/agent/modes/set",
+    "v1/agent/permission/request",
+    "v1/agent/session/independent",
+];
+
+/// The faults of agents, each with the cases that show it and their company.
+fn killed_faults() -> Vec<(Fault, Vec<Case>)> {
+    let cases = agent_cases();
+    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    assert!(COMPANY.iter().all(|id| ids.contains(id)), "{COMPANY:?}");
+    let (faults, _) = fault::load_dir(&reference::root().join("cases/faults/agent"), V1.edition(), &ids);
+    let with_cases = |fault: Fault| {
+        let is_chosen = |id: &str| COMPANY.contains(&id) || fault.cases.iter().any(|case| case == id);
+        let chosen = cases.iter().filter(|case| is_chosen(&case.id)).cloned().collect();
+        (fault, chosen)
+    };
+    faults.into_iter().map(with_cases).collect()
+}
+
+/// A fault breaks in shared conversations what it breaks in a process for each case.
+fn killed(fault: &Fault, cases: &[Case]) -> Result<(), Failed> {
+    let subject =
+        Subject { fault: Some(Planted::new(fault.clone())), ..reference::subject(Party::Agent, &fault.peer_args) };
+    let failed = |isolate: bool| -> BTreeSet<String> {
+        let report = run_with(cases, &subject, 1, isolate).report;
+        report.requirements.into_iter().filter(|found| found.verdict == Verdict::Fail).map(|found| found.id).collect()
+    };
+    let together = failed(false);
+    ensure(together.contains(&fault.kills), || format!("{} does not fail", fault.kills))?;
+    let known = |id: &String| *id == fault.kills || fault.also.contains_key(id) || fault.sometimes.contains_key(id);
+    if together.iter().all(known) {
+        return Ok(());
+    }
+    // The company shows more of some faults.
+    let alone = failed(true);
+    let surplus: Vec<_> = together.iter().filter(|id| !known(id) && !alone.contains(*id)).collect();
+    ensure(surplus.is_empty(), || format!("these fail only in shared conversations: {surplus:?}"))
+}
 
 fn from_file() -> Result<(), Failed> {
     let run = run(&turns(4), &agent("", false));

@@ -286,7 +286,8 @@ impl<'r> Going<'r> {
     fn run_rest(&mut self, plan: &RunPlan) -> anyhow::Result<()> {
         let is_done = |case: &Case| is_handshake(&case.id) && plan.subject.fault.is_none();
         let mut rest: Vec<Case> = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
-        let isolate = plan.isolate || self.snapshots.is_some();
+        // The cases of a fault are few, and most of them fail.
+        let isolate = plan.isolate || self.snapshots.is_some() || plan.subject.fault.is_some();
         while !rest.is_empty() && stopped().is_none() {
             self.run_cases(plan, &rest, isolate)?;
             self.run_again(plan, &rest)?;

@@ -92,6 +92,13 @@ struct EditState {
 }
 
 impl Injector {
+    /// Counts the messages that each edit means from the first again: a fault says how it shows in one case.
+    pub fn begin_case(&mut self) {
+        for state in &mut self.states {
+            (state.matched, state.matched_until) = (0, 0);
+        }
+    }
+
     /// Takes note of a line that the tester sends, and gives what reaches the process.
     pub fn sent(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         let Content::One { mut value, .. } = read_line(line) else { return Some(line.to_vec()) };

@@ -87,7 +87,7 @@ pub fn run_all(
     isolate: bool,
     mut report: impl FnMut(Progress) -> bool,
 ) {
-    let alone = isolate || subject.fault.is_some() || subject.person.is_some();
+    let alone = isolate || subject.person.is_some();
     let planned = if alone { (0..cases.len()).map(|index| vec![index]).collect() } else { conversations(cases, jobs) };
     let jobs = jobs.clamp(1, cases.len().max(1));
     let (queue, numbers) = (Queue(Mutex::new(planned.into())), AtomicUsize::new(1));

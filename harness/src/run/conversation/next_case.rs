@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Conversation;
 use super::serve::Role;
 use crate::case::model::TesterSetup;
+use crate::fault::Injector;
 use crate::requirement::Party;
 use crate::run::channel::{Message, State};
 use crate::run::tester::{McpServers, Services};
@@ -76,10 +77,11 @@ impl Conversation {
         }
         let mut earlier = self.earlier.unwrap_or_default();
         earlier.extend(self.state.recorder.of_case());
-        let Self { edition, link, state, connections, stdout, stderr, mut writing, model, .. } = self;
+        let Self { edition, link, state, mut connections, stdout, stderr, mut writing, model, .. } = self;
         let State { recorder, connections: opened, exit, flooded, .. } = state;
         writing.turn_to(setup.wire);
         let fresh = Self::new(link, State::new(Party::Agent, recorder), Role::Client(services), setup, edition);
+        connections.iter_mut().filter_map(|connection| connection.injector.as_mut()).for_each(Injector::begin_case);
         let mut conversation = Self { connections, stdout, stderr, writing, model, web, ..fresh };
         let state = &mut conversation.state;
         (state.connections, state.exit, state.flooded, state.goes_on) = (opened, exit, flooded, true);
