@@ -115,89 +115,14 @@ pub struct Agent(TestPlan);
 pub struct Client(TestPlan);
 
 impl Agent {
-    /// An agent that is started with this program and these arguments, afresh for each case.
-    ///
-    /// A program with a `/` in it is a path from the current directory, which is the folder of the package under
-    /// `cargo test`; any other is searched in `PATH`.
-    pub fn command<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
-        Self(TestPlan::of_command(Party::Agent, command))
-    }
-
-    /// The agent that the environment names, as in `ACP_AGENT='my-agent --acp' cargo test --test acp`; none when the
-    /// variable is not set. The words are split as a shell splits them.
-    #[must_use]
-    pub fn from_env() -> Option<Self> {
-        TestPlan::from_env(Party::Agent).map(Self)
-    }
-
-    /// The agent that the environment names, or else the one with this command line. Everything else that is said about
-    /// the agent holds for either.
-    pub fn from_env_or<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
-        Self::from_env().unwrap_or_else(|| Self::command(command))
-    }
-
-    /// The agent of a profile, which may say what is expected of it, too. A mistake in the file fails every case.
-    pub fn profile(path: impl AsRef<Path>) -> Self {
-        Self(TestPlan::of_profile(Party::Agent, path.as_ref()))
-    }
-
     /// Gives the wording of the prompt for an intent, with `{path}` and the like for its arguments.
     pub fn prompt(mut self, intent: impl Into<String>, wording: impl Into<String>) -> Self {
         self.0.prompts.insert(intent.into(), wording.into());
         self
     }
-
-    /// Reads the arguments of the test program, runs the tests that they ask for, and tells how it went; for `main`.
-    ///
-    /// The agent starts this very test program in place of MCP servers, which is noticed here. So nothing that stands
-    /// before this in `main` may print, or take long.
-    #[must_use]
-    pub fn run(self) -> ExitCode {
-        relay::run_if_asked().unwrap_or_else(|| run(self.trials()))
-    }
-
-    /// The tests by themselves, for a target that has others beside them. Its `main` has to begin with
-    /// [`run_if_asked`](relay::run_if_asked), as with [`Client::trials`].
-    #[must_use]
-    pub fn trials(self) -> Vec<Trial> {
-        Suite::load(self.0).trials()
-    }
 }
 
 impl Client {
-    /// A client that is started with this program and these arguments, afresh for each case; see the places above.
-    ///
-    /// A program with a `/` in it is a path from the current directory, which is the folder of the package under
-    /// `cargo test`; any other is searched in `PATH`.
-    pub fn command<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
-        Self(TestPlan::of_command(Party::Client, command))
-    }
-
-    /// The client that the environment names, as in
-    /// `ACP_CLIENT='acpx --agent {agent} --cwd {cwd} --approve-all exec {prompt}' cargo test --test acp`; none when the
-    /// variable is not set. The words are split as a shell splits them.
-    #[must_use]
-    pub fn from_env() -> Option<Self> {
-        TestPlan::from_env(Party::Client).map(Self)
-    }
-
-    /// The client that the environment names, or else the one with this command line. Everything else that is said about
-    /// the client holds for either.
-    pub fn from_env_or<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
-        Self::from_env().unwrap_or_else(|| Self::command(command))
-    }
-
-    /// The client of a profile, which says how its user acts, and may say what is expected of it. A mistake in the file
-    /// fails every case.
-    ///
-    /// ```no_run
-    /// # use acp_conformance::cargo_test::Client;
-    /// let client = Client::profile("tests/my-client.toml").program("target/debug/my-client");
-    /// ```
-    pub fn profile(path: impl AsRef<Path>) -> Self {
-        Self(TestPlan::of_profile(Party::Client, path.as_ref()))
-    }
-
     /// Says how the user does an act, such as `cancel`. The texts may hold the arguments of the act, as in
     /// `Means::Line("/mode {modeId}".to_owned())`.
     pub fn act(mut self, name: impl Into<String>, means: Means) -> Self {
@@ -222,45 +147,78 @@ impl Client {
         self.0.options.controls.terminal = true;
         self
     }
-
-    /// Reads the arguments of the test program, runs the tests that they ask for, and tells how it went; for `main`.
-    ///
-    /// The client starts this very test program in place of its agent, which is noticed here. So nothing that stands
-    /// before this in `main` may print, or take long.
-    #[must_use]
-    pub fn run(self) -> ExitCode {
-        relay::run_if_asked().unwrap_or_else(|| run(self.trials()))
-    }
-
-    /// The tests by themselves, for a target that has others beside them.
-    ///
-    /// The client starts this very test program in place of its agent. So `main` has to begin with
-    /// [`run_if_asked`](relay::run_if_asked), or no case finds a conversation:
-    ///
-    /// ```no_run
-    /// use std::process::ExitCode;
-    ///
-    /// use acp_conformance::cargo_test::Client;
-    /// use acp_conformance::transport::relay::run_if_asked;
-    ///
-    /// fn main() -> ExitCode {
-    ///     if let Some(code) = run_if_asked() {
-    ///         return code;
-    ///     }
-    ///     let trials = Client::command(["my-client", "{agent}", "{cwd}", "{prompt}"]).trials();
-    ///     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
-    /// }
-    /// ```
-    #[must_use]
-    pub fn trials(self) -> Vec<Trial> {
-        Suite::load(self.0).trials()
-    }
 }
 
 /// What can be said about either.
 macro_rules! common_methods {
     ($($subject:ident),*) => { $(
         impl $subject {
+            /// A program that is started with this command line, afresh for each case.
+            ///
+            /// A program with a `/` in it is a path from the current directory, which is the folder of the package under
+            /// `cargo test`; any other is searched in `PATH`.
+            pub fn command<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
+                Self(TestPlan::of_command(Party::$subject, command))
+            }
+
+            /// The program that [`AGENT_VARIABLE`] or [`CLIENT_VARIABLE`] names, as in
+            /// `ACP_AGENT='my-agent --acp' cargo test --test acp`; none when the variable is not set. The words are split as a
+            /// shell splits them.
+            #[must_use]
+            pub fn from_env() -> Option<Self> {
+                TestPlan::from_env(Party::$subject).map(Self)
+            }
+
+            /// The program that the environment names, or else the one with this command line. Everything else that is said
+            /// about the program holds for either.
+            pub fn from_env_or<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
+                Self::from_env().unwrap_or_else(|| Self::command(command))
+            }
+
+            /// The program of a profile, which says how the user of a client acts, and may say what is expected. A mistake in
+            /// the file fails every case.
+            ///
+            /// ```no_run
+            /// # use acp_conformance::cargo_test::Client;
+            /// let client = Client::profile("tests/my-client.toml").program("target/debug/my-client");
+            /// ```
+            pub fn profile(path: impl AsRef<Path>) -> Self {
+                Self(TestPlan::of_profile(Party::$subject, path.as_ref()))
+            }
+
+            /// Reads the arguments of the test program, runs the tests that they ask for, and tells how it went; for `main`.
+            ///
+            /// An agent starts this very test program in place of its MCP servers, and a client in place of its agent, which is
+            /// noticed here. So nothing that stands before this in `main` may print, or take long.
+            #[must_use]
+            pub fn run(self) -> ExitCode {
+                relay::run_if_asked().unwrap_or_else(|| run(self.trials()))
+            }
+
+            /// The tests by themselves, for a target that has others beside them.
+            ///
+            /// The subject starts this very test program, see [`run`](Self::run). So `main` has to begin with
+            /// [`run_if_asked`](relay::run_if_asked), or no case finds a conversation:
+            ///
+            /// ```no_run
+            /// use std::process::ExitCode;
+            ///
+            /// use acp_conformance::cargo_test::Client;
+            /// use acp_conformance::transport::relay::run_if_asked;
+            ///
+            /// fn main() -> ExitCode {
+            ///     if let Some(code) = run_if_asked() {
+            ///         return code;
+            ///     }
+            ///     let trials = Client::command(["my-client", "{agent}", "{cwd}", "{prompt}"]).trials();
+            ///     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
+            /// }
+            /// ```
+            #[must_use]
+            pub fn trials(self) -> Vec<Trial> {
+                Suite::load(self.0).trials()
+            }
+
             /// Starts this program instead of the one that the command line or the profile names, with the same arguments.
             pub fn program(mut self, program: impl AsRef<str>) -> Self {
                 self.0.program(program.as_ref());
