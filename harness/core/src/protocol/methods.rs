@@ -1,6 +1,6 @@
 //! The method table: who may send what, and which definitions its payloads follow.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use serde_json::Value;
 
@@ -30,7 +30,20 @@ pub struct Method {
 /// The methods of one schema, by sender, kind and name.
 #[derive(Debug, Default)]
 pub struct MethodTable {
-    entries: BTreeMap<(Party, Kind), BTreeMap<String, Method>>,
+    /// By name: the method in each of [`FORMS`].
+    by_name: HashMap<String, [Option<Method>; FORMS.len()]>,
+}
+
+/// Who sends a method, and how.
+const FORMS: [(Party, Kind); 4] = [
+    (Party::Agent, Kind::Request),
+    (Party::Agent, Kind::Notification),
+    (Party::Client, Kind::Request),
+    (Party::Client, Kind::Notification),
+];
+
+const fn form(sender: Party, kind: Kind) -> usize {
+    2 * sender as usize + kind as usize
 }
 
 impl MethodTable {
@@ -57,13 +70,14 @@ impl MethodTable {
     }
 
     fn insert(&mut self, sender: Party, kind: Kind, method: Method) {
-        self.entries.entry((sender, kind)).or_default().insert(method.name.clone(), method);
+        let forms = self.by_name.entry(method.name.clone()).or_default();
+        forms[form(sender, kind)] = Some(method);
     }
 
     /// The method of this name that `sender` may send in this form.
     #[must_use]
     pub fn find(&self, sender: Party, kind: Kind, name: &str) -> Option<&Method> {
-        self.entries.get(&(sender, kind))?.get(name)
+        self.by_name.get(name)?[form(sender, kind)].as_ref()
     }
 
     /// Whether `sender` may send the method, as a request or as a notification.
@@ -75,18 +89,23 @@ impl MethodTable {
     /// The form in which `sender` sends the method.
     #[must_use]
     pub fn kind_of(&self, sender: Party, name: &str) -> Option<Kind> {
-        [Kind::Request, Kind::Notification].into_iter().find(|&kind| self.find(sender, kind, name).is_some())
+        let forms = self.by_name.get(name)?;
+        [Kind::Request, Kind::Notification].into_iter().find(|&kind| forms[form(sender, kind)].is_some())
     }
 
     /// All names that `sender` may use, sorted, each once.
     pub fn names(&self, sender: Party) -> impl Iterator<Item = &str> {
-        let of_sender = self.entries.iter().filter(move |((party, _), _)| *party == sender);
-        of_sender.flat_map(|(_, methods)| methods.keys()).map(String::as_str)
+        self.iter().filter(move |(party, ..)| *party == sender).map(|(_, _, method)| method.name.as_str())
     }
 
     /// Every entry: sender, kind and method.
     pub fn iter(&self) -> impl Iterator<Item = (Party, Kind, &Method)> {
-        self.entries.iter().flat_map(|((party, kind), methods)| methods.values().map(move |m| (*party, *kind, m)))
+        FORMS.into_iter().flat_map(|(party, kind)| {
+            let of_form = self.by_name.values().filter_map(|forms| forms[form(party, kind)].as_ref());
+            let mut methods: Vec<_> = of_form.collect();
+            methods.sort_by_key(|method| &method.name);
+            methods.into_iter().map(move |method| (party, kind, method))
+        })
     }
 }
 
