@@ -1,7 +1,7 @@
 //! Reads one line as JSON-RPC, and says exactly in which way it is none.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::readable::{FEW_VALUES, MOST_VALUES, Readable, readable};
 
@@ -68,7 +68,9 @@ pub const MOST_MESSAGES: usize = 1 << 14;
 /// An id of JSON-RPC, compared by value and JSON type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RpcId {
-    /// A number, in one spelling for each value.
+    /// An integer, however it is spelled.
+    Integer(i64),
+    /// Any other number.
     Number(String),
     /// A string.
     Text(String),
@@ -85,7 +87,11 @@ impl RpcId {
         match value {
             Value::Null => Self::Null,
             Value::String(text) => Self::Text(text.clone()),
-            Value::Number(number) => Self::Number(canonical(number)),
+            // `1`, `1.0` and `1e0` are one number.
+            Value::Number(number) => match number.as_i64().or_else(|| number.as_f64().and_then(integer)) {
+                Some(whole) => Self::Integer(whole),
+                None => Self::Number(number.to_string()),
+            },
             other => Self::Odd(other.to_string()),
         }
     }
@@ -104,6 +110,7 @@ impl RpcId {
     pub fn is_exact(&self) -> bool {
         const LIMIT: f64 = 9_007_199_254_740_992.0;
         match self {
+            Self::Integer(number) => number.unsigned_abs() < 1 << 53,
             Self::Number(number) => number.parse::<f64>().is_ok_and(|number| number.abs() < LIMIT),
             _ => true,
         }
@@ -113,17 +120,12 @@ impl RpcId {
 impl std::fmt::Display for RpcId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Integer(number) => write!(f, "{number}"),
             Self::Number(text) | Self::Odd(text) => f.write_str(text),
             Self::Text(text) => write!(f, "{text:?}"),
             Self::Null => f.write_str("null"),
         }
     }
-}
-
-/// `1`, `1.0` and `1e0` are one number.
-fn canonical(number: &Number) -> String {
-    let float = number.as_f64().filter(|_| number.is_f64());
-    float.and_then(integer).map_or_else(|| number.to_string(), |whole| whole.to_string())
 }
 
 /// The integer that a number without a fractional part denotes, however it is spelled (JSON Schema 2020-12, section 6.1.1).
@@ -169,16 +171,23 @@ impl<'v> Envelope<'v> {
     #[must_use]
     pub fn of(value: &'v Value) -> Self {
         let Some(object) = value.as_object() else { return Self::Unclear };
-        if let Some(method) = object.get("method") {
-            return method.as_str().map_or(Self::Unclear, |method| {
-                Self::Call(Call { id: object.get("id"), method, params: object.get("params") })
-            });
+        let (mut id, mut method, mut params, mut result, mut error) = (None, None, None, None, None);
+        // A message has few members, and to compare them costs less than to hash each name.
+        for (name, value) in object {
+            match name.as_str() {
+                "id" => id = Some(value),
+                "method" => method = Some(value),
+                "params" => params = Some(value),
+                "result" => result = Some(value),
+                "error" => error = Some(value),
+                _ => {}
+            }
         }
-        let (result, error) = (object.get("result"), object.get("error"));
-        if result.is_none() && error.is_none() {
-            return Self::Unclear;
+        match (method, result, error) {
+            (Some(Value::String(method)), ..) => Self::Call(Call { id, method, params }),
+            (Some(_), ..) | (None, None, None) => Self::Unclear,
+            (None, ..) => Self::Response { id, result, error },
         }
-        Self::Response { id: object.get("id"), result, error }
     }
 }
 
@@ -338,8 +347,13 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
+        /// What most objects of a message need at once.
+        const USUAL: usize = 4;
         let mut members = Map::new();
         while let Some(key) = object.next_key::<String>()? {
+            if members.is_empty() {
+                members = Map::with_capacity(USUAL);
+            }
             let at = self.below(&key);
             let value = object.next_value_seed(Node { at: at.clone(), notes: self.notes })?;
             if members.insert(key, value).is_some() {

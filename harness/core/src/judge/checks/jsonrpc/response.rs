@@ -164,7 +164,12 @@ fn response_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
     if let Some(exchange) = answer.exchange {
         // Small integers come back right from nearly everything; only ids that tempt to convert show something.
-        if !matches!(&exchange.id, RpcId::Number(number) if number.len() < 4) {
+        let is_small = match &exchange.id {
+            RpcId::Integer(number) => (-99..=999).contains(number),
+            RpcId::Number(number) => number.len() < 4,
+            _ => false,
+        };
+        if !is_small {
             ruling.pass();
         }
         return;
@@ -202,7 +207,7 @@ fn response_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 fn converted(id: &RpcId) -> String {
     match id {
         RpcId::Text(text) => text.trim().to_owned(),
-        RpcId::Number(text) | RpcId::Odd(text) => text.clone(),
+        RpcId::Integer(_) | RpcId::Number(_) | RpcId::Odd(_) => id.to_string(),
         RpcId::Null => String::new(),
     }
 }
