@@ -36,10 +36,8 @@ pub fn headlines(bundle: &Bundle) -> Vec<Headline> {
 
 /// The headlines of a file, one for each shape; none if it cannot be read, which the tests of this package exclude.
 fn of_file(path: &str, bytes: &[u8]) -> Vec<Headline> {
-    let head = head(bytes);
-    let shapes = document(path, head.as_deref().unwrap_or(bytes))
-        .and_then(|(document, _)| matrix::shapes(document))
-        .unwrap_or_default();
+    let shapes =
+        document(path, &head(bytes)).map(|(document, _)| matrix::unchecked_shapes(document)).unwrap_or_default();
     let headline = |filled: matrix::Filled| {
         let headline = Headline::deserialize(&filled.document.value).ok()?;
         let id = path.strip_suffix(".yaml").unwrap_or(path).to_owned();
@@ -49,26 +47,21 @@ fn of_file(path: &str, bytes: &[u8]) -> Vec<Headline> {
     shapes.into_iter().filter_map(headline).collect()
 }
 
-/// Returns the members of a file that a headline shows. The transcript is most of a file, and takes most of the time to read.
-/// `None` for a file with a matrix, whose shapes are read from all of it.
-fn head(bytes: &[u8]) -> Option<Vec<u8>> {
+/// Returns the members of a file that make its headlines. The transcript is most of a file, and takes most of the time to read.
+fn head(bytes: &[u8]) -> Vec<u8> {
     let is_key = |line: &&[u8]| line.first().is_some_and(u8::is_ascii_alphabetic);
-    let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
-    if lines().any(|line| line.starts_with(b"matrix:")) {
-        return None;
-    }
     let mut is_shown = false;
-    let shown = lines().filter(|line| {
+    let shown = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| {
         if is_key(line) {
             is_shown = SHOWN.iter().any(|key| line.starts_with(key));
         }
         is_shown
     });
-    Some(shown.flatten().copied().collect())
+    shown.flatten().copied().collect()
 }
 
-/// The members that a headline shows.
-const SHOWN: [&[u8]; 3] = [b"title:", b"subject:", b"requirements:"];
+/// The members that make the headlines of a file.
+const SHOWN: [&[u8]; 4] = [b"title:", b"subject:", b"requirements:", b"matrix:"];
 
 #[cfg(test)]
 mod tests {

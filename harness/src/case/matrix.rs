@@ -47,11 +47,16 @@ type Choice<'d> = (&'d str, &'d str, &'d Value);
 /// Every mistake in the matrix, and in the places that name its values.
 pub(crate) fn shapes(document: Document) -> Result<Vec<Filled>, Vec<Diagnostic>> {
     check::check(&document)?;
+    Ok(unchecked_shapes(document))
+}
+
+/// As [`shapes`], for a document without mistakes in it, or for a part of one that has its matrix.
+pub(crate) fn unchecked_shapes(document: Document) -> Vec<Filled> {
     let Some(Value::Object(dimensions)) = document.value.get(KEY) else {
-        return Ok(vec![Filled { shape: String::new(), document, grafts: Vec::new() }]);
+        return vec![Filled { shape: String::new(), document, grafts: Vec::new() }];
     };
     let filled = combinations(dimensions).into_iter().map(|choices| fill::fill(&document, &choices));
-    Ok(filled.collect())
+    filled.collect()
 }
 
 /// All combinations of one value of each dimension, in the order of the file.

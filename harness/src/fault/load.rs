@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use crate::case::on_all_cores;
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
 use crate::document::{decode, yaml};
@@ -70,14 +71,14 @@ pub fn embedded(bundle: &'static Bundle, cases: &[&str]) -> (Vec<Fault>, Vec<Dia
 }
 
 /// Reads the faults in these files, whose names have to differ whatever their folders are.
-fn load_all<B: AsRef<[u8]>>(
+fn load_all<B: AsRef<[u8]> + Sync>(
     files: impl IntoIterator<Item = (String, B)>,
     edition: &Edition,
     cases: &[&str],
 ) -> (Vec<Fault>, Vec<Diagnostic>) {
     let (mut faults, mut problems) = (BTreeMap::<String, Fault>::new(), Vec::new());
-    for (path, bytes) in files {
-        let (fault, more) = load_bytes(&path, bytes.as_ref(), edition, cases);
+    let files: Vec<_> = files.into_iter().collect();
+    for (fault, more) in on_all_cores(&files, |(path, bytes)| load_bytes(path, bytes.as_ref(), edition, cases)) {
         problems.extend(more);
         let Some(fault) = fault else { continue };
         match faults.entry(fault.id.clone()) {
