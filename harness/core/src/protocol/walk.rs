@@ -172,9 +172,16 @@ impl Schema {
         object: Option<&Map<String, Value>>,
         shape: &mut Shape,
     ) {
-        let chosen = |tag: Tag| object.and_then(|object| object.get(tag.name)) == Some(tag.value);
+        // The branches of a union have the same member as their tag, which is looked up once.
+        let (mut name, mut value) = ("", None);
+        let mut chosen = |tag: Tag| {
+            if tag.name != name {
+                (name, value) = (tag.name, object.and_then(|object| object.get(tag.name)));
+            }
+            value == Some(tag.value)
+        };
         let untagged = || branches.iter().filter(|branch| branch.tag.is_none());
-        if let Some(branch) = branches.iter().find(|branch| branch.tag.is_some_and(chosen)) {
+        if let Some(branch) = branches.iter().find(|branch| branch.tag.is_some_and(&mut chosen)) {
             self.collect(Described { node: branch.node, owner }, object, shape);
         } else if untagged().next().is_some() {
             // A tag may be spelt out where its absence means the same, or name a variant of the sender's.
