@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use acp_conformance::edition::V1;
-use acp_conformance::judge::{Finding, Judgement, judge};
+use acp_conformance::judge::{Finding, Judge, Judgement, judge};
 use acp_conformance::redact::{RedactionKey, redact};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Trace, What};
@@ -52,7 +52,9 @@ fn main() {
 fn check(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let (wanted, trace) = parts(&text)?;
-    let judgement = judge(&trace, V1.edition());
+    let mut strict = Judge::new(&trace.header, V1.edition()).proving_subjects();
+    trace.events.iter().for_each(|event| strict.event(event));
+    let judgement = strict.finish();
     let mut wrong = Vec::new();
     let mut listed = Vec::new();
     let heads = [CLIENT, CASE, ""];

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::login::LoginProcess;
 use super::moment::Moment;
-use super::ruling::Ruling;
+use super::ruling::{Ruling, Tally};
 use super::seen::{Answer, CallSeen, LineSeen, Payload, UpdateSeen};
 use crate::requirement::Party;
 use crate::trace::{McpEvent, ProcessEvent, Visit};
@@ -40,6 +40,13 @@ macro_rules! kinds {
                 }
             }
 
+            /// Returns what the check finds in something of its kind.
+            pub(super) fn try_out(&self, moment: &Moment<'_>, seen: Seen<'_>) -> Tally {
+                let mut tally = Tally::default();
+                self.look(moment, seen, &mut Ruling::new(&mut tally, &mut 0, None, moment.n));
+                tally
+            }
+
             /// Shows the check something of its kind; anything else is ignored.
             pub(super) fn look(&self, moment: &Moment<'_>, seen: Seen<'_>, ruling: &mut Ruling<'_>) {
                 match (self, seen) {
@@ -58,6 +65,22 @@ macro_rules! kinds {
             }
         }
     };
+}
+
+impl<'s> Seen<'s> {
+    /// The variant of an update and of its payload, and otherwise the method of a call, of a payload, or of the request that a
+    /// response answers.
+    pub(super) fn subject(&self) -> Option<&'s str> {
+        match self {
+            Self::Call(call) | Self::ReceivedCall(call) => Some(call.method),
+            Self::Response(answer) | Self::ReceivedResponse(answer) => {
+                answer.exchange.map(|exchange| exchange.method.as_str())
+            }
+            Self::Update(update) => Some(update.variant),
+            Self::Payload(payload) => Some(payload.variant.unwrap_or(payload.method)),
+            _ => None,
+        }
+    }
 }
 
 kinds! {
@@ -103,19 +126,27 @@ pub struct Check {
     pub party: Party,
     /// What it looks at.
     pub on: On,
+    /// The methods and the variants of updates that it is about; `None` for all. See [`Seen::subject`].
+    pub subjects: Option<&'static [&'static str]>,
 }
 
 impl Check {
     /// A check of the agent.
     #[must_use]
     pub const fn agent(requirement: &'static str, on: On) -> Self {
-        Self { requirement, party: Party::Agent, on }
+        Self { requirement, party: Party::Agent, on, subjects: None }
     }
 
     /// A check of the client.
     #[must_use]
     pub const fn client(requirement: &'static str, on: On) -> Self {
-        Self { requirement, party: Party::Client, on }
+        Self { requirement, party: Party::Client, on, subjects: None }
+    }
+
+    /// The check, shown only what is about these methods and variants of updates.
+    #[must_use]
+    pub const fn only(self, subjects: &'static [&'static str]) -> Self {
+        Self { subjects: Some(subjects), ..self }
     }
 
     /// A check of both parties: the requirement on the agent first, then that on the client.

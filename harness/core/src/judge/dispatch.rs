@@ -1,8 +1,9 @@
 //! The checks of one trace, by the party and the kind of thing that they look at.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::check::{Check, KINDS, On};
+use super::check::{Check, KINDS, On, Seen};
 use super::conversation::Holes;
 use super::recording_gaps::{is_about_one_message, needs, tells};
 use super::registry::Registry;
@@ -26,11 +27,12 @@ pub(super) struct Look {
     /// Where no hole may be.
     pub needs: Holes,
     party: Party,
+    subjects: Option<&'static [&'static str]>,
 }
 
 impl Look {
     fn new(check: &Check, place: usize) -> Self {
-        let Check { on, requirement, party } = *check;
+        let Check { on, requirement, party, subjects } = *check;
         Self {
             on,
             requirement,
@@ -39,7 +41,12 @@ impl Look {
             versionless: versionless(requirement),
             needs: needs(requirement),
             party,
+            subjects,
         }
+    }
+
+    fn is_about(&self, subject: &str) -> bool {
+        self.subjects.is_none_or(|subjects| subjects.contains(&subject))
     }
 
     /// Whether the requirement belongs to this area of the protocol.
@@ -56,7 +63,29 @@ static ALL: LazyLock<Vec<Look>> = LazyLock::new(|| {
 
 /// The checks of one trace.
 pub(super) struct Dispatch {
-    lists: Vec<Vec<Look>>,
+    lists: Vec<Looks>,
+    /// Whether to show each check what it is not about.
+    pub proves_subjects: bool,
+}
+
+/// The checks of one party that look at one kind of thing.
+#[derive(Clone, Default)]
+struct Looks {
+    all: Vec<Look>,
+    /// Those for each subject that some check names.
+    by_subject: HashMap<&'static str, Vec<Look>>,
+    /// Those for any other subject.
+    general: Vec<Look>,
+}
+
+impl Looks {
+    fn new(all: Vec<Look>) -> Self {
+        let subjects = all.iter().filter_map(|look| look.subjects).flatten();
+        let of = |subject: &'static str| all.iter().filter(|look| look.is_about(subject)).copied().collect();
+        let by_subject = subjects.map(|subject| (*subject, of(subject))).collect();
+        let general = all.iter().filter(|look| look.subjects.is_none()).copied().collect();
+        Self { all, by_subject, general }
+    }
 }
 
 impl Dispatch {
@@ -70,12 +99,20 @@ impl Dispatch {
                 lists[index(look.party, look.on.kind())].push(*look);
             }
         }
-        Self { lists }
+        Self { lists: lists.into_iter().map(Looks::new).collect(), proves_subjects: false }
     }
 
-    /// Those of one party that look at one kind of thing.
-    pub(super) fn of(&self, party: Party, kind: usize) -> &[Look] {
-        &self.lists[index(party, kind)]
+    /// Those of one party that look at this.
+    pub(super) fn of(&self, party: Party, seen: Seen<'_>) -> &[Look] {
+        let looks = &self.lists[index(party, seen.kind())];
+        let named = seen.subject().and_then(|subject| looks.by_subject.get(subject));
+        named.unwrap_or(&looks.general)
+    }
+
+    /// Those of one party that look at this kind of thing, and are about other subjects.
+    pub(super) fn not_about(&self, party: Party, seen: Seen<'_>) -> impl Iterator<Item = &Look> {
+        let looks = &self.lists[index(party, seen.kind())];
+        looks.all.iter().filter(move |look| !seen.subject().map_or(look.subjects.is_none(), |it| look.is_about(it)))
     }
 }
 

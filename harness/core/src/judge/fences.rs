@@ -41,7 +41,7 @@ impl Fences {
                 talk.open_fence(now, from, id, &call);
                 true
             }
-            Envelope::Response { id: Some(id), result, .. } => {
+            Envelope::Response { id: Some(id), result, .. } if !self.sent.is_empty() => {
                 let sender = from.other();
                 let id = RpcId::new(id);
                 let Some(&request) = self.sent.get(&(connection, sender, id.clone())) else { return false };

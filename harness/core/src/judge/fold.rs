@@ -13,10 +13,10 @@ use super::judgement::{Judgement, NotCovered};
 use super::login::Logins;
 use super::moment::Moment;
 use super::ruling::{Tally, Unread};
-use super::seen::{Answer, CallSeen, LineSeen, Outcome, Payload};
+use super::seen::{Answer, CallSeen, LineSeen, Outcome, Payload, UpdateSeen};
 use super::tallies::Tallies;
 use super::{owner, script, shapes};
-use crate::protocol::{Edition, Kind, Member, Method, Site};
+use crate::protocol::{Edition, Kind, Member, Method, Site, Update};
 use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};
 use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, RpcId, read_line};
@@ -111,6 +111,15 @@ impl Judge {
     #[must_use]
     pub const fn with_memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
+        self
+    }
+
+    /// A judge that also shows each check what it is not about; for tests.
+    ///
+    /// It panics where a check says something about that.
+    #[must_use]
+    pub const fn proving_subjects(mut self) -> Self {
+        self.checks.proves_subjects = true;
         self
     }
 
@@ -353,9 +362,9 @@ impl Judge {
         if let (Some(method), Some(params)) = (stable, call.params) {
             self.payload(from, &method.params, call.method, false, params);
         }
-        if let Some(update) = (call.method == "session/update").then(|| edition.adapter.update(call.params?)).flatten()
-        {
-            self.show(from, Seen::Update(&update));
+        let update = call.params.filter(|_| call.method == "session/update").and_then(|it| edition.adapter.update(it));
+        if let Some(update) = update {
+            self.show_update(from, update);
         }
         let breach = |method: &Method| {
             let params = call.params.unwrap_or(&Value::Null);
@@ -371,9 +380,9 @@ impl Judge {
             self.show(from.other(), Seen::ReceivedCall(&seen));
         }
         let mut course = std::mem::take(&mut self.talk.course);
-        course.call(&self.talk, self.now, from, call);
+        course.call(&self.talk, self.now, from, call, update.as_ref());
         self.talk.course = course;
-        self.talk.apply_call(self.now.0, self.now.1, from, call, deliberate);
+        self.talk.apply_call(self.now, from, call, update.as_ref(), deliberate);
     }
 
     fn response(&mut self, from: Party, id: Option<&RpcId>, outcome: Outcome<'_>, failures: usize) {
@@ -428,8 +437,18 @@ impl Judge {
                 |at: &String| draft_parts.members.iter().any(|m| m.known == Site::Defined && m.at() == *at);
             drafts.extend(strangers.map(Member::at).filter(known_to_drafts));
         }
-        let payload =
-            Payload { method, is_result, definition, value, parts: &parts, problems: &problems, drafts: &drafts };
+        let payload = Payload {
+            method,
+            variant: (method == "session/update")
+                .then(|| value.get("update")?.get("sessionUpdate")?.as_str())
+                .flatten(),
+            is_result,
+            definition,
+            value,
+            parts: &parts,
+            problems: &problems,
+            drafts: &drafts,
+        };
         self.show(from, Seen::Payload(&payload));
         if self.parties.contains(&from) {
             shapes::table::judge(&payload, from, self.now.0, &mut self.tallies);
@@ -516,25 +535,49 @@ impl Judge {
 
     /// Shows something to the checks of one party, as far as they fit.
     fn show_if(&mut self, party: Party, seen: Seen<'_>, fits: impl Fn(&Look) -> bool) {
-        if self.talk.other_version().is_some() {
-            return;
-        }
         let (n, us) = self.now;
         let moment = Moment { talk: &self.talk, n, us, from: party };
-        let foreign = self.talk.is_foreign();
         let agrees = self.agrees_otherwise;
-        let holes = self.talk.holes;
-        let holds = |look: &Look| if agrees { look.versionless } else { !foreign || look.timeless };
-        self.tallies.unread = match (seen, self.talk.cut) {
-            // A line is judged by its bytes, and all of these are there.
-            (Seen::Line(_), _) | (_, None) => None,
-            (Seen::Payload(_) | Seen::Update(_), Some(cut)) if cut == n => Some(Unread::Here),
-            (_, Some(cut)) => Some(Unread::Before(cut)),
-        };
-        for look in self.checks.of(party, seen.kind()).iter().filter(|look| holds(look) && !look.needs.meet(holes)) {
-            if fits(look) {
-                look.on.look(&moment, seen, &mut self.tallies.ruling_at(look.place, n));
-            }
+        let fits = |look: &Look| (!agrees || look.versionless) && fits(look);
+        look_at(&moment, seen, fits, &self.checks, &mut self.tallies);
+    }
+
+    fn show_update(&mut self, party: Party, update: Update<'_>) {
+        let (n, us) = self.now;
+        let moment = Moment { talk: &self.talk, n, us, from: party };
+        let seen = UpdateSeen { update, known: self.talk.session(update.session) };
+        look_at(&moment, Seen::Update(&seen), |_| true, &self.checks, &mut self.tallies);
+    }
+}
+
+/// Shows something to the checks of the party at hand, as far as they fit.
+fn look_at(
+    moment: &Moment<'_>,
+    seen: Seen<'_>,
+    fits: impl Fn(&Look) -> bool,
+    checks: &Dispatch,
+    tallies: &mut Tallies,
+) {
+    let (talk, n, party) = (moment.talk, moment.n, moment.from);
+    if talk.other_version().is_some() {
+        return;
+    }
+    tallies.unread = match (seen, talk.cut) {
+        // A line is judged by its bytes, and all of these are there.
+        (Seen::Line(_), _) | (_, None) => None,
+        (Seen::Payload(_) | Seen::Update(_), Some(cut)) if cut == n => Some(Unread::Here),
+        (_, Some(cut)) => Some(Unread::Before(cut)),
+    };
+    let (foreign, holes) = (talk.is_foreign(), talk.holes);
+    for look in checks.of(party, seen) {
+        if (!foreign || look.timeless) && !look.needs.meet(holes) && fits(look) {
+            look.on.look(moment, seen, &mut tallies.ruling_at(look.place, n));
+        }
+    }
+    if checks.proves_subjects {
+        for look in checks.not_about(party, seen) {
+            let found = look.on.try_out(moment, seen);
+            assert_eq!(found, Tally::default(), "{} is about {:?} as well", look.requirement, seen.subject());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::conversation::Session;
 use super::conversation::exchange::Exchange;
 use crate::protocol::{Kind, Member, Parts, Problem, Update};
 use crate::wire::{Content, LineEnd, RpcId};
@@ -103,6 +104,8 @@ impl<'m> Answer<'m> {
 pub struct Payload<'m> {
     /// The method that it belongs to.
     pub method: &'m str,
+    /// The variant of the update that it holds.
+    pub variant: Option<&'m str>,
     /// Whether it is a result; params otherwise.
     pub is_result: bool,
     /// The definition that it has to follow.
@@ -138,5 +141,18 @@ impl<'m> Payload<'m> {
     }
 }
 
-/// The update in the params of a `session/update`; see [`Update`].
-pub type UpdateSeen<'m> = Update<'m>;
+/// The update in the params of a `session/update`, with the session that it names.
+pub struct UpdateSeen<'m> {
+    /// The update.
+    pub update: Update<'m>,
+    /// Its session, if the client knows it.
+    pub known: Option<&'m Session>,
+}
+
+impl<'m> std::ops::Deref for UpdateSeen<'m> {
+    type Target = Update<'m>;
+
+    fn deref(&self) -> &Update<'m> {
+        &self.update
+    }
+}

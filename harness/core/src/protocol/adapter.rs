@@ -13,6 +13,14 @@ pub struct Update<'v> {
     pub body: &'v Value,
 }
 
+impl<'v> Update<'v> {
+    /// The text of its content.
+    #[must_use]
+    pub fn text(&self) -> Option<&'v str> {
+        self.body.get("content")?.get("text")?.as_str()
+    }
+}
+
 /// The differences between majors; everything else is shared or derived from the schema.
 pub trait Adapter: Send + Sync {
     /// The client's capabilities in the params of `initialize`; none when absent or null.

@@ -19,8 +19,8 @@ use crate::wire::RpcId;
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancelreq.unsupported-ignored.agent", On::CaseEnd(served_after_any)),
     Check::agent("cancelreq.unsupported-ignored.agent", On::Process(died)),
-    Check::agent("cancelreq.internal.agent", On::Response(internal)),
-    Check::agent("cancelreq.flush-first", On::Response(flushed)),
+    Check::agent("cancelreq.internal.agent", On::Response(internal)).only(&["session/prompt"]),
+    Check::agent("cancelreq.flush-first", On::Response(flushed)).only(&["session/prompt"]),
     Check::agent("cancelreq.flush-first", On::Update(flushed_late)),
     Check::client("cancelreq.internal.client", On::Response(gave_up)),
 ];

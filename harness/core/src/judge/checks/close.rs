@@ -15,20 +15,20 @@ use crate::judge::timing::{CANCEL_LIMIT, CLEAN_UP, TURN_AFTER_CLOSE, between, mi
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("close.implemented", On::Response(implemented)),
+    Check::agent("close.implemented", On::Response(implemented)).only(&[CLOSE]),
     Check::agent("close.implemented", On::End(applicable)),
-    Check::agent("close.empty-result", On::Response(empty_result)),
+    Check::agent("close.empty-result", On::Response(empty_result)).only(&[CLOSE]),
     Check::agent("close.empty-result", On::End(applicable)),
-    Check::agent("close.cancels-turn", On::Response(cancels_turn)),
+    Check::agent("close.cancels-turn", On::Response(cancels_turn)).only(&["session/prompt"]),
     Check::agent("close.cancels-turn", On::End(turn_left_open)),
     Check::agent("close.cancels-turn", On::End(applicable)),
     Check::agent("close.frees-resources", On::CaseEnd(freed_terminals)),
     Check::agent("close.frees-resources", On::End(frees_terminals)),
     Check::agent("close.frees-resources", On::End(applicable)),
-    Check::agent("close.other-sessions-unaffected", On::Response(others_unaffected)),
+    Check::agent("close.other-sessions-unaffected", On::Response(others_unaffected)).only(&["session/prompt"]),
     Check::agent("close.other-sessions-unaffected", On::End(applicable)),
-    Check::client("close.pending-permissions", On::Call(permissions_answered_first)),
-    Check::client("close.pending-permissions", On::Response(permission_answered)),
+    Check::client("close.pending-permissions", On::Call(permissions_answered_first)).only(&[CLOSE]),
+    Check::client("close.pending-permissions", On::Response(permission_answered)).only(&["session/request_permission"]),
     Check::client("close.pending-permissions", On::End(permissions_passed_over)),
 ];
 

@@ -9,13 +9,13 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("commands.after-session", On::Update(after_session)),
-    Check::agent("commands.after-session", On::Response(before_session)),
+    Check::agent("commands.after-session", On::Update(after_session)).only(&["available_commands_update"]),
+    Check::agent("commands.after-session", On::Response(before_session)).only(&["session/new"]),
 ];
 
 /// "After creating a session, the Agent MAY send a list of available commands."
-fn after_session(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if update.variant == "available_commands_update" && moment.talk.session(update.session).is_some() {
+fn after_session(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if update.variant == "available_commands_update" && update.known.is_some() {
         ruling.pass();
     }
 }

@@ -267,7 +267,7 @@ pub(super) fn is_history(variant: &str) -> bool {
 /// a row, or is all that was said. Less than that occurs by chance in a live message.
 pub(super) fn repeats_history(session: &Session, update: &UpdateSeen<'_>) -> bool {
     const SHORTEST: usize = 8;
-    let text = plain(update.body.pointer("/content/text").and_then(Value::as_str).unwrap_or_default());
+    let text = plain(update.text().unwrap_or_default());
     let several = text.split(' ').count() > 2;
     let mut spoken = session.spoken.iter().filter(|(variant, spoken)| variant == update.variant && !spoken.is_empty());
     !text.is_empty()

@@ -10,9 +10,9 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::UpdateSeen;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("compaction.gate", On::Update(gate)),
-    Check::agent("compaction.id-unique", On::Update(id_unique)),
-    Check::agent("compaction.status", On::Update(status_known)),
+    Check::agent("compaction.gate", On::Update(gate)).only(&[UPDATE, CHUNK]),
+    Check::agent("compaction.id-unique", On::Update(id_unique)).only(&[UPDATE]),
+    Check::agent("compaction.status", On::Update(status_known)).only(&[UPDATE]),
 ];
 
 const UPDATE: &str = "compaction_update";
@@ -36,8 +36,8 @@ fn status<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
 ///
 /// Correct but unusual: the agent tries again what failed or was cancelled, patches what is completed, or has two
 /// compactions at the same time. None of these fails.
-fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = moment.talk.session(update.session).filter(|session| session.loading.is_none());
+fn id_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|session| session.loading.is_none());
     let (Some(session), Some("in_progress")) = (session, status(update)) else { return };
     let Some(id) = update.body.get("compactionId").and_then(Value::as_str) else { return };
     match session.compactions.get(id).map(String::as_str) {

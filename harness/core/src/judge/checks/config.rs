@@ -17,21 +17,57 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("config.ids-unique", On::Payload(ids_unique)),
-    Check::agent("config.current-listed", On::Payload(current_listed)),
-    Check::agent("config.default-value", On::Response(default_value)),
-    Check::agent("config.boolean-gate", On::Payload(boolean_gate)),
-    Check::agent("config.boolean-shape", On::Payload(boolean_shape)),
-    Check::agent("config.category", On::Payload(category)),
-    Check::agent("config.set-implemented", On::Response(set_implemented)),
-    Check::agent("config.set-complete", On::Response(set_complete)),
-    Check::agent("config.set-effective", On::Response(set_effective)),
-    Check::agent("config.set-anytime", On::Response(set_anytime)),
-    Check::agent("config.set-boolean", On::Response(set_boolean)),
-    Check::agent("config.unknown-id", On::Response(unknown_id)),
-    Check::agent("config.unlisted-value", On::Response(unlisted_value)),
-    Check::agent("config.update-complete", On::Update(update_complete)),
-    Check::agent("config.in-sync", On::Payload(in_sync)),
+    Check::agent("config.ids-unique", On::Payload(ids_unique)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
+    Check::agent("config.current-listed", On::Payload(current_listed)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
+    Check::agent("config.default-value", On::Response(default_value)).only(&["session/prompt"]),
+    Check::agent("config.boolean-gate", On::Payload(boolean_gate)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
+    Check::agent("config.boolean-shape", On::Payload(boolean_shape)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
+    Check::agent("config.category", On::Payload(category)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
+    Check::agent("config.set-implemented", On::Response(set_implemented)).only(&[SET]),
+    Check::agent("config.set-complete", On::Response(set_complete)).only(&[SET]),
+    Check::agent("config.set-effective", On::Response(set_effective)).only(&[SET]),
+    Check::agent("config.set-anytime", On::Response(set_anytime)).only(&[SET]),
+    Check::agent("config.set-boolean", On::Response(set_boolean)).only(&[SET]),
+    Check::agent("config.unknown-id", On::Response(unknown_id)).only(&[SET]),
+    Check::agent("config.unlisted-value", On::Response(unlisted_value)).only(&[SET]),
+    Check::agent("config.update-complete", On::Update(update_complete)).only(&["config_option_update"]),
+    Check::agent("config.in-sync", On::Payload(in_sync)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
 ];
 
 const SET: &str = "session/set_config_option";
@@ -405,8 +441,8 @@ fn decide_change_refused(answer: &Answer<'_>, accepted: impl FnOnce(&str) -> Fac
 /// "This notification also contains the complete configuration state."
 ///
 /// For the unusual cases see [`decide_complete`].
-fn update_complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = moment.talk.session(update.session).filter(|_| update.variant == "config_option_update");
+fn update_complete(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|_| update.variant == "config_option_update");
     let Some((session, before)) = session.and_then(|session| Some((session, session.options.as_ref()?))) else {
         return;
     };

@@ -11,9 +11,21 @@ use crate::judge::seen::{Payload, UpdateSeen};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("message-id.groups", On::Update(groups)),
-    Check::agent("message-id.unique", On::Update(unique)),
-    Check::agent("message-id.consistent", On::Update(consistent)),
+    Check::agent("message-id.groups", On::Update(groups)).only(&[
+        "user_message_chunk",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+    ]),
+    Check::agent("message-id.unique", On::Update(unique)).only(&[
+        "user_message_chunk",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+    ]),
+    Check::agent("message-id.consistent", On::Update(consistent)).only(&[
+        "user_message_chunk",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+    ]),
 ];
 
 /// The requirements of both parties.
@@ -120,8 +132,8 @@ fn is_thought(variant: &str) -> bool {
 ///
 /// Correct but unusual: a thought shares the id of its message, or the agent comes back to a message that it had left for
 /// another. Both are noted.
-fn groups(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(id), Some(session)) = (message_id(update), moment.talk.session(update.session)) else { return };
+fn groups(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(id), Some(session)) = (message_id(update), update.known) else { return };
     match session.message_ids.get(id) {
         Some((first, _)) if first != update.variant && (is_thought(first) || is_thought(update.variant)) => {
             ruling.note(fact!(
@@ -156,7 +168,7 @@ fn groups(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 /// Correct but unusual: a replay uses the ids of the live turns again, a user's message is echoed with its id, a chunk of the
 /// turn before crosses the next prompt, or the agent goes on with a message that its limit had cut off. None of these fails.
 fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(id), Some(session)) = (message_id(update), moment.talk.session(update.session)) else { return };
+    let (Some(id), Some(session)) = (message_id(update), update.known) else { return };
     let Some((first, prompt)) = session.message_ids.get(id) else { return ruling.pass() };
     let turn = moment.talk.course.session(update.session).and_then(|course| course.turn.as_ref());
     let Some(turn) =

@@ -9,11 +9,11 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Outcome};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("delete.implemented", On::Response(implemented)),
+    Check::agent("delete.implemented", On::Response(implemented)).only(&[DELETE]),
     Check::agent("delete.implemented", On::End(applicable)),
-    Check::agent("delete.gone-from-list", On::Response(gone_from_list)),
+    Check::agent("delete.gone-from-list", On::Response(gone_from_list)).only(&["session/list"]),
     Check::agent("delete.gone-from-list", On::End(applicable)),
-    Check::agent("delete.idempotent", On::Response(idempotent)),
+    Check::agent("delete.idempotent", On::Response(idempotent)).only(&[DELETE]),
     Check::agent("delete.idempotent", On::End(applicable)),
 ];
 

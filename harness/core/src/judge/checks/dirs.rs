@@ -15,15 +15,19 @@ use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
 use crate::protocol::is_absolute;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("dirs.accepted", On::Response(accepted)),
+    Check::agent("dirs.accepted", On::Response(accepted)).only(&["session/new", "session/load", "session/resume"]),
     Check::agent("dirs.accepted", On::End(applicable)),
-    Check::agent("dirs.omitted-equals-empty", On::Response(empty_accepted)),
+    Check::agent("dirs.omitted-equals-empty", On::Response(empty_accepted)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+    ]),
     Check::agent("dirs.omitted-equals-empty", On::End(applicable)),
     Check::agent("dirs.effective", On::Update(effective)),
     Check::agent("dirs.effective", On::End(applicable)),
-    Check::agent("dirs.list-gated", On::Payload(list_gated)),
+    Check::agent("dirs.list-gated", On::Payload(list_gated)).only(&["session/list"]),
     Check::agent("dirs.list-gated", On::End(advertised)),
-    Check::agent("dirs.list-complete", On::Payload(list_complete)),
+    Check::agent("dirs.list-complete", On::Payload(list_complete)).only(&["session/list"]),
     Check::agent("dirs.list-complete", On::End(applicable)),
 ];
 
@@ -99,7 +103,7 @@ fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, good: bool, ruling:
 /// taken it in. A recording may have unseen reasons for that, such as a link that leads elsewhere.
 fn effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     const WORDS: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
-    let session = moment.talk.session(update.session).filter(|session| session.turn.is_some() && moment.talk.whole);
+    let session = update.known.filter(|session| session.turn.is_some() && moment.talk.whole);
     let tool = session.and_then(|session| session.tools.get(update.body.get("toolCallId")?.as_str()?));
     let (Some(session), Some(tool), true) = (session, tool, moment.talk.agent_has(&CAPABILITY)) else { return };
     let Some(root) =

@@ -15,19 +15,19 @@ use crate::protocol::{Kind, escaped};
 use crate::wire::RpcId;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("elicit.form-gate", On::Call(form_gate)),
-    Check::agent("elicit.url-gate", On::Call(url_gate)),
-    Check::agent("elicit.scope", On::Call(scope)),
-    Check::agent("elicit.session-known", On::Call(session_known)),
-    Check::agent("elicit.request-known", On::Call(request_known)),
-    Check::agent("elicit.form.schema-flat", On::Call(form_flat)),
-    Check::agent("elicit.url.fields", On::Call(url_absolute)),
-    Check::agent("elicit.url.id-unique", On::Call(url_id_unique)),
-    Check::agent("elicit.form.no-links", On::Call(form_without_links)),
-    Check::agent("elicit.url.no-credentials", On::Call(url_without_credentials)),
-    Check::agent("elicit.url.https", On::Call(url_https)),
-    Check::agent("elicit.complete.id", On::Call(complete_id)),
-    Check::agent("elicit.complete.notification", On::Call(complete_notification)),
+    Check::agent("elicit.form-gate", On::Call(form_gate)).only(&[CREATE]),
+    Check::agent("elicit.url-gate", On::Call(url_gate)).only(&[CREATE]),
+    Check::agent("elicit.scope", On::Call(scope)).only(&[CREATE]),
+    Check::agent("elicit.session-known", On::Call(session_known)).only(&[CREATE]),
+    Check::agent("elicit.request-known", On::Call(request_known)).only(&[CREATE]),
+    Check::agent("elicit.form.schema-flat", On::Call(form_flat)).only(&[CREATE]),
+    Check::agent("elicit.url.fields", On::Call(url_absolute)).only(&[CREATE]),
+    Check::agent("elicit.url.id-unique", On::Call(url_id_unique)).only(&[CREATE]),
+    Check::agent("elicit.form.no-links", On::Call(form_without_links)).only(&[CREATE]),
+    Check::agent("elicit.url.no-credentials", On::Call(url_without_credentials)).only(&[CREATE]),
+    Check::agent("elicit.url.https", On::Call(url_https)).only(&[CREATE]),
+    Check::agent("elicit.complete.id", On::Call(complete_id)).only(&[COMPLETE]),
+    Check::agent("elicit.complete.notification", On::Call(complete_notification)).only(&[COMPLETE]),
 ];
 
 const CREATE: &str = "elicitation/create";

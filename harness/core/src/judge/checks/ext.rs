@@ -16,9 +16,9 @@ use crate::trace::{INVENTED, ProcessEvent};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("ext.meta-ignored.agent", On::Response(meta_ignored)),
-    Check::agent("ext.result-meta-tolerated.agent", On::Response(result_meta_tolerated)),
+    Check::agent("ext.result-meta-tolerated.agent", On::Response(result_meta_tolerated)).only(&["session/prompt"]),
     Check::agent("ext.capability-checked.agent", On::Response(did_without)),
-    Check::client("ext.capability-checked.client", On::Call(went_on)),
+    Check::client("ext.capability-checked.client", On::Call(went_on)).only(&["session/prompt"]),
 ];
 
 pub(super) const BOTH: &[[Check; 2]] = &[

@@ -11,15 +11,15 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, Outcome};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("fs.read.capability", On::Call(read_capability)),
-    Check::agent("fs.read.capability", On::Response(read_without)),
-    Check::agent("fs.write.capability", On::Call(write_capability)),
-    Check::agent("fs.write.capability", On::Response(write_without)),
-    Check::agent("fs.read.path-absolute", On::Call(read_path_absolute)),
-    Check::agent("fs.write.path-absolute", On::Call(write_path_absolute)),
-    Check::agent("fs.read.line-one-based", On::Call(line_one_based)),
-    Check::agent("fs.session-known", On::Call(session_known)),
-    Check::agent("fs.error-survived", On::Response(error_survived)),
+    Check::agent("fs.read.capability", On::Call(read_capability)).only(&[READ]),
+    Check::agent("fs.read.capability", On::Response(read_without)).only(&["session/prompt"]),
+    Check::agent("fs.write.capability", On::Call(write_capability)).only(&[WRITE]),
+    Check::agent("fs.write.capability", On::Response(write_without)).only(&["session/prompt"]),
+    Check::agent("fs.read.path-absolute", On::Call(read_path_absolute)).only(&[READ]),
+    Check::agent("fs.write.path-absolute", On::Call(write_path_absolute)).only(&[WRITE]),
+    Check::agent("fs.read.line-one-based", On::Call(line_one_based)).only(&[READ]),
+    Check::agent("fs.session-known", On::Call(session_known)).only(&[READ, WRITE]),
+    Check::agent("fs.error-survived", On::Response(error_survived)).only(&["session/prompt"]),
 ];
 
 const READ: &str = "fs/read_text_file";

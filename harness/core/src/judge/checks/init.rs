@@ -18,22 +18,26 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent(
         "init.respond",
         On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Ordinary, ruling)),
-    ),
+    )
+    .only(&["initialize"]),
     Check::agent(
         "init.minimal-accepted.agent",
         On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Minimal, ruling)),
-    ),
+    )
+    .only(&["initialize"]),
     Check::agent(
         "init.unknown-capability-tolerated.agent",
         On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Unknown, ruling)),
-    ),
-    Check::agent("init.version.no-error", On::Response(version_no_error)),
-    Check::agent("init.version.same", On::Response(version_same)),
-    Check::agent("init.version.fallback", On::Response(version_fallback)),
-    Check::agent("init.agent-info", On::Response(agent_info)),
+    )
+    .only(&["initialize"]),
+    Check::agent("init.version.no-error", On::Response(version_no_error)).only(&["initialize"]),
+    Check::agent("init.version.same", On::Response(version_same)).only(&["initialize"]),
+    Check::agent("init.version.fallback", On::Response(version_fallback)).only(&["initialize"]),
+    Check::agent("init.agent-info", On::Response(agent_info)).only(&["initialize"]),
     Check::agent("init.capabilities-declared.agent", On::Response(capabilities_declared)),
-    Check::agent("init.silent-before", On::Response(silent_before)),
-    Check::agent("init.baseline-methods.agent", On::Response(baseline_methods)),
+    Check::agent("init.silent-before", On::Response(silent_before)).only(&["initialize"]),
+    Check::agent("init.baseline-methods.agent", On::Response(baseline_methods))
+        .only(&["session/new", "session/prompt"]),
 ];
 
 /// What is unusual about a valid `initialize`.

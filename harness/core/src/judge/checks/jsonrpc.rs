@@ -48,7 +48,7 @@ fn version_member(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling:
 /// Correct but unusual: a result that is null, a result with a `method` inside it, and a call with members of its own. Only
 /// the members `method`, `result` and `error` at the root count.
 fn kind_unambiguous(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
-    let has = |name: &str| message.get(name).is_some();
+    let has = |name: &str| message.as_object().is_some_and(|members| members.keys().any(|member| member == name));
     let answers = has("result") || has("error");
     match (has("method"), answers) {
         (true, true) => ruling.fail(
@@ -111,8 +111,10 @@ fn request_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 /// "method: A String containing the name of the method to be invoked."
 ///
 /// Correct but unusual: a response has no method at all. An absent member says nothing here.
-fn method_string(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(method) = message.get("method").filter(|method| !method.is_string()) {
+fn method_string(moment: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ruling: &mut Ruling<'_>) {
+    // The method of a call is a string.
+    let unclear = Some(message).filter(|_| matches!(envelope, Envelope::Unclear));
+    if let Some(method) = unclear.and_then(|message| message.get("method")).filter(|method| !method.is_string()) {
         ruling.fail(fact!("method-not-string", "the {party} sent a message whose `method` is {actual}; expected a string", party = moment.from, actual = method; pointer = "/method"), &[]);
     }
 }

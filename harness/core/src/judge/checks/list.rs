@@ -17,27 +17,27 @@ use crate::judge::timing::{CURSOR_LIFETIME, between};
 use crate::protocol::is_absolute;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("list.implemented", On::Response(implemented)),
+    Check::agent("list.implemented", On::Response(implemented)).only(&[LIST]),
     Check::agent("list.implemented", On::End(applicable)),
-    Check::agent("list.no-match-empty", On::Response(no_match_empty)),
+    Check::agent("list.no-match-empty", On::Response(no_match_empty)).only(&[LIST]),
     Check::agent("list.no-match-empty", On::End(applicable)),
-    Check::agent("list.cwd-filter", On::Response(cwd_filter)),
+    Check::agent("list.cwd-filter", On::Response(cwd_filter)).only(&[LIST]),
     Check::agent("list.cwd-filter", On::End(applicable)),
-    Check::agent("list.entry-shape", On::Payload(entry_cwd)),
+    Check::agent("list.entry-shape", On::Payload(entry_cwd)).only(&["session/list"]),
     Check::agent("list.entry-shape", On::End(applicable)),
-    Check::agent("list.unique-ids", On::Response(unique_ids)),
+    Check::agent("list.unique-ids", On::Response(unique_ids)).only(&[LIST]),
     Check::agent("list.unique-ids", On::End(applicable)),
-    Check::agent("list.updated-at", On::Payload(updated_at)),
+    Check::agent("list.updated-at", On::Payload(updated_at)).only(&["session/list"]),
     Check::agent("list.updated-at", On::End(applicable)),
     Check::agent("list.next-cursor-string", On::End(applicable)),
-    Check::agent("list.cursor-accepted", On::Response(cursor_accepted)),
+    Check::agent("list.cursor-accepted", On::Response(cursor_accepted)).only(&[LIST]),
     Check::agent("list.cursor-accepted", On::End(applicable)),
-    Check::agent("list.read-only", On::Response(read_only)),
+    Check::agent("list.read-only", On::Response(read_only)).only(&[LIST]),
     Check::agent("list.read-only", On::End(applicable)),
-    Check::agent("list.params-optional", On::Response(params_optional)),
+    Check::agent("list.params-optional", On::Response(params_optional)).only(&[LIST]),
     Check::agent("list.params-optional", On::End(applicable)),
-    Check::client("list.cwd-absolute", On::Call(filter_absolute)),
-    Check::client("list.cursor-opaque", On::Call(cursor_opaque)),
+    Check::client("list.cwd-absolute", On::Call(filter_absolute)).only(&[LIST]),
+    Check::client("list.cursor-opaque", On::Call(cursor_opaque)).only(&[LIST]),
 ];
 
 const LIST: &str = "session/list";

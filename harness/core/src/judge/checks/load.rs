@@ -13,29 +13,33 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("load.implemented", On::Response(implemented)),
+    Check::agent("load.implemented", On::Response(implemented)).only(&[LOAD]),
     Check::agent("load.implemented", On::End(applicable)),
-    Check::agent("load.replay-complete", On::Response(replay_complete)),
+    Check::agent("load.replay-complete", On::Response(replay_complete)).only(&[LOAD]),
     Check::agent("load.replay-complete", On::End(applicable)),
-    Check::agent("load.replay-order", On::Response(replay_order)),
+    Check::agent("load.replay-order", On::Response(replay_order)).only(&[LOAD]),
     Check::agent("load.replay-order", On::End(applicable)),
     Check::agent("load.replay-before-response", On::Update(replay_before_response)),
-    Check::agent("load.replay-before-response", On::Response(replay_then_response)),
+    Check::agent("load.replay-before-response", On::Response(replay_then_response)).only(&[LOAD]),
     Check::agent("load.replay-before-response", On::End(applicable)),
     Check::agent("load.replay-session-id", On::Update(replay_session_id)),
     Check::agent("load.replay-session-id", On::End(applicable)),
     Check::agent("load.replay-valid", On::Update(replay_valid)),
     Check::agent("load.replay-valid", On::End(applicable)),
-    Check::agent("load.user-chunks", On::Response(user_chunks)),
+    Check::agent("load.user-chunks", On::Response(user_chunks)).only(&[LOAD]),
     Check::agent("load.user-chunks", On::End(applicable)),
-    Check::agent("load.message-ids-unique", On::Update(message_ids_unique)),
+    Check::agent("load.message-ids-unique", On::Update(message_ids_unique)).only(&[
+        "user_message_chunk",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+    ]),
     Check::agent("load.message-ids-unique", On::End(applicable)),
-    Check::agent("load.no-notice-replay", On::Update(notice_replayed)),
-    Check::agent("load.no-notice-replay", On::Response(notices_left_out)),
+    Check::agent("load.no-notice-replay", On::Update(notice_replayed)).only(&["notice"]),
+    Check::agent("load.no-notice-replay", On::Response(notices_left_out)).only(&[LOAD]),
     Check::agent("load.no-notice-replay", On::End(applicable)),
-    Check::agent("load.result-shape", On::Response(result_shape)),
+    Check::agent("load.result-shape", On::Response(result_shape)).only(&[LOAD]),
     Check::agent("load.result-shape", On::End(applicable)),
-    Check::agent("load.continues", On::Response(continues)),
+    Check::agent("load.continues", On::Response(continues)).only(&["session/prompt"]),
     Check::agent("load.continues", On::End(applicable)),
 ];
 
@@ -189,12 +193,12 @@ fn replay_order(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// something new. Only text of the known history that was not replayed before fails, and a user's message where nothing at
 /// all was replayed. While a second load of the session is open, its replay may follow.
 fn replay_before_response(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = moment.talk.session(update.session).filter(|_| is_history(update.variant)) else { return };
+    let Some(session) = update.known.filter(|_| is_history(update.variant)) else { return };
     let Some((Opening::Load, response)) = session.reopened else { return };
     if session.turn.is_some() || session.loading.is_some() || session.deleted {
         return;
     }
-    let text = plain(update.body.pointer("/content/text").and_then(Value::as_str).unwrap_or_default());
+    let text = plain(update.text().unwrap_or_default());
     let replayed =
         session.replay.iter().any(|(variant, told)| variant == update.variant && plain(told).contains(&text));
     let whole = !moment.talk.holes.anywhere;
@@ -232,7 +236,7 @@ fn replay_session_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
     let talk = moment.talk;
     let mut open = talk.open_of(moment.from.other());
     let Some(load) = open.find(|open| open.method == LOAD && !open.deliberate) else { return };
-    match talk.session(update.session) {
+    match update.known {
         _ if !is_history(update.variant) => {}
         Some(session) if session.loading.is_some() => ruling.pass(),
         Some(_) => {}
@@ -254,8 +258,8 @@ fn replay_session_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
 ///
 /// Correct but unusual: a live report on an earlier call crosses the request, before the replay begins, or comes in the
 /// middle of the replay since the call still runs. Both are inconclusive.
-fn replay_valid(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = moment.talk.session(update.session).filter(|session| session.turn.is_none());
+fn replay_valid(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|session| session.turn.is_none());
     let loading = |session: &&Session| session.loading.is_some() && !session.deleted;
     let Some(session) = session.filter(|session| loading(session) && is_history(update.variant)) else {
         return;
@@ -316,9 +320,8 @@ fn user_chunks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 ///
 /// Correct but unusual: the replay uses the ids of the live turns again, gives a thought the id of its message, or gives no
 /// ids. Only an id that a user's and an agent's message of one replay share fails.
-fn message_ids_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session =
-        moment.talk.session(update.session).filter(|session| session.loading.is_some() && session.turn.is_none());
+fn message_ids_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|session| session.loading.is_some() && session.turn.is_none());
     let Some(session) = session.filter(|_| update.variant.ends_with("_chunk") && is_history(update.variant)) else {
         return;
     };
@@ -339,8 +342,8 @@ fn message_ids_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut
 }
 
 /// "Notices are live events rather than session history": a notice of an earlier turn is not live any more.
-fn notice_replayed(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = moment.talk.session(update.session).filter(|_| update.variant == "notice");
+fn notice_replayed(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|_| update.variant == "notice");
     let Some(session) = session.filter(|session| session.loading.is_some() && session.turn.is_none()) else { return };
     let title = update.body.get("title").and_then(Value::as_str).unwrap_or_default();
     if session.notices.contains(title) {

@@ -17,18 +17,22 @@ use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
 use crate::judge::timing::{UPDATE_WITH_RESPONSE, between};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("modes.current-listed", On::Payload(current_listed)),
-    Check::agent("modes.ids-unique", On::Payload(ids_unique)),
-    Check::agent("modes.set-implemented", On::Response(set_implemented)),
-    Check::agent("modes.set-anytime", On::Response(set_anytime)),
-    Check::agent("modes.set-result", On::Response(set_result)),
-    Check::agent("modes.set-effective", On::Update(set_effective)),
-    Check::agent("modes.set-effective", On::Response(set_kept)),
-    Check::agent("modes.unknown-refused", On::Response(unknown_refused)),
-    Check::agent("modes.self-change-announced", On::Update(self_change)),
-    Check::agent("modes.self-change-announced", On::Response(silent_change)),
-    Check::agent("modes.update-field", On::Update(update_field)),
-    Check::agent("modes.update-listed", On::Update(update_listed)),
+    Check::agent("modes.current-listed", On::Payload(current_listed)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+    ]),
+    Check::agent("modes.ids-unique", On::Payload(ids_unique)).only(&["session/new", "session/load", "session/resume"]),
+    Check::agent("modes.set-implemented", On::Response(set_implemented)).only(&[SET]),
+    Check::agent("modes.set-anytime", On::Response(set_anytime)).only(&[SET]),
+    Check::agent("modes.set-result", On::Response(set_result)).only(&[SET]),
+    Check::agent("modes.set-effective", On::Update(set_effective)).only(&["current_mode_update"]),
+    Check::agent("modes.set-effective", On::Response(set_kept)).only(&["session/load", "session/resume"]),
+    Check::agent("modes.unknown-refused", On::Response(unknown_refused)).only(&[SET]),
+    Check::agent("modes.self-change-announced", On::Update(self_change)).only(&["current_mode_update"]),
+    Check::agent("modes.self-change-announced", On::Response(silent_change)).only(&["session/load", "session/resume"]),
+    Check::agent("modes.update-field", On::Update(update_field)).only(&["current_mode_update"]),
+    Check::agent("modes.update-listed", On::Update(update_listed)).only(&["current_mode_update"]),
 ];
 
 const SET: &str = "session/set_mode";
@@ -163,7 +167,7 @@ fn set_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// or the agent leaves the mode by itself later, or in a turn, or takes it back after it asked a policy. None of these fails:
 /// the update has to come within half a second, in a case.
 fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = moment.talk.session(update.session).filter(|_| update.variant == "current_mode_update") else {
+    let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
     };
     let Some(mode) = update.body.get("currentModeId").and_then(Value::as_str) else { return };
@@ -254,7 +258,7 @@ fn update_field(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
 
 /// "The Agent can also change its own mode and let the Client know".
 fn self_change(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = moment.talk.session(update.session).filter(|_| update.variant == "current_mode_update");
+    let session = update.known.filter(|_| update.variant == "current_mode_update");
     let Some(session) = session.filter(|session| session.turn.is_some() && !client_sets(moment)) else { return };
     let mode = update.body.get("currentModeId").and_then(Value::as_str);
     if session.mode().is_some() && mode.is_some() && session.mode() != mode {
@@ -294,8 +298,8 @@ fn client_sets(moment: &Moment<'_>) -> bool {
 ///
 /// Correct but unusual: the agent lists no modes, or has others since it was loaded, and the response with their list is
 /// still to come.
-fn update_listed(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = moment.talk.session(update.session).filter(|_| update.variant == "current_mode_update") else {
+fn update_listed(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
     };
     let Some(mode) = update.body.get("currentModeId").and_then(Value::as_str).filter(|_| session.modes.is_some())

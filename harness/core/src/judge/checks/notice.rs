@@ -9,8 +9,10 @@ use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::UpdateSeen;
 
-pub(super) const CHECKS: &[Check] =
-    &[Check::agent("notice.gate", On::Update(gate)), Check::agent("notice.severity", On::Update(severity))];
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("notice.gate", On::Update(gate)).only(&[NOTICE]),
+    Check::agent("notice.severity", On::Update(severity)).only(&[NOTICE]),
+];
 
 const NOTICE: &str = "notice";
 

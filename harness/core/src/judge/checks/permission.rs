@@ -17,28 +17,33 @@ use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("permission.option-ids-unique", On::Call(option_ids_unique)),
-    Check::agent("permission.before-execution", On::Call(act_while_asking)),
-    Check::agent("permission.before-execution", On::Call(asked_afterwards)),
+    Check::agent("permission.option-ids-unique", On::Call(option_ids_unique)).only(&["session/request_permission"]),
+    Check::agent("permission.before-execution", On::Call(act_while_asking))
+        .only(&["fs/write_text_file", "terminal/create"]),
+    Check::agent("permission.before-execution", On::Call(asked_afterwards)).only(&["session/request_permission"]),
     Check::agent("permission.before-execution", On::Update(status_while_asking)),
-    Check::agent("permission.before-execution", On::ReceivedResponse(waited)),
+    Check::agent("permission.before-execution", On::ReceivedResponse(waited)).only(&["session/request_permission"]),
     Check::agent(
         "permission.reject-respected",
         On::Call(|moment, call, ruling| act_in_spite_of(moment, call, Decision::Rejected, ruling)),
-    ),
+    )
+    .only(&["fs/write_text_file", "terminal/create"]),
     Check::agent(
         "permission.reject-respected",
         On::Response(|moment, answer, ruling| respected(moment, answer, Decision::Rejected, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::agent(
         "permission.cancelled-respected",
         On::Call(|moment, call, ruling| act_in_spite_of(moment, call, Decision::Cancelled, ruling)),
-    ),
+    )
+    .only(&["fs/write_text_file", "terminal/create"]),
     Check::agent(
         "permission.cancelled-respected",
         On::Response(|moment, answer, ruling| respected(moment, answer, Decision::Cancelled, ruling)),
-    ),
-    Check::agent("permission.tool-call-linked", On::Response(tool_call_linked)),
+    )
+    .only(&["session/prompt"]),
+    Check::agent("permission.tool-call-linked", On::Response(tool_call_linked)).only(&["session/prompt"]),
 ];
 
 /// The answer names an option by its id.
@@ -161,7 +166,7 @@ fn acted(kind: State, tool_call_id: &str, path: Option<&str>) -> Fact {
 fn asking<'m>(moment: &Moment<'m>, session: &str) -> Vec<(&'m str, usize)> {
     let open = moment.talk.open_of(Party::Agent).filter(|open| open.method == "session/request_permission");
     let here = open.filter(|open| open.session() == Some(session));
-    here.filter_map(|open| Some((open.params.pointer("/toolCall/toolCallId")?.as_str()?, open.n))).collect()
+    here.filter_map(|open| Some((open.params.get("toolCall")?.get("toolCallId")?.as_str()?, open.n))).collect()
 }
 
 /// "Before proceeding with execution, the Agent MAY request permission": what it asked for waits for the answer.
@@ -183,7 +188,7 @@ fn act_while_asking(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
 /// asks for one step alone; a recording shows nothing of what the permission is for.
 fn asked_afterwards(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let asks = call.params.filter(|_| call.method == "session/request_permission");
-    let Some(id) = asks.and_then(|params| params.pointer("/toolCall/toolCallId")?.as_str()) else { return };
+    let Some(id) = asks.and_then(|params| params.get("toolCall")?.get("toolCallId")?.as_str()) else { return };
     let session = call.text("sessionId").unwrap_or_default();
     let (Some(session), Some(course)) = (moment.talk.session(session), moment.talk.course.session(session)) else {
         return;
@@ -229,7 +234,7 @@ fn refused(tool: &ToolCall, wanted: Decision) -> Option<usize> {
 /// Correct but unusual: an agent that does it after it asked again and was allowed, does the same for another tool call, or runs
 /// the command in a sandbox, since the user did not let it out of there. So a command in a recording is inconclusive.
 fn act_in_spite_of(moment: &Moment<'_>, call: &CallSeen<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
-    let Some(act) = Act::of(moment, call) else { return };
+    let Some(act) = Act::of(moment, call).filter(|act| act.session.has_denied) else { return };
     let refused = act.session.tools.iter().filter_map(|(id, tool)| Some((id, refused(tool, refusal)?)));
     for (id, n) in refused.filter(|(id, _)| act.belongs_to(id)) {
         act.decide(moment, acted(State::Refused, id, act.path), n, ruling);
@@ -238,7 +243,7 @@ fn act_in_spite_of(moment: &Moment<'_>, call: &CallSeen<'_>, refusal: Decision, 
 
 /// Exercised by a turn with a refused permission that ended without the act.
 fn respected(moment: &Moment<'_>, answer: &Answer<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer) else { return };
+    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.session.has_denied) else { return };
     let mut tools = finish.session.tools.values().filter(|tool| tool.turn == finish.turn.number);
     if tools.any(|tool| refused(tool, refusal).is_some()) {
         ruling.pass();

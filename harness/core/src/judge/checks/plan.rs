@@ -11,9 +11,9 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("plan.complete", On::Update(complete)),
-    Check::agent("plan.updated", On::Update(updated)),
-    Check::agent("plan.updated", On::Response(left_pending)),
+    Check::agent("plan.complete", On::Update(complete)).only(&["plan"]),
+    Check::agent("plan.updated", On::Update(updated)).only(&["plan"]),
+    Check::agent("plan.updated", On::Response(left_pending)).only(&["session/prompt"]),
 ];
 
 /// The entries of a plan in an update.
@@ -29,7 +29,7 @@ fn entries(body: &Value) -> &[Value] {
 /// Correct but unusual: the agent removes entries, drops the whole plan, replaces it by another one, or takes back an entry
 /// that it had removed. Only a case fails, whose plan has entries that stay; a recording is inconclusive.
 fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(session), "plan") = (moment.talk.session(update.session), update.variant) else { return };
+    let (Some(session), "plan") = (update.known, update.variant) else { return };
     let (before, now) = (plan_texts(&session.plan), plan_texts(entries(update.body)));
     let dropped = moment.talk.course.session(update.session).map(|course| &course.plan_dropped);
     let back: Vec<&String> = dropped.into_iter().flatten().filter(|text| now.contains(*text)).collect();
@@ -66,8 +66,8 @@ fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
 }
 
 /// "As the Agent progresses through the plan, it SHOULD report updates."
-fn updated(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let (Some(session), "plan") = (moment.talk.session(update.session), update.variant)
+fn updated(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let (Some(session), "plan") = (update.known, update.variant)
         && !session.plan.is_empty()
         && session.plan != entries(update.body)
     {

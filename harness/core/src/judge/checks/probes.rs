@@ -13,18 +13,24 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, Payload, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("delete.implies-list", On::Response(delete_implies_list)),
-    Check::agent("load.state-returned", On::Response(load_returns_state)),
-    Check::agent("load.no-tool-rerun", On::Response(load_reruns_nothing)),
+    Check::agent("delete.implies-list", On::Response(delete_implies_list)).only(&["initialize"]),
+    Check::agent("load.state-returned", On::Response(load_returns_state)).only(&["session/load"]),
+    Check::agent("load.no-tool-rerun", On::Response(load_reruns_nothing)).only(&["session/load"]),
     Check::agent("load.no-tool-rerun", On::Call(load_reruns)),
-    Check::agent("permission.options-nonempty", On::Call(permission_offers)),
-    Check::agent("permission.during-turn", On::Call(permission_in_turn)),
-    Check::agent("terminal.command-args-split", On::Call(command_split)),
+    Check::agent("permission.options-nonempty", On::Call(permission_offers)).only(&["session/request_permission"]),
+    Check::agent("permission.during-turn", On::Call(permission_in_turn)).only(&["session/request_permission"]),
+    Check::agent("terminal.command-args-split", On::Call(command_split)).only(&["terminal/create"]),
     Check::agent("update.not-after-close", On::Update(update_after_close)),
-    Check::agent("compaction.chunk-window", On::Update(chunk_in_window)),
+    Check::agent("compaction.chunk-window", On::Update(chunk_in_window)).only(&["compaction_summary_chunk"]),
     Check::agent("tool.id-nonempty", On::Update(tool_id)),
-    Check::agent("commands.name", On::Update(command_names)),
-    Check::agent("config.values-unique", On::Payload(values_unique)),
+    Check::agent("commands.name", On::Update(command_names)).only(&["available_commands_update"]),
+    Check::agent("config.values-unique", On::Payload(values_unique)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
     Check::agent("content.uri-syntax.agent", On::Payload(uri_absolute)),
 ];
 
@@ -67,9 +73,9 @@ fn load_reruns_nothing(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 }
 
 fn load_reruns(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
     let acts = ["fs/", "terminal/", "session/request_permission"].iter().any(|start| call.method.starts_with(start));
-    if session.is_some_and(|session| session.loading.is_some() && session.turn.is_none()) && acts {
+    let session = call.text("sessionId").filter(|_| acts).and_then(|id| moment.talk.session(id));
+    if session.is_some_and(|session| session.loading.is_some() && session.turn.is_none()) {
         ruling.note(fact!(
             "call-while-loading",
             "the agent sent {method} while it loaded the session",
@@ -108,7 +114,7 @@ fn command_split(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 fn update_after_close(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = moment.talk.session(update.session);
+    let session = update.known;
     let closed = session.is_some_and(|session| session.closed.is_some() && session.loading.is_none());
     if closed || moment.talk.deleted.contains_key(update.session) {
         ruling.note(fact!(
@@ -119,8 +125,8 @@ fn update_after_close(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut
     }
 }
 
-fn chunk_in_window(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = moment.talk.session(update.session).filter(|_| update.variant == "compaction_summary_chunk");
+fn chunk_in_window(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|_| update.variant == "compaction_summary_chunk");
     let id = update.body.get("compactionId").and_then(Value::as_str);
     let (Some(session), Some(id)) = (session, id) else { return };
     match session.compactions.get(id).map(String::as_str) {

@@ -17,57 +17,67 @@ use crate::judge::timing::{CLIENT_PATIENCE, OUTPUT_SILENCE, between, millis};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("prompt.text", On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Text, ruling))),
+    Check::agent("prompt.text", On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Text, ruling)))
+        .only(&["session/prompt"]),
     Check::agent(
         "prompt.resource-link",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Link, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::agent(
         "prompt.image-accepted",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Image, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::agent("prompt.image-accepted", On::End(|moment, ruling| lacks(moment, "image", ruling))),
     Check::agent(
         "prompt.audio-accepted",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Audio, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::agent("prompt.audio-accepted", On::End(|moment, ruling| lacks(moment, "audio", ruling))),
     Check::agent(
         "prompt.embedded-accepted",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Embedded, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::agent("prompt.embedded-accepted", On::End(|moment, ruling| lacks(moment, "embeddedContext", ruling))),
     Check::agent(
         "prompt.meta-accepted",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Meta, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::agent(
         "prompt.next-turn",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::AfterResult, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::agent(
         "cancel.session-usable",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::AfterCancel, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::agent(
         "cancel.idle",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::AfterIdleCancel, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::agent(
         "schema.nullable-accepted.agent",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Nulls, ruling)),
-    ),
-    Check::agent("prompt.stop-reason", On::Response(stop_reason)),
-    Check::agent("prompt.responds-at-end", On::Response(responded)),
+    )
+    .only(&["session/prompt"]),
+    Check::agent("prompt.stop-reason", On::Response(stop_reason)).only(&["session/prompt"]),
+    Check::agent("prompt.responds-at-end", On::Response(responded)).only(&["session/prompt"]),
     Check::agent("prompt.responds-at-end", On::End(never_responded)),
-    Check::agent("prompt.no-early-response", On::Response(no_early_response)),
-    Check::agent("prompt.updates-before-response", On::Response(updates_came_before)),
+    Check::agent("prompt.no-early-response", On::Response(no_early_response)).only(&["session/prompt"]),
+    Check::agent("prompt.updates-before-response", On::Response(updates_came_before)).only(&["session/prompt"]),
     Check::agent("prompt.updates-before-response", On::Update(update_came_late)),
-    Check::agent("prompt.output-reported", On::Response(output_reported)),
+    Check::agent("prompt.output-reported", On::Response(output_reported)).only(&["session/prompt"]),
     Check::agent("prompt.update-session-match", On::Update(update_session_match)),
-    Check::agent("prompt.update-session-match", On::Response(updates_went_elsewhere)),
-    Check::agent("prompt.cancelled-only-on-cancel", On::Response(cancelled_only_on_cancel)),
-    Check::client("prompt.one-at-a-time", On::Call(one_at_a_time)),
+    Check::agent("prompt.update-session-match", On::Response(updates_went_elsewhere)).only(&["session/prompt"]),
+    Check::agent("prompt.cancelled-only-on-cancel", On::Response(cancelled_only_on_cancel)).only(&["session/prompt"]),
+    Check::client("prompt.one-at-a-time", On::Call(one_at_a_time)).only(&["session/prompt"]),
 ];
 
 /// A property of a prompt, or of the session before it, that may be the reason for a refusal.
@@ -389,7 +399,7 @@ fn output_reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 /// The updates of a turn name its session.
 fn update_session_match(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let content = moment.talk.edition.adapter.is_turn_content(update.variant);
-    if content && moment.talk.session(update.session).is_some_and(|session| session.turn.is_some()) {
+    if content && update.known.is_some_and(|session| session.turn.is_some()) {
         ruling.pass();
     }
 }

@@ -13,16 +13,16 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Outcome, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("resume.implemented", On::Response(implemented)),
+    Check::agent("resume.implemented", On::Response(implemented)).only(&[RESUME]),
     Check::agent("resume.implemented", On::End(applicable)),
     Check::agent("resume.no-replay", On::Update(replay)),
-    Check::agent("resume.no-replay", On::Response(no_replay)),
+    Check::agent("resume.no-replay", On::Response(no_replay)).only(&[RESUME]),
     Check::agent("resume.no-replay", On::End(applicable)),
-    Check::agent("resume.result-object", On::Response(result_not_null)),
+    Check::agent("resume.result-object", On::Response(result_not_null)).only(&[RESUME]),
     Check::agent("resume.result-object", On::End(applicable)),
-    Check::agent("resume.continues", On::Response(continues)),
+    Check::agent("resume.continues", On::Response(continues)).only(&["session/prompt"]),
     Check::agent("resume.continues", On::End(applicable)),
-    Check::agent("resume.mcp-omitted", On::Response(mcp_omitted)),
+    Check::agent("resume.mcp-omitted", On::Response(mcp_omitted)).only(&[RESUME]),
     Check::agent("resume.mcp-omitted", On::End(applicable)),
 ];
 
@@ -48,7 +48,7 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// session, which the agent shows to both. So a message that is new on this connection is inconclusive, apart from a user's
 /// message in a session that is new to it.
 fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = moment.talk.session(update.session).filter(|_| is_history(update.variant)) else { return };
+    let Some(session) = update.known.filter(|_| is_history(update.variant)) else { return };
     let (Some(request), None, None) = (session.resuming, &session.turn, session.loading) else { return };
     let fact = fact!(
         "replay",

@@ -15,11 +15,17 @@ use crate::protocol::{Kind, is_absolute};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("schema.line-numbers-one-based.agent", On::Payload(line_numbers)),
+    Check::agent("schema.line-numbers-one-based.agent", On::Payload(line_numbers)).only(&[
+        "fs/read_text_file",
+        "tool_call",
+        "tool_call_update",
+        "session/request_permission",
+    ]),
     Check::agent(
         "schema.nullable-accepted.agent",
         On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Nulls, ruling)),
-    ),
+    )
+    .only(&["initialize"]),
 ];
 
 pub(super) const BOTH: &[[Check; 2]] = &[

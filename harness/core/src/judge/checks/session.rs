@@ -17,18 +17,22 @@ use crate::protocol::Kind;
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("session.new.returns-id", On::Response(returns_id)),
-    Check::agent("session.new.unique-id", On::Response(unique_id)),
-    Check::agent("session.new.independent", On::Response(independent)),
-    Check::agent("session.unknown-id", On::Response(unknown_id)),
-    Check::agent("session.update-after-new", On::Response(update_after_new)),
+    Check::agent("session.new.returns-id", On::Response(returns_id)).only(&["session/new"]),
+    Check::agent("session.new.unique-id", On::Response(unique_id)).only(&["session/new"]),
+    Check::agent("session.new.independent", On::Response(independent)).only(&["session/load", "session/resume"]),
+    Check::agent("session.unknown-id", On::Response(unknown_id)).only(&[
+        "session/prompt",
+        "session/set_mode",
+        "session/set_config_option",
+    ]),
+    Check::agent("session.update-after-new", On::Response(update_after_new)).only(&["session/new"]),
     Check::agent("update.session-known", On::Update(update_session_known)),
     Check::agent("update.session-known", On::End(strangers_stayed)),
-    Check::agent("update.is-notification", On::Call(update_is_notification)),
-    Check::agent("permission.session-known", On::Call(permission_session_known)),
-    Check::agent("usage.currency", On::Update(usage_currency)),
-    Check::agent("info.partial", On::Update(info_partial)),
-    Check::agent("info.updated-at", On::Update(info_updated_at)),
+    Check::agent("update.is-notification", On::Call(update_is_notification)).only(&["session/update"]),
+    Check::agent("permission.session-known", On::Call(permission_session_known)).only(&["session/request_permission"]),
+    Check::agent("usage.currency", On::Update(usage_currency)).only(&["usage_update"]),
+    Check::agent("info.partial", On::Update(info_partial)).only(&["session_info_update"]),
+    Check::agent("info.updated-at", On::Update(info_updated_at)).only(&["session_info_update"]),
 ];
 
 /// "The Agent MUST respond with a unique Session ID": a result that is null or has an empty id names no session.
@@ -197,7 +201,7 @@ fn is_being_made(talk: &Conversation) -> bool {
 /// Correct but unusual: an update comes before the answer to `session/new` that names its session, or that says why there
 /// is none after all; a draft method opened the session, or the client named it first. None of these fails.
 fn update_session_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.session(update.session).is_some() {
+    if update.known.is_some() {
         ruling.pass();
     } else if !moment.talk.may_know_session(update.session) && !is_being_made(moment.talk) {
         ruling.fail(unknown_session("session/update", update.session), &[]);

@@ -152,7 +152,7 @@ impl<'m> Finish<'m> {
 /// background, or to another request about the session that is open or came since, such as a close or a change of its mode.
 pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Option<&'m TurnCourse> {
     let content = moment.talk.edition.adapter.is_turn_content(update.variant);
-    let session = moment.talk.session(update.session).filter(|_| content)?;
+    let session = update.known.filter(|_| content)?;
     if session.turn.is_some() || session.loading.is_some() || session.resuming.is_some() {
         return None;
     }

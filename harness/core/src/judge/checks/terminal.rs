@@ -15,16 +15,16 @@ use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("terminal.capability", On::Call(capability)),
-    Check::agent("terminal.capability", On::Response(without)),
-    Check::agent("terminal.create.cwd-absolute", On::Call(cwd_absolute)),
-    Check::agent("terminal.release", On::Call(released)),
+    Check::agent("terminal.capability", On::Response(without)).only(&["session/prompt"]),
+    Check::agent("terminal.create.cwd-absolute", On::Call(cwd_absolute)).only(&["terminal/create"]),
+    Check::agent("terminal.release", On::Call(released)).only(&["terminal/release"]),
     Check::agent("terminal.release", On::End(release)),
-    Check::agent("terminal.release-after-kill", On::Call(released_after_kill)),
+    Check::agent("terminal.release-after-kill", On::Call(released_after_kill)).only(&["terminal/release"]),
     Check::agent("terminal.release-after-kill", On::End(release_after_kill)),
     Check::agent("terminal.no-use-after-release", On::Call(use_after_release)),
-    Check::agent("terminal.no-use-after-release", On::Response(no_use_after_release)),
+    Check::agent("terminal.no-use-after-release", On::Response(no_use_after_release)).only(&["session/prompt"]),
     Check::agent("terminal.known-id", On::Call(known_id)),
-    Check::agent("terminal.error-survived", On::Response(error_survived)),
+    Check::agent("terminal.error-survived", On::Response(error_survived)).only(&["session/prompt"]),
 ];
 
 /// "If `terminal` is `false` or not present, the Agent MUST NOT attempt to call any terminal methods."

@@ -13,28 +13,48 @@ use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
 use crate::protocol::Member;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("tool.reported", On::Response(reported)),
-    Check::agent("tool.created-before-update", On::Update(created_before_update)),
-    Check::agent("tool.id-unique", On::Update(id_unique)),
-    Check::agent("tool.title", On::Update(title_not_empty)),
-    Check::agent("tool.final-status", On::Response(final_status)),
-    Check::agent("tool.status-order", On::Update(status_order)),
+    Check::agent("tool.reported", On::Response(reported)).only(&["session/prompt"]),
+    Check::agent("tool.created-before-update", On::Update(created_before_update)).only(&["tool_call_update"]),
+    Check::agent("tool.id-unique", On::Update(id_unique)).only(&["tool_call"]),
+    Check::agent("tool.title", On::Update(title_not_empty)).only(&["tool_call"]),
+    Check::agent("tool.final-status", On::Response(final_status)).only(&["session/prompt"]),
+    Check::agent("tool.status-order", On::Update(status_order)).only(&["tool_call_update"]),
     Check::agent("tool.in-progress", On::Update(in_progress)),
-    Check::agent("tool.location-absolute", On::Payload(location_absolute)),
-    Check::agent("tool.location-line", On::Payload(location_line)),
-    Check::agent("tool.diff-absolute", On::Payload(diff_absolute)),
-    Check::agent("tool.terminal-known", On::Payload(terminal_known)),
-    Check::agent("tool.terminal-before-release", On::Payload(terminal_before_release)),
-    Check::agent("tool.reported-before-effects", On::Update(reported_before_effects)),
-    Check::agent("tool.reported-before-effects", On::Response(effects_after_report)),
+    Check::agent("tool.location-absolute", On::Payload(location_absolute)).only(&[
+        "tool_call",
+        "tool_call_update",
+        "session/request_permission",
+    ]),
+    Check::agent("tool.location-line", On::Payload(location_line)).only(&[
+        "tool_call",
+        "tool_call_update",
+        "session/request_permission",
+    ]),
+    Check::agent("tool.diff-absolute", On::Payload(diff_absolute)).only(&[
+        "tool_call",
+        "tool_call_update",
+        "session/request_permission",
+    ]),
+    Check::agent("tool.terminal-known", On::Payload(terminal_known)).only(&[
+        "tool_call",
+        "tool_call_update",
+        "session/request_permission",
+    ]),
+    Check::agent("tool.terminal-before-release", On::Payload(terminal_before_release)).only(&[
+        "tool_call",
+        "tool_call_update",
+        "session/request_permission",
+    ]),
+    Check::agent("tool.reported-before-effects", On::Update(reported_before_effects)).only(&["tool_call"]),
+    Check::agent("tool.reported-before-effects", On::Response(effects_after_report)).only(&["session/prompt"]),
 ];
 
 /// The id of a tool call in an update.
 const POINTER: &str = "/params/update/toolCallId";
 
 /// The session of a tool call report, with the call as it was known before.
-fn known<'m>(moment: &Moment<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Session, &'m str, Option<&'m ToolCall>)> {
-    let session = moment.talk.session(update.session)?;
+fn known<'m>(_: &Moment<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Session, &'m str, Option<&'m ToolCall>)> {
+    let session = update.known?;
     let id = update.body.get("toolCallId")?.as_str()?;
     Some((session, id, session.tools.get(id)))
 }

@@ -16,7 +16,14 @@ use crate::wire::{Call, RpcId};
 
 impl Conversation {
     /// Takes in a request or a notification.
-    pub(in crate::judge) fn apply_call(&mut self, n: usize, us: u64, from: Party, call: &Call<'_>, deliberate: bool) {
+    pub(in crate::judge) fn apply_call(
+        &mut self,
+        (n, us): (usize, u64),
+        from: Party,
+        call: &Call<'_>,
+        update: Option<&Update<'_>>,
+        deliberate: bool,
+    ) {
         if !self.has_sent(from, call.method) {
             self.methods_used.entry(from).or_default().insert(call.method.to_owned());
         }
@@ -29,7 +36,9 @@ impl Conversation {
             self.stir();
         }
         if call.id.is_none() {
-            self.last_notification.insert(from, (n, call.method.to_owned()));
+            let (last, method) = self.last_notification.entry(from).or_default();
+            *last = n;
+            call.method.clone_into(method);
             self.notifications.add(n, from, call.method);
         }
         match (call.id, call.method) {
@@ -51,8 +60,8 @@ impl Conversation {
             }
             (None, method) if self.is_misdirected(from, method) => {}
             (None, "session/update") => {
-                if let Some(update) = self.edition.adapter.update(params) {
-                    self.apply_update(n, &update);
+                if let Some(update) = update {
+                    self.apply_update(n, update);
                 }
             }
             (None, "session/cancel") => self.apply_cancel(n, params),
@@ -87,7 +96,7 @@ impl Conversation {
     /// Whether somebody calls what only the other party calls; that breaks a rule of its own, and changes nothing.
     fn is_misdirected(&self, from: Party, method: &str) -> bool {
         let methods = &self.edition.methods;
-        methods.knows(from.other(), method) && !methods.knows(from, method)
+        !methods.knows(from, method) && methods.knows(from.other(), method)
     }
 
     fn open_exchange(&mut self, exchange: Exchange) {
@@ -348,10 +357,11 @@ impl Conversation {
         if let Some(turn) = session.turn.as_mut() {
             turn.note_permission(n, decision);
         }
-        let id = exchange.params.pointer("/toolCall/toolCallId").and_then(Value::as_str);
+        let id = exchange.params.get("toolCall").and_then(|call| call.get("toolCallId")?.as_str());
         let Some(tool) = id.and_then(|id| session.tools.get_mut(id)) else { return };
         if let Some(permission) = tool.permissions.iter_mut().find(|permission| permission.n == exchange.n) {
             permission.answer = Some((n, decision));
+            session.has_denied |= decision != Decision::Allowed;
         }
     }
 
@@ -464,25 +474,24 @@ impl Session {
     }
 
     fn learn_chunk(&mut self, update: &Update<'_>) {
-        let id = update.body.get("messageId").and_then(Value::as_str).map(str::to_owned);
-        if let Some((_, Some(last))) = &self.last_chunk
-            && id.as_ref() != Some(last)
-        {
-            self.finished_messages.insert(last.clone());
-        }
-        if let Some(id) = &id {
-            self.message_ids.entry(id.clone()).or_insert_with(|| (update.variant.to_owned(), self.prompts));
-        }
-        let run = Some((update.variant.to_owned(), id));
-        if self.last_chunk != run {
+        let id = update.body.get("messageId").and_then(Value::as_str);
+        let last = self.last_chunk.as_ref().map(|(variant, id)| (variant.as_str(), id.as_deref()));
+        // Most chunks go on with the message of the last one.
+        if last != Some((update.variant, id)) {
+            if let Some((_, Some(last))) = last.filter(|(_, last)| *last != id) {
+                self.finished_messages.insert(last.to_owned());
+            }
             self.pause();
+            self.last_chunk = Some((update.variant.to_owned(), id.map(str::to_owned)));
         }
-        self.last_chunk = run;
+        if let Some(id) = id.filter(|id| !self.message_ids.contains_key(*id)) {
+            self.message_ids.insert(id.to_owned(), (update.variant.to_owned(), self.prompts));
+        }
         // Outside turns history is told again, or something that no replay has to show.
         if self.turn.is_some()
             && self.loading.is_none()
             && update.variant == "agent_message_chunk"
-            && let Some(text) = update.body.pointer("/content/text").and_then(Value::as_str)
+            && let Some(text) = update.text()
         {
             self.say(update.variant, text);
         }

@@ -292,15 +292,21 @@ impl Course {
         if let Some(garbled) = Garbled::of(n, line.content).filter(|_| line.end == LineEnd::Lf) {
             self.note_garbled(from, garbled);
         }
-        let bytes = line.bytes;
-        let text = std::str::from_utf8(bytes).unwrap_or_default();
-        if !bytes.is_ascii() && text.contains(['\u{2028}', '\u{2029}', '\u{85}']) {
+        let text = || std::str::from_utf8(line.bytes).unwrap_or_default();
+        if !line.bytes.is_ascii() && text().contains(['\u{2028}', '\u{2029}', '\u{85}']) {
             self.separated.insert(from, n);
         }
     }
 
     /// Takes in a request or a notification; `talk` is the conversation before it.
-    pub(in crate::judge) fn call(&mut self, talk: &Conversation, (n, us): (usize, u64), from: Party, call: &Call<'_>) {
+    pub(in crate::judge) fn call(
+        &mut self,
+        talk: &Conversation,
+        (n, us): (usize, u64),
+        from: Party,
+        call: &Call<'_>,
+        update: Option<&Update<'_>>,
+    ) {
         let params = call.params.unwrap_or(&Value::Null);
         if from == Party::Agent {
             self.first_call.get_or_insert(n);
@@ -336,8 +342,8 @@ impl Course {
                 }
             }
             (Party::Agent, "session/update") => {
-                if let Some(update) = talk.edition.adapter.update(params) {
-                    self.update(talk, (n, us), &update);
+                if let Some(update) = update {
+                    self.update(talk, (n, us), update);
                 }
             }
             (Party::Agent, "session/request_permission") => {
@@ -434,7 +440,10 @@ impl Course {
             return;
         };
         let content = talk.edition.adapter.is_turn_content(update.variant);
-        let course = self.sessions.entry(update.session.to_owned()).or_default();
+        if !self.sessions.contains_key(update.session) {
+            self.sessions.insert(update.session.to_owned(), SessionCourse::default());
+        }
+        let Some(course) = self.sessions.get_mut(update.session) else { return };
         if let Some(turn) = course.turn.as_mut().filter(|turn| content && turn.ended.is_none()) {
             turn.last_output_us = Some(us);
             turn.acted |= update.variant != "user_message_chunk";
@@ -442,7 +451,9 @@ impl Course {
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => {
                 let with_id = update.body.get("messageId").is_some_and(Value::is_string);
-                course.chunk_run = Some((update.variant.to_owned(), with_id));
+                let (variant, has_id) = course.chunk_run.get_or_insert_default();
+                update.variant.clone_into(variant);
+                *has_id = with_id;
             }
             _ => course.chunk_run = None,
         }

@@ -147,7 +147,7 @@ impl Session {
 
     fn forget_old(&mut self, memory: Memory) -> bool {
         let forgot = keep_newest_of(&mut self.tools, memory.tools, |tool| tool.n);
-        let ids = keep_newest_of(&mut self.message_ids, memory.tools, |(_, prompt)| *prompt);
+        let ids = keep_newest(&mut self.message_ids, memory.tools, |(_, prompt)| *prompt);
         if ids {
             self.finished_messages.retain(|id| self.message_ids.contains_key(id));
         }
@@ -222,7 +222,7 @@ mod tests {
 
     fn ask(talk: &mut Conversation, n: usize, from: Party, method: &str, params: &Value, result: &Value) {
         let id = json!(n);
-        talk.apply_call(n, 0, from, &Call { id: Some(&id), method, params: Some(params) }, false);
+        talk.apply_call((n, 0), from, &Call { id: Some(&id), method, params: Some(params) }, None, false);
         let outcome = crate::judge::Outcome::Result(result);
         talk.apply_response((n + 1, 0), from.other(), &RpcId::new(&id), outcome);
     }
@@ -241,7 +241,8 @@ mod tests {
                 let update = json!({ "sessionUpdate": kind, name: format!("{number}") });
                 let update = json!({ "sessionId": format!("s{n}"), "update": update });
                 let call = Call { id: None, method: "session/update", params: Some(&update) };
-                talk.apply_call(n + 6, 0, Party::Agent, &call, false);
+                let update = talk.edition.adapter.update(&update);
+                talk.apply_call((n + 6, 0), Party::Agent, &call, update.as_ref(), false);
             }
             talk.forget_old(SMALL);
             assert!(talk.answered.len() <= SMALL.requests);

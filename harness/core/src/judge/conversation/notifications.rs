@@ -19,10 +19,10 @@ impl PendingNotifications {
     /// Takes in a notification.
     pub(super) fn add(&mut self, n: usize, sender: Party, method: &str) {
         let pending = self.pending.entry(sender).or_default();
-        if pending.len() == MOST {
-            pending.pop_front();
-        }
-        pending.push_back((n, method.to_owned()));
+        let oldest = if pending.len() == MOST { pending.pop_front() } else { None };
+        let mut text = oldest.map(|(_, text)| text).unwrap_or_default();
+        method.clone_into(&mut text);
+        pending.push_back((n, text));
     }
 
     /// Takes in that the request at event `n` was answered: what its sender said before it was read before it.

@@ -1,7 +1,5 @@
 //! The replay of a session's history, and what may be asked of a session that was opened again.
 
-use serde_json::Value;
-
 use super::session::{Opening, Session};
 use super::{Conversation, Exchange};
 use crate::judge::seen::Outcome;
@@ -44,7 +42,7 @@ impl Session {
             return;
         }
         let room = self.replay.len() < MOST_REPLAYED;
-        let text = update.body.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
+        let text = update.text().unwrap_or_default();
         match self.replay.last_mut() {
             Some((last, all)) if last == update.variant => push_text(all, text),
             _ if room => self.replay.push((update.variant.to_owned(), text.to_owned())),

@@ -43,10 +43,12 @@ impl Conversation {
                 _ => {}
             }
         }
+        if exchange.method != "fs/write_text_file" {
+            return;
+        }
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
         let reported = session.has_unfinished_tool();
-        if let (Some(turn), "fs/write_text_file", Some(path)) =
-            (session.turn.as_mut(), exchange.method.as_str(), exchange.text("path"))
+        if let (Some(turn), Some(path)) = (session.turn.as_mut(), exchange.text("path"))
             && turn.writes.len() < MOST_NOTED
         {
             turn.writes.push(Write { n: exchange.n, path: path.to_owned(), reported });

@@ -1,6 +1,6 @@
 //! A session as the client knows it: its turns, tool calls, modes and options.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -79,8 +79,10 @@ pub struct Session {
     /// Options and their values that a list left out which replaced another one: (option, value) → event of that list. The
     /// option itself stands there with no value.
     pub dropped: BTreeMap<(String, Option<String>), usize>,
+    /// Whether the client answered a request for permission with anything but an option that allows.
+    pub has_denied: bool,
     /// Who uses which message id, in which turn: id → (update variant, number of the prompt).
-    pub message_ids: BTreeMap<String, (String, usize)>,
+    pub message_ids: HashMap<String, (String, usize)>,
     /// The variant and message id of the last chunk.
     pub last_chunk: Option<(String, Option<String>)>,
     /// Message ids that were left for another one.
@@ -165,7 +167,8 @@ impl Session {
             options: None,
             first_options: Vec::new(),
             dropped: BTreeMap::new(),
-            message_ids: BTreeMap::new(),
+            has_denied: false,
+            message_ids: HashMap::new(),
             last_chunk: None,
             finished_messages: BTreeSet::new(),
             plan: Vec::new(),
@@ -354,9 +357,10 @@ impl Decision {
     /// Reads the answer to a permission request.
     pub(in crate::judge) fn of(request: &Value, outcome: Outcome<'_>) -> Self {
         let Outcome::Result(result) = outcome else { return Self::Other };
-        let chosen = match result.pointer("/outcome/outcome").and_then(Value::as_str) {
+        let member = |name: &str| result.get("outcome").and_then(|outcome| outcome.get(name));
+        let chosen = match member("outcome").and_then(Value::as_str) {
             Some("cancelled") => return Self::Cancelled,
-            Some("selected") => result.pointer("/outcome/optionId"),
+            Some("selected") => member("optionId"),
             _ => return Self::Other,
         };
         let options = request.get("options").and_then(Value::as_array).into_iter().flatten();

@@ -10,9 +10,9 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("auth.method-id-advertised", On::Call(method_id_advertised)),
-    Check::client("auth.terminal.no-authenticate", On::Call(no_terminal_authenticate)),
-    Check::client("auth.logout.gate", On::Call(logout_gate)),
+    Check::client("auth.method-id-advertised", On::Call(method_id_advertised)).only(&["authenticate"]),
+    Check::client("auth.terminal.no-authenticate", On::Call(no_terminal_authenticate)).only(&["authenticate"]),
+    Check::client("auth.logout.gate", On::Call(logout_gate)).only(&["logout"]),
     Check::client("auth.logout.gate", On::End(logout_advertised)),
 ];
 

@@ -12,8 +12,8 @@ use crate::judge::seen::CallSeen;
 use crate::protocol::Kind;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("cancel.notification", On::Call(notification)),
-    Check::client("cancel.known-session", On::Call(known_session)),
+    Check::client("cancel.notification", On::Call(notification)).only(&["session/cancel"]),
+    Check::client("cancel.known-session", On::Call(known_session)).only(&["session/cancel"]),
 ];
 
 /// "By sending a `session/cancel` notification."

@@ -14,10 +14,10 @@ use crate::judge::seen::CallSeen;
 use crate::requirement::Party;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("config.set-known", On::Call(option_known)),
-    Check::client("config.set-request-shape", On::Call(value_fits)),
-    Check::client("config.boolean-only-if-advertised", On::Call(boolean_advertised)),
-    Check::client("config.prefers-options", On::Call(prefers_options)),
+    Check::client("config.set-known", On::Call(option_known)).only(&[SET_OPTION]),
+    Check::client("config.set-request-shape", On::Call(value_fits)).only(&[SET_OPTION]),
+    Check::client("config.boolean-only-if-advertised", On::Call(boolean_advertised)).only(&[SET_OPTION]),
+    Check::client("config.prefers-options", On::Call(prefers_options)).only(&[SET_OPTION, "session/set_mode"]),
 ];
 
 const SET_OPTION: &str = "session/set_config_option";

@@ -13,9 +13,9 @@ use crate::judge::seen::CallSeen;
 use crate::protocol::is_absolute;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("dirs.gate", On::Call(dirs_gate)),
-    Check::client("dirs.absolute", On::Call(dirs_absolute)),
-    Check::client("dirs.cwd-matches", On::Call(cwd_matches)),
+    Check::client("dirs.gate", On::Call(dirs_gate)).only(&["session/new", "session/load", "session/resume"]),
+    Check::client("dirs.absolute", On::Call(dirs_absolute)).only(&["session/new", "session/load", "session/resume"]),
+    Check::client("dirs.cwd-matches", On::Call(cwd_matches)).only(&["session/load", "session/resume"]),
 ];
 
 const ROOTS: [&str; 2] = ["sessionCapabilities", "additionalDirectories"];

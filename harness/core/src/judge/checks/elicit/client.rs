@@ -13,10 +13,10 @@ use crate::judge::seen::{Answer, Outcome};
 use crate::wire::RpcId;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("elicit.implemented", On::Response(implemented)),
-    Check::client("elicit.unadvertised-mode", On::Response(unadvertised_mode)),
-    Check::client("elicit.unknown-mode", On::Response(unknown_mode)),
-    Check::client("elicit.content-conforms", On::Response(content_conforms)),
+    Check::client("elicit.implemented", On::Response(implemented)).only(&[CREATE]),
+    Check::client("elicit.unadvertised-mode", On::Response(unadvertised_mode)).only(&[CREATE]),
+    Check::client("elicit.unknown-mode", On::Response(unknown_mode)).only(&[CREATE]),
+    Check::client("elicit.content-conforms", On::Response(content_conforms)).only(&[CREATE]),
 ];
 
 const CREATE: &str = "elicitation/create";

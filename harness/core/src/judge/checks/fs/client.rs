@@ -16,28 +16,34 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client(
         "fs.read.implemented",
         On::Response(|moment, answer, ruling| served(moment, answer, READ, &READING, ruling)),
-    ),
+    )
+    .only(&[READ]),
     Check::client(
         "fs.read.unadvertised",
         On::Response(|moment, answer, ruling| refused(moment, answer, READ, &READING, ruling)),
-    ),
-    Check::client("fs.read.limit", On::Response(read_limit)),
+    )
+    .only(&[READ]),
+    Check::client("fs.read.limit", On::Response(read_limit)).only(&[READ]),
     Check::client(
         "fs.write.implemented",
         On::Response(|moment, answer, ruling| served(moment, answer, WRITE, &WRITING, ruling)),
-    ),
+    )
+    .only(&[WRITE]),
     Check::client(
         "fs.write.unadvertised",
         On::Response(|moment, answer, ruling| refused(moment, answer, WRITE, &WRITING, ruling)),
-    ),
+    )
+    .only(&[WRITE]),
     Check::client(
         "fs.capability-honest",
         On::Response(|moment, answer, ruling| served(moment, answer, READ, &READING, ruling)),
-    ),
+    )
+    .only(&[READ]),
     Check::client(
         "fs.capability-honest",
         On::Response(|moment, answer, ruling| served(moment, answer, WRITE, &WRITING, ruling)),
-    ),
+    )
+    .only(&[WRITE]),
 ];
 
 /// A client that advertises a method serves it: reading returns the content, writing any result.

@@ -14,27 +14,33 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::agent(
         "init.omitted-is-unsupported.agent",
         On::Call(|moment, call, ruling| agent_call(moment, call, Omission::Omitted, ruling)),
-    ),
+    )
+    .only(&["fs/read_text_file", "fs/write_text_file", "terminal/create", "elicitation/create"]),
     Check::agent(
         "init.omitted-is-unsupported.agent",
         On::Update(|moment, update, ruling| agent_update(moment, update, Omission::Omitted, ruling)),
-    ),
+    )
+    .only(&["notice", "compaction_update", "compaction_summary_chunk"]),
     Check::agent(
         "init.omitted-is-unsupported.agent",
         On::Response(|moment, answer, ruling| respected(moment, answer, Omission::Omitted, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::agent(
         "init.null-is-unsupported.agent",
         On::Call(|moment, call, ruling| agent_call(moment, call, Omission::Null, ruling)),
-    ),
+    )
+    .only(&["fs/read_text_file", "fs/write_text_file", "terminal/create", "elicitation/create"]),
     Check::agent(
         "init.null-is-unsupported.agent",
         On::Update(|moment, update, ruling| agent_update(moment, update, Omission::Null, ruling)),
-    ),
+    )
+    .only(&["notice", "compaction_update", "compaction_summary_chunk"]),
     Check::agent(
         "init.null-is-unsupported.agent",
         On::Response(|moment, answer, ruling| respected(moment, answer, Omission::Null, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::client(
         "init.omitted-is-unsupported.client",
         On::Call(|moment, call, ruling| client_call(moment, call, Omission::Omitted, ruling)),
@@ -42,7 +48,8 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client(
         "init.omitted-is-unsupported.client",
         On::ReceivedResponse(|moment, answer, ruling| client_respected(moment, answer, Omission::Omitted, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
     Check::client(
         "init.null-is-unsupported.client",
         On::Call(|moment, call, ruling| client_call(moment, call, Omission::Null, ruling)),
@@ -50,7 +57,8 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client(
         "init.null-is-unsupported.client",
         On::ReceivedResponse(|moment, answer, ruling| client_respected(moment, answer, Omission::Null, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
 ];
 
 /// How a party left a capability out.

@@ -13,13 +13,13 @@ use crate::requirement::Party;
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("init.first", On::Call(first)),
     Check::client("init.once", On::Call(once)),
-    Check::client("init.version-present", On::Call(version_present)),
-    Check::client("init.capabilities-sent", On::Call(capabilities_sent)),
+    Check::client("init.version-present", On::Call(version_present)).only(&["initialize"]),
+    Check::client("init.capabilities-sent", On::Call(capabilities_sent)).only(&["initialize"]),
     Check::client("init.capabilities-declared.client", On::Response(capabilities_declared)),
-    Check::client("init.client-info", On::Call(client_info)),
+    Check::client("init.client-info", On::Call(client_info)).only(&["initialize"]),
     Check::client("init.version.unsupported-not-used", On::Call(unsupported_not_used)),
     Check::client("init.version.unsupported-not-used", On::End(unsupported_left)),
-    Check::client("init.baseline-methods.client", On::Response(baseline_methods)),
+    Check::client("init.baseline-methods.client", On::Response(baseline_methods)).only(&["session/request_permission"]),
 ];
 
 /// Whether the call needs an initialized connection: all that concerns sessions, and the login.

@@ -12,10 +12,16 @@ use crate::judge::seen::CallSeen;
 use crate::protocol::is_absolute;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("mcp.stdio.command-absolute", On::Call(command_absolute)),
-    Check::client("mcp.http.gate", On::Call(|moment, call, ruling| transport_gate(moment, call, "http", ruling))),
-    Check::client("mcp.sse.gate", On::Call(|moment, call, ruling| transport_gate(moment, call, "sse", ruling))),
-    Check::client("mcp.passed-on-reattach", On::Call(passed_on)),
+    Check::client("mcp.stdio.command-absolute", On::Call(command_absolute)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+    ]),
+    Check::client("mcp.http.gate", On::Call(|moment, call, ruling| transport_gate(moment, call, "http", ruling)))
+        .only(&["session/new", "session/load", "session/resume"]),
+    Check::client("mcp.sse.gate", On::Call(|moment, call, ruling| transport_gate(moment, call, "sse", ruling)))
+        .only(&["session/new", "session/load", "session/resume"]),
+    Check::client("mcp.passed-on-reattach", On::Call(passed_on)).only(&["session/load", "session/resume"]),
 ];
 
 /// The entries of one transport. An entry for stdio is known by having no type.

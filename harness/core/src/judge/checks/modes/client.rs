@@ -12,8 +12,8 @@ use crate::judge::seen::CallSeen;
 use crate::requirement::Party;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("modes.set-listed", On::Call(mode_listed)),
-    Check::client("modes.set-only-if-offered", On::Call(modes_offered)),
+    Check::client("modes.set-listed", On::Call(mode_listed)).only(&[SET_MODE]),
+    Check::client("modes.set-only-if-offered", On::Call(modes_offered)).only(&[SET_MODE]),
 ];
 
 pub(in crate::judge::checks) const SET_MODE: &str = "session/set_mode";

@@ -14,23 +14,25 @@ use crate::judge::timing::{LATER_TURN_OVER, USER_CROSSING, between, millis};
 use crate::requirement::Party;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("permission.implemented", On::Response(implemented)),
-    Check::client("permission.option-offered", On::Response(option_offered)),
-    Check::client("permission.toolcall-minimal", On::Response(tool_call_minimal)),
-    Check::client("permission.cancelled-on-cancel", On::Response(answered_on_cancel)),
-    Check::client("permission.cancelled-on-cancel", On::Call(answered_before_cancel)),
+    Check::client("permission.implemented", On::Response(implemented)).only(&[ASK]),
+    Check::client("permission.option-offered", On::Response(option_offered)).only(&[ASK]),
+    Check::client("permission.toolcall-minimal", On::Response(tool_call_minimal)).only(&[ASK]),
+    Check::client("permission.cancelled-on-cancel", On::Response(answered_on_cancel)).only(&[ASK]),
+    Check::client("permission.cancelled-on-cancel", On::Call(answered_before_cancel)).only(&["session/cancel"]),
     Check::client("permission.cancelled-on-cancel", On::End(|moment, ruling| left_open(moment, When::Pending, ruling))),
     Check::client(
         "permission.cancelled-not-error",
         On::Response(|moment, answer, ruling| outcome_after_cancel(moment, answer, When::Pending, ruling)),
-    ),
+    )
+    .only(&[ASK]),
     Check::client(
         "permission.late-request",
         On::Response(|moment, answer, ruling| outcome_after_cancel(moment, answer, When::Late, ruling)),
-    ),
+    )
+    .only(&[ASK]),
     Check::client("permission.late-request", On::End(|moment, ruling| left_open(moment, When::Late, ruling))),
-    Check::client("permission.other-session", On::Response(kept_for_other_session)),
-    Check::client("permission.other-session", On::Call(swept_before_prompt)),
+    Check::client("permission.other-session", On::Response(kept_for_other_session)).only(&[ASK]),
+    Check::client("permission.other-session", On::Call(swept_before_prompt)).only(&["session/prompt"]),
     Check::client("permission.other-session", On::End(swept_before_fence)),
 ];
 

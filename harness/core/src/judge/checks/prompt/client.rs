@@ -9,12 +9,15 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("prompt.image-gate", On::Call(|moment, call, ruling| content_gate(moment, call, &IMAGE, ruling))),
-    Check::client("prompt.audio-gate", On::Call(|moment, call, ruling| content_gate(moment, call, &AUDIO, ruling))),
+    Check::client("prompt.image-gate", On::Call(|moment, call, ruling| content_gate(moment, call, &IMAGE, ruling)))
+        .only(&["session/prompt"]),
+    Check::client("prompt.audio-gate", On::Call(|moment, call, ruling| content_gate(moment, call, &AUDIO, ruling)))
+        .only(&["session/prompt"]),
     Check::client(
         "prompt.embedded-gate",
         On::Call(|moment, call, ruling| content_gate(moment, call, &EMBEDDED, ruling)),
-    ),
+    )
+    .only(&["session/prompt"]),
 ];
 
 /// A type of content that needs a capability.

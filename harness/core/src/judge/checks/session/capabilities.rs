@@ -8,11 +8,16 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("load.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/load", ruling))),
-    Check::client("resume.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/resume", ruling))),
-    Check::client("close.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/close", ruling))),
-    Check::client("list.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/list", ruling))),
-    Check::client("delete.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/delete", ruling))),
+    Check::client("load.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/load", ruling)))
+        .only(&["session/load"]),
+    Check::client("resume.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/resume", ruling)))
+        .only(&["session/resume"]),
+    Check::client("close.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/close", ruling)))
+        .only(&["session/close"]),
+    Check::client("list.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/list", ruling)))
+        .only(&["session/list"]),
+    Check::client("delete.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/delete", ruling)))
+        .only(&["session/delete"]),
 ];
 
 /// "If `sessionCapabilities.close` is not present, the Agent does not support closing sessions and Clients MUST NOT

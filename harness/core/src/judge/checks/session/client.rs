@@ -16,13 +16,27 @@ use crate::protocol::is_absolute;
 use crate::requirement::Party;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("session.known-id-only", On::Call(known_id_only)),
+    Check::client("session.known-id-only", On::Call(known_id_only)).only(&[
+        PROMPT,
+        "session/cancel",
+        "session/set_mode",
+        "session/set_config_option",
+    ]),
     Check::client("session.id-verbatim", On::Call(id_verbatim)),
-    Check::client("session.await-new", On::Call(await_new)),
-    Check::client("prompt.session-first", On::Call(session_first)),
-    Check::client("session.cwd-absolute", On::Call(cwd_absolute)),
-    Check::client("load.no-prompt-before-response", On::Call(no_prompt_before_response)),
-    Check::client("list.load-before-use", On::Call(load_before_use)),
+    Check::client("session.await-new", On::Call(await_new)).only(&[
+        PROMPT,
+        "session/cancel",
+        "session/set_mode",
+        "session/set_config_option",
+    ]),
+    Check::client("prompt.session-first", On::Call(session_first)).only(&[PROMPT]),
+    Check::client("session.cwd-absolute", On::Call(cwd_absolute)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+    ]),
+    Check::client("load.no-prompt-before-response", On::Call(no_prompt_before_response)).only(&[PROMPT]),
+    Check::client("list.load-before-use", On::Call(load_before_use)).only(&[PROMPT]),
 ];
 
 const PROMPT: &str = "session/prompt";
