@@ -41,6 +41,6 @@ pub use page::{Chart, Charting, Column, PageReport, write_matrix};
 pub use sarif::SarifReport;
 pub use subjects::write_subjects;
 pub use tap::TapReport;
-pub use text::TextReport;
+pub use text::{Detail, TextReport};
 pub use time::{rfc3339, today};
 pub(crate) use words::{count, partial};

@@ -9,8 +9,8 @@ use acp_conformance::expected::{Date, Expectation};
 use acp_conformance::report::expected::Weighing;
 use acp_conformance::report::model::{CaseReport, FindingReport, ProfileInfo, RunReport};
 use acp_conformance::report::{
-    Begin, Collector, Column, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer, SarifReport,
-    SuiteEvent, TapReport, TextReport, write_matrix, write_subjects,
+    Begin, Collector, Column, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer,
+    SarifReport, SuiteEvent, TapReport, TextReport, write_matrix, write_subjects,
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::snapshot::Bound;
@@ -103,7 +103,7 @@ fn forms(report: &RunReport) -> Vec<(&'static str, String)> {
     other.cases.clear();
     let difference = compare(&side("old"), &Side::new("new".to_owned(), other), Bound::Full);
     vec![
-        ("text", plain(&told(|out| Box::new(TextReport::new(out, false)), report))),
+        ("text", plain(&told(|out| Box::new(TextReport::new(out, Detail::Cases)), report))),
         ("junit", told(|out| Box::new(JunitReport::new(out)), report)),
         ("sarif", told(|out| Box::new(SarifReport::new(out)), report)),
         ("github", told(|out| Box::new(GithubReport::new(out)), report)),

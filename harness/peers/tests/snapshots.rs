@@ -18,7 +18,7 @@ use acp_conformance::case::{Case, embedded};
 use acp_conformance::edition::V1;
 use acp_conformance::report::model::{FindingReport, RunReport};
 use acp_conformance::report::{
-    Begin, Collector, GithubReport, JunitReport, MarkdownReport, Renderer, SarifReport, SuiteEvent, TapReport,
+    Begin, Collector, Detail, GithubReport, JunitReport, MarkdownReport, Renderer, SarifReport, SuiteEvent, TapReport,
     TextReport,
 };
 use acp_conformance::requirement::Party;
@@ -146,7 +146,7 @@ fn renumber(finding: &mut FindingReport) {
 }
 
 fn text(report: &RunReport) -> Result<String, Failed> {
-    form(report, |out| Box::new(TextReport::new(anstream::StripStream::new(out), false)))
+    form(report, |out| Box::new(TextReport::new(anstream::StripStream::new(out), Detail::Areas)))
 }
 
 /// What a renderer makes of the events of a run.

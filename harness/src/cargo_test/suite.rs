@@ -13,7 +13,7 @@ use crate::case::{self, is_handshake};
 use crate::diagnostic::{Diagnostic, Look, render_all};
 use crate::expected::{Expectation, Mistake};
 use crate::report::model::{CaseReport, RequirementReport};
-use crate::report::{Collector, TextReport, diagnose};
+use crate::report::{Collector, Detail, TextReport, diagnose};
 use crate::requirement::{Level, Party};
 use crate::run::{Subject, run_case};
 use crate::verdict::Verdict;
@@ -143,7 +143,7 @@ impl Suite {
         let surprises: Vec<RequirementReport> = surprises.into_iter().map(|(broken, _)| broken.clone()).collect();
         let mut text = StripStream::new(Vec::new());
         let written =
-            TextReport::new(&mut text, false).reproduced_by(self.plan.options.arguments()).failures(&surprises);
+            TextReport::new(&mut text, Detail::Cases).reproduced_by(self.plan.options.arguments()).failures(&surprises);
         written.map_err(|error| Failed::from(format!("the failure could not be shown: {error}")))?;
         let text = String::from_utf8_lossy(&text.into_inner()).into_owned();
         Err(format!("{}\n{text}", case.title).into())

@@ -3,7 +3,7 @@
 mod certificate;
 mod kept;
 
-pub use self::kept::{DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, ReviewArgs};
+pub use self::kept::{DetailArgs, DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, ReviewArgs};
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -227,9 +227,6 @@ pub struct RunArgs {
     /// What becomes of the result.
     #[command(flatten)]
     pub result: ResultArgs,
-    /// Show only the cases that did not pass; no progress where standard error is no terminal
-    #[arg(long, short)]
-    pub quiet: bool,
     /// A broken SHOULD counts like a broken MUST
     #[arg(long)]
     pub strict: bool,

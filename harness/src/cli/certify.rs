@@ -56,7 +56,7 @@ fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result
         let said = judgement.introductions.get(&party);
         place.admit(said.and_then(|said| said.name.as_deref())).with_context(|| format!("--output {shown}"))
     };
-    let outputs = Outputs::open(&[], args.quiet)?.with(Shown::begin(args.quiet));
+    let outputs = Outputs::open(&[], args.detail.into())?.with(Shown::begin(args.detail.quiet));
     let wanted = Wanted { outputs, keep: Some(keep), snapshots: None, whole: true, fail_fast: None };
     let (going, obstacle) = match drive(plan, wanted, &met)? {
         Driver::Early(exit) => return Ok(exit),

@@ -41,7 +41,7 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Progr
     if several && !wanted.iter().all(Output::holds_both_parties) {
         bail!("both parties were recorded, and a report is of one: add --subject agent or --subject client");
     }
-    let mut outputs = Outputs::open(&wanted, false)?;
+    let mut outputs = Outputs::open(&wanted, args.result.detail.into())?;
     let foreign = reports.foreign;
     let finish = |(party, collector): (Party, Collector)| {
         let begin = collector.begin(tapes.len(), !foreign, String::new());

@@ -27,7 +27,7 @@ pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Progr
         }
     }
     let shards = Shards::read(&files, editions)?.complete(args.allow_missing)?;
-    let mut outputs = Outputs::open(&args.result.outputs(), args.quiet)?;
+    let mut outputs = Outputs::open(&args.result.outputs(), args.result.detail.into())?;
     let charts = if outputs.charts { shards.charts(&folders, editions)? } else { BTreeMap::new() };
     let (whole, learned, reproduce) = (shards.whole, shards.learned(), shards.reproduce());
     let known = shards.expectations();

@@ -20,7 +20,7 @@ use crate::monitor::{SessionReports, WatchedSession, stand};
 use crate::output_file::{OutputFile, write_file};
 use crate::plan::load_cases;
 use crate::report::model::{RequirementReport, RunReport};
-use crate::report::{PageReport, Renderer, SuiteEvent, TextReport};
+use crate::report::{Detail, PageReport, Renderer, SuiteEvent, TextReport};
 use crate::requirement::Level;
 use crate::transport::{between, signal};
 
@@ -219,7 +219,7 @@ fn broke(report: &RunReport) -> Option<String> {
 
 fn show(requirements: &[RequirementReport]) {
     // Nobody need read the standard error of an agent.
-    let _ = TextReport::new(anstream::stderr(), false).failures(requirements);
+    let _ = TextReport::new(anstream::stderr(), Detail::Cases).failures(requirements);
 }
 
 fn own_fault(text: &str) {

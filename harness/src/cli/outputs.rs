@@ -11,8 +11,8 @@ use super::output::stdout;
 use super::progress::ProgressLine;
 use crate::output_file::{OutputFile, write_file};
 use crate::report::{
-    EventLines, GithubReport, JsonReport, JunitReport, MarkdownReport, PageReport, Renderer, SarifReport, SuiteEvent,
-    TapReport, TextReport,
+    Detail, EventLines, GithubReport, JsonReport, JunitReport, MarkdownReport, PageReport, Renderer, SarifReport,
+    SuiteEvent, TapReport, TextReport,
 };
 
 /// A form of the result, and the file that it goes to; standard output without one.
@@ -144,17 +144,17 @@ impl Outputs {
     /// # Errors
     ///
     /// That a file cannot be written, or that two forms want standard output.
-    pub(super) fn open(wanted: &[Output], quiet: bool) -> anyhow::Result<Self> {
+    pub(super) fn open(wanted: &[Output], detail: Detail) -> anyhow::Result<Self> {
         let wanted = complete(wanted)?;
         let charts = wanted.iter().any(Output::has_charts);
         let mut outputs = Self { renderers: Vec::new(), files: Vec::new(), charts, progress: None };
-        wanted.into_iter().try_for_each(|output| outputs.add(output, quiet))?;
+        wanted.into_iter().try_for_each(|output| outputs.add(output, detail))?;
         Ok(outputs)
     }
 
-    fn add(&mut self, output: Output, quiet: bool) -> anyhow::Result<()> {
+    fn add(&mut self, output: Output, detail: Detail) -> anyhow::Result<()> {
         let Some(path) = output.file else {
-            self.renderers.push(of_form(output.form, stdout(), quiet));
+            self.renderers.push(of_form(output.form, stdout(), detail));
             return Ok(());
         };
         let file: io::Result<Box<dyn Write>> = match output.form {
@@ -167,7 +167,7 @@ impl Outputs {
             }),
         };
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-        self.renderers.push(of_form(output.form, anstream::StripStream::new(file), quiet));
+        self.renderers.push(of_form(output.form, anstream::StripStream::new(file), detail));
         Ok(())
     }
 
@@ -223,9 +223,9 @@ fn complete(wanted: &[Output]) -> anyhow::Result<Vec<Output>> {
     Ok(wanted)
 }
 
-fn of_form(form: Form, out: impl Write + 'static, quiet: bool) -> Box<dyn Renderer> {
+fn of_form(form: Form, out: impl Write + 'static, detail: Detail) -> Box<dyn Renderer> {
     match form {
-        Form::Text => Box::new(TextReport::new(out, quiet)),
+        Form::Text => Box::new(TextReport::new(out, detail)),
         Form::Json => Box::new(JsonReport::new(out)),
         Form::Events => Box::new(EventLines::new(out)),
         Form::Junit => Box::new(JunitReport::new(out)),

@@ -44,10 +44,10 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
         plan.subject.exchanges = (!args.redact).then(|| dir.clone());
     }
     let plan = &plan;
-    let outputs = Outputs::open(&args.result.outputs(), args.quiet)?;
+    let outputs = Outputs::open(&args.result.outputs(), args.result.detail.into())?;
     let (began, started) = (SystemTime::now(), Instant::now());
     // A person who is told what to do at the same terminal sees how far it is.
-    let shown = if plan.subject.person.is_none() { ProgressLine::begin(args.quiet) } else { None };
+    let shown = if plan.subject.person.is_none() { ProgressLine::begin(args.result.detail.quiet) } else { None };
     let wanted = Wanted {
         outputs: outputs.with(shown),
         keep: args.trace_dir.as_deref().map(|dir| Keep { dir, redact: args.redact }),

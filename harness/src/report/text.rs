@@ -1,5 +1,7 @@
 //! The report for people at a terminal.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -7,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use super::broken::failures;
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
-use super::model::{CaseReport, Driven, FindingReport, RequirementReport, RunReport, ShardInfo};
+use super::model::{CaseReport, Driven, FindingReport, OnlyShared, RequirementReport, RunReport, ShardInfo};
 use super::timings_text;
 use super::visible::{in_one_line, visible};
 use super::words::{count, counts, level, partial, reproduce, subject};
@@ -19,11 +21,30 @@ use crate::verdict::{Conformance, Verdict};
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
+/// How much the text says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Detail {
+    /// The failures and the verdict.
+    Failures,
+    /// Also how each area went, and why requirements were left undecided; of a few cases, each of them.
+    #[default]
+    Areas,
+    /// Also every case, the names of all requirements, and further examples of a failure.
+    Cases,
+}
+
+/// The most cases that are listed one by one.
+const FEW: usize = 10;
+
+/// The most reasons that are told of undecided requirements.
+const REASONS: usize = 5;
+
 /// Writes events as text. What the subject said cannot move the cursor or colour anything; our own styles are left to the stream, which drops them where they are not wanted.
 pub struct TextReport<W> {
     out: W,
-    /// Whether cases that passed are left out.
-    quiet: bool,
+    detail: Detail,
+    /// Whether each case is written when it ends.
+    lists_cases: bool,
     /// How the subject is called in the line that reproduces a failure; empty where there is none to call.
     reproduce: String,
     /// Whether all cases were to be run; otherwise what was not exercised is no news.
@@ -36,6 +57,9 @@ impl<W: Write> Renderer for TextReport<W> {
             SuiteEvent::Begin(begin) => {
                 self.reproduce.clone_from(&begin.reproduce);
                 self.whole = begin.whole;
+                // A person who drives the client by hand waits for the verdict on each.
+                let is_short = begin.cases <= FEW || begin.subject.driven.is_some();
+                self.lists_cases = self.detail >= if is_short { Detail::Areas } else { Detail::Cases };
                 Ok(())
             }
             SuiteEvent::Start(_) | SuiteEvent::Played(_) | SuiteEvent::Chart(..) => Ok(()),
@@ -47,12 +71,12 @@ impl<W: Write> Renderer for TextReport<W> {
 
 impl<W: Write> TextReport<W> {
     /// A report on this stream.
-    pub const fn new(out: W, quiet: bool) -> Self {
-        Self { out, quiet, reproduce: String::new(), whole: true }
+    pub const fn new(out: W, detail: Detail) -> Self {
+        Self { out, detail, lists_cases: true, reproduce: String::new(), whole: true }
     }
 
     fn case(&mut self, case: &CaseReport) -> io::Result<()> {
-        if case.verdict == Verdict::Pass && self.quiet {
+        if !self.lists_cases {
             return Ok(());
         }
         let style = style_of(case.verdict);
@@ -72,7 +96,13 @@ impl<W: Write> TextReport<W> {
 
     fn run(&mut self, report: &RunReport) -> io::Result<()> {
         self.failures(&report.surprises())?;
-        self.open_ends(report)?;
+        if self.detail >= Detail::Areas {
+            if !self.lists_cases {
+                self.areas(report)?;
+            }
+            self.only_after_others(report)?;
+            self.open_ends(report)?;
+        }
         if let Some(expected) = &report.expected {
             expected_text::write(&mut self.out, expected, self.whole)?;
         }
@@ -90,16 +120,20 @@ impl<W: Write> TextReport<W> {
         self
     }
 
-    /// Writes each of the requirements that failed: what it asks, what was seen instead, and how to see it again.
+    /// Writes each of the requirements that failed: what it asks, what was seen instead, and how to see it again. The most binding
+    /// and those that most cases show come first.
     ///
     /// # Errors
     ///
     /// Only those of the stream.
     pub fn failures(&mut self, requirements: &[RequirementReport]) -> io::Result<()> {
-        requirements.iter().filter(|requirement| requirement.fails()).try_for_each(|one| self.failure(one))
+        let mut failed: Vec<_> = requirements.iter().filter(|requirement| requirement.fails()).collect();
+        failed.sort_by_key(|requirement| (requirement.level, Reverse(failures(requirement).count())));
+        failed.into_iter().try_for_each(|one| self.failure(one))
     }
 
     fn failure(&mut self, requirement: &RequirementReport) -> io::Result<()> {
+        let examples = if self.detail == Detail::Cases { 3 } else { 1 };
         let style = style_of(Verdict::Fail);
         let level = level(requirement.level);
         writeln!(self.out, "\n{style}failed{style:#}  {BOLD}{}{BOLD:#}  ({level})", requirement.id)?;
@@ -112,7 +146,7 @@ impl<W: Write> TextReport<W> {
         }
         let mut failed: Vec<&FindingReport> = failures(requirement).map(|broken| broken.finding).collect();
         failed.sort_by_key(|finding| finding.counted_in.is_some());
-        for finding in failed.iter().take(3) {
+        for finding in failed.iter().take(examples) {
             writeln!(
                 self.out,
                 "  {} is at fault in {}: {}",
@@ -124,14 +158,56 @@ impl<W: Write> TextReport<W> {
                 writeln!(self.out, "    {DIM}{}{DIM:#}", visible(line))?;
             }
         }
-        if failed.len() > 3 {
-            writeln!(self.out, "  … and {} more like it", failed.len() - 3)?;
+        if failed.len() > examples {
+            writeln!(self.out, "  … and {} more like it", failed.len() - examples)?;
         }
         let first = failed.first().and_then(|finding| reproduce(requirement.party, &finding.case, &self.reproduce));
         first.map_or(Ok(()), |line| writeln!(self.out, "  {}", visible(&line)))
     }
 
-    /// Names what was not decided, so that nobody takes it for a pass.
+    /// Counts the cases of each area in which one did not pass.
+    fn areas(&mut self, report: &RunReport) -> io::Result<()> {
+        let mut areas: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
+        for case in &report.cases {
+            *areas.entry(area(&case.id)).or_default().entry(case.verdict.name().to_owned()).or_default() += 1;
+        }
+        let is_fine =
+            |verdict: &String| [Verdict::Pass, Verdict::NotApplicable].iter().any(|fine| fine.name() == verdict);
+        let (fine, other): (Vec<_>, Vec<_>) = areas.into_iter().partition(|(_, counts)| counts.keys().all(is_fine));
+        if other.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "\n{BOLD}Cases by area{BOLD:#}")?;
+        for (area, cases) in &other {
+            writeln!(self.out, "  {:<14}{}", in_one_line(area), counts(cases))?;
+        }
+        if fine.is_empty() {
+            return Ok(());
+        }
+        let many = count(fine.len(), "other area passed", "other areas passed");
+        writeln!(self.out, "  {DIM}{many}, as far as they apply{DIM:#}")
+    }
+
+    /// Tells which failures a case showed in a conversation with other cases, and not alone.
+    fn only_after_others(&mut self, report: &RunReport) -> io::Result<()> {
+        if report.only_shared.is_empty() {
+            return Ok(());
+        }
+        let many = count(report.only_shared.len(), "failure was", "failures were");
+        writeln!(
+            self.out,
+            "\n{BOLD}{many} seen only after other cases{BOLD:#}, not alone; no requirement fails by it"
+        )?;
+        for OnlyShared { case, requirement, text, shared, .. } in &report.only_shared {
+            writeln!(self.out, "  {requirement} in {}: {}", in_one_line(case), first_line(text))?;
+            if let Some(file) = shared {
+                writeln!(self.out, "    {DIM}{}{DIM:#}", in_one_line(file))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what was not decided, so that it is not taken for a pass.
     fn open_ends(&mut self, report: &RunReport) -> io::Result<()> {
         let musts =
             |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
@@ -139,9 +215,14 @@ impl<W: Write> TextReport<W> {
         if !undecided.is_empty() {
             let many = count(undecided.len(), "MUST was", "MUSTs were");
             writeln!(self.out, "\n{BOLD}{many} left undecided{BOLD:#}")?;
-            for (reason, ids) in by_reason(&undecided) {
-                writeln!(self.out, "  {}", first_line(&reason))?;
-                writeln!(self.out, "{DIM}{}{DIM:#}", wrap("    ", &ids))?;
+            let reasons = by_reason(&undecided);
+            let told = if self.detail == Detail::Cases { reasons.len() } else { REASONS };
+            for (reason, ids) in reasons.iter().take(told) {
+                writeln!(self.out, "  {}", first_line(reason))?;
+                writeln!(self.out, "{DIM}{}{DIM:#}", wrap("    ", ids))?;
+            }
+            if let Some(more) = reasons.len().checked_sub(told).filter(|more| *more > 0) {
+                writeln!(self.out, "  … and {more} more reasons; -v names them")?;
             }
         }
         let of_status = |planned| {
@@ -150,6 +231,20 @@ impl<W: Write> TextReport<W> {
         };
         let (missed, planned) = (of_status(false), of_status(true));
         let whole = self.whole && report.partial.is_none();
+        if self.detail < Detail::Cases {
+            let parts = [
+                (missed.len(), count(missed.len(), "MUST was not exercised", "MUSTs were not exercised")),
+                (
+                    planned.len(),
+                    count(planned.len(), "MUST is not judged by this version", "MUSTs are not judged by this version"),
+                ),
+            ];
+            let told: Vec<String> = parts.into_iter().filter(|(many, _)| *many > 0).map(|(_, text)| text).collect();
+            if whole && !told.is_empty() {
+                writeln!(self.out, "\n{}; -v names them", told.join("; "))?;
+            }
+            return Ok(());
+        }
         if !missed.is_empty() && whole {
             let many = count(missed.len(), "MUST was", "MUSTs were");
             writeln!(self.out, "\n{BOLD}{many} not exercised{BOLD:#}")?;
@@ -268,6 +363,12 @@ fn by_reason<'r>(requirements: &[&'r RequirementReport]) -> Vec<(String, Vec<&'r
     groups
 }
 
+/// The area of a case: its folder, without edition and party.
+fn area(case: &str) -> &str {
+    let folder = case.rsplit_once('/').map_or("", |(folder, _)| folder);
+    folder.splitn(3, '/').nth(2).unwrap_or(folder)
+}
+
 fn wrap(indent: &str, words: &[&str]) -> String {
     const WIDTH: usize = 100;
     let indent = &indent[1..];
@@ -287,4 +388,57 @@ fn wrap(indent: &str, words: &[&str]) -> String {
 
 fn first_line(text: &str) -> String {
     visible(text.lines().next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::edition::V1;
+    use crate::report::Collector;
+    use crate::requirement::Party;
+
+    /// What is written about a run of these cases, without styles.
+    fn text(cases: &[(&str, Verdict)], detail: Detail) -> String {
+        let collector = Collector::new(V1.edition(), Party::Agent, Vec::new());
+        let begin = collector.begin(cases.len(), true, String::new());
+        let case = |(id, verdict): &(&str, Verdict)| -> CaseReport {
+            serde_json::from_value(json!({ "id": id, "verdict": verdict, "durationMs": 1 })).expect("a case")
+        };
+        let mut report = collector.finish(Duration::ZERO, false);
+        report.cases = cases.iter().map(case).collect();
+        let mut out = Vec::new();
+        let mut text = TextReport::new(anstream::StripStream::new(&mut out), detail);
+        let cases = report.cases.iter().map(|case| SuiteEvent::Case(case, None));
+        let events = std::iter::once(SuiteEvent::Begin(&begin)).chain(cases).chain([SuiteEvent::Run(&report)]);
+        events.into_iter().for_each(|event| text.event(&event).expect("memory takes everything"));
+        drop(text);
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn long_run_counts_cases_by_area() {
+        let fine = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| format!("v1/agent/fs/{name}"));
+        let mut cases: Vec<(&str, Verdict)> = fine.iter().map(|id| (id.as_str(), Verdict::Pass)).collect();
+        cases.push(("v1/agent/cancel/idle", Verdict::Pass));
+        cases.push(("v1/agent/cancel/twice", Verdict::Fail));
+        cases.push(("v1/agent/fs/image", Verdict::NotApplicable));
+        let told = text(&cases, Detail::Areas);
+        assert!(told.contains("Cases by area\n  cancel        1 pass · 1 fail\n  1 other area passed"), "{told}");
+        assert!(!told.contains("v1/agent/cancel/idle"), "{told}");
+        assert!(text(&cases, Detail::Cases).contains("pass  v1/agent/cancel/idle"));
+        assert!(text(&cases[9..], Detail::Areas).contains("fail  v1/agent/cancel/twice"), "few cases are listed");
+        let quiet = text(&cases, Detail::Failures);
+        assert!(!quiet.contains("area") && !quiet.contains("-v"), "{quiet}");
+    }
+
+    #[test]
+    fn area_is_the_folder_below_edition_and_party() {
+        assert_eq!(area("v1/agent/fs/read@empty"), "fs");
+        assert_eq!(area("v1/agent/own/deep/case"), "own/deep");
+        assert_eq!((area("mine/case"), area("session.jsonl")), ("mine", ""));
+    }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use acp_conformance::edition::V1;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::report::{
-    Collector, EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport, TextReport,
-    events, write_subjects,
+    Collector, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport,
+    TextReport, events, write_subjects,
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::verdict::Verdict;
@@ -50,7 +50,7 @@ fn without_styles(text: &str) -> String {
 #[test]
 fn the_terminal_obeys_nobody_but_us() {
     let report = hostile();
-    let shown = String::from_utf8(told(|out| TextReport::new(out, false), &report)).expect("UTF-8");
+    let shown = String::from_utf8(told(|out| TextReport::new(out, Detail::Cases), &report)).expect("UTF-8");
     // Styles are ours, since those of the subject are written out; what else is left must not move the cursor.
     let plain: String = without_styles(&shown);
     assert!(plain.contains(r"\u{1b}[31m") && plain.contains("<script>"), "{plain}");

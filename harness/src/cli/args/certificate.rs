@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{StartArgs, UserArgs};
+use super::{DetailArgs, StartArgs, UserArgs};
 
 /// Arguments of `certify`.
 #[derive(Debug, clap::Args)]
@@ -63,9 +63,9 @@ pub struct KeepArgs {
     /// Keep redacted traces, as `acp-conformance redact` makes them
     #[arg(long)]
     pub redact: bool,
-    /// Show only the cases that did not pass
-    #[arg(long, short)]
-    pub quiet: bool,
+    /// How much the text says.
+    #[command(flatten)]
+    pub detail: DetailArgs,
     /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised; but not when nothing at all could be
     /// learned of the subject
     #[arg(long)]

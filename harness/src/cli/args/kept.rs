@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::super::outputs::{self, Output};
 use super::OutputFormat;
 use crate::expected::{Date, parse_day};
+use crate::report::Detail;
 
 /// What is known to fail, for whatever judges.
 #[derive(Debug, Default, clap::Args)]
@@ -37,6 +38,30 @@ pub struct ResultArgs {
     /// learned of the subject
     #[arg(long)]
     pub allow_incomplete: bool,
+    /// How much the text says.
+    #[command(flatten)]
+    pub detail: DetailArgs,
+}
+
+/// How much the text says.
+#[derive(Debug, Default, Clone, Copy, clap::Args)]
+pub struct DetailArgs {
+    /// List every case and name every requirement
+    #[arg(long, short)]
+    verbose: bool,
+    /// Print only the failures and the verdict; no progress where standard error is no terminal
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
+}
+
+impl From<DetailArgs> for Detail {
+    fn from(args: DetailArgs) -> Self {
+        match args {
+            DetailArgs { quiet: true, .. } => Self::Failures,
+            DetailArgs { verbose: true, .. } => Self::Cases,
+            DetailArgs { .. } => Self::Areas,
+        }
+    }
 }
 
 impl ResultArgs {
@@ -60,9 +85,6 @@ pub struct MergeArgs {
     /// What becomes of the result. What the shards expected to fail is weighed again without being named.
     #[command(flatten)]
     pub result: ResultArgs,
-    /// Show only the cases that did not pass
-    #[arg(long, short)]
-    pub quiet: bool,
 }
 
 const MERGE_HELP: &str =
