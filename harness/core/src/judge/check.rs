@@ -126,7 +126,7 @@ pub struct Check {
     pub party: Party,
     /// What it looks at.
     pub on: On,
-    /// The methods and the variants of updates that it is about; `None` for all. See [`Seen::subject`].
+    /// The methods and the variants of updates that it is about; `None` for all.
     pub subjects: Option<&'static [&'static str]>,
 }
 

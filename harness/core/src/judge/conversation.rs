@@ -11,7 +11,7 @@ mod open;
 mod options;
 mod replay;
 mod services;
-mod session;
+pub(super) mod session;
 mod terminal;
 mod visits;
 

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::conversation::Session;
 use super::conversation::exchange::Exchange;
+use super::conversation::session::Session;
+use super::outcome::Outcome;
 use crate::protocol::{Kind, Member, Parts, Problem, Update};
 use crate::wire::{Content, LineEnd, RpcId};
 
@@ -42,38 +43,6 @@ impl<'m> CallSeen<'m> {
     #[must_use]
     pub fn text_of(&self, method: &str, name: &str) -> Option<&'m str> {
         if self.method == method { self.text(name) } else { None }
-    }
-}
-
-/// What an answer holds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Outcome<'m> {
-    /// A result.
-    Result(&'m Value),
-    /// An error.
-    Error(&'m Value),
-}
-
-impl Outcome<'_> {
-    /// The code of an error.
-    #[must_use]
-    pub fn error_code(&self) -> Option<i64> {
-        match self {
-            Self::Error(error) => error.get("code")?.as_i64(),
-            Self::Result(_) => None,
-        }
-    }
-
-    /// The words for messages: `a result` or `error -32601 (method not found)`.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        match self {
-            Self::Result(_) => "a result".to_owned(),
-            Self::Error(error) => {
-                let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
-                format!("error {} ({message})", error.get("code").unwrap_or(&Value::Null))
-            }
-        }
     }
 }
 

@@ -11,8 +11,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome};
+use crate::judge::seen::Answer;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("auth.methods.shape", On::End(no_methods)),

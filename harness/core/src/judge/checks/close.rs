@@ -9,8 +9,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Decision, Exchange, Opening};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, CallSeen, Outcome};
+use crate::judge::seen::{Answer, CallSeen};
 use crate::judge::timing::{CANCEL_LIMIT, CLEAN_UP, TURN_AFTER_CLOSE, between, millis};
 use crate::requirement::Party;
 

@@ -6,8 +6,9 @@ use crate::fact;
 use crate::judge::Fact;
 use crate::judge::conversation::{Conversation, Exchange, Opening, Session};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome, UpdateSeen};
+use crate::judge::seen::{Answer, UpdateSeen};
 use crate::protocol::is_absolute;
 
 /// The error by which an agent asks for a login.

@@ -13,8 +13,9 @@ use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session, option_text as text, option_values as values};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
+use crate::judge::seen::{Answer, Payload, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("config.ids-unique", On::Payload(ids_unique)).only(&[

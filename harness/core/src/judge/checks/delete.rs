@@ -5,8 +5,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::entries;
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome};
+use crate::judge::seen::Answer;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("delete.implemented", On::Response(implemented)).only(&[DELETE]),

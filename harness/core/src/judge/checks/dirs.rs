@@ -10,8 +10,9 @@ use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, Session};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
+use crate::judge::seen::{Answer, Payload, UpdateSeen};
 use crate::protocol::is_absolute;
 
 pub(super) const CHECKS: &[Check] = &[

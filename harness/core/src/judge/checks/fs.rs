@@ -7,8 +7,9 @@ use crate::judge::check::{Check, On};
 use crate::judge::checks::common::{decide_absolute, mentions, proper};
 use crate::judge::conversation::Session;
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, CallSeen, Outcome};
+use crate::judge::seen::{Answer, CallSeen};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("fs.read.capability", On::Call(read_capability)).only(&[READ]),

@@ -9,8 +9,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome};
+use crate::judge::seen::Answer;
 use crate::protocol::{Kind, NEWEST_MAJOR, Site};
 use crate::requirement::Party;
 

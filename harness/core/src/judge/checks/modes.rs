@@ -12,8 +12,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Exchange, SETTERS, Session, option_text};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
+use crate::judge::seen::{Answer, Payload, UpdateSeen};
 use crate::judge::timing::{UPDATE_WITH_RESPONSE, between};
 
 pub(super) const CHECKS: &[Check] = &[

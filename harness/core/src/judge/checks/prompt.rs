@@ -11,8 +11,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, Decision, Session, ToolCall};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, CallSeen, Outcome, UpdateSeen};
+use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
 use crate::judge::timing::{CLIENT_PATIENCE, OUTPUT_SILENCE, between, millis};
 use crate::requirement::Party;
 

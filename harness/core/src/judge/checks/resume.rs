@@ -9,8 +9,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::Opening;
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome, UpdateSeen};
+use crate::judge::seen::{Answer, UpdateSeen};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("resume.implemented", On::Response(implemented)).only(&[RESUME]),

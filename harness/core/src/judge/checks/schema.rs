@@ -9,8 +9,9 @@ use crate::judge::Fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, CallSeen, Outcome, Payload};
+use crate::judge::seen::{Answer, CallSeen, Payload};
 use crate::protocol::{Kind, is_absolute};
 use crate::requirement::Party;
 

@@ -8,8 +8,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Session, ToolCall};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome, Payload, UpdateSeen};
+use crate::judge::seen::{Answer, Payload, UpdateSeen};
 use crate::protocol::Member;
 
 pub(super) const CHECKS: &[Check] = &[

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::session::{Decision, Ended, ModeSet, Opening, Permission, Session, ToolCall, Turn};
 use super::{Conversation, Exchange, Terminal};
-use crate::judge::seen::Outcome;
+use crate::judge::outcome::Outcome;
 use crate::judge::timing::PROMPT_ANSWER;
 use crate::protocol::Update;
 use crate::requirement::Party;

@@ -9,7 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Conversation, Decision, Exchange};
-use crate::judge::seen::{Answer, LineSeen, Outcome};
+use crate::judge::outcome::Outcome;
+use crate::judge::seen::{Answer, LineSeen};
 use crate::judge::timing::{CANCEL_SWEEP, between};
 use crate::protocol::Update;
 use crate::requirement::Party;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::judge::seen::{Answer, Outcome};
+use crate::judge::outcome::Outcome;
+use crate::judge::seen::Answer;
 use crate::requirement::Party;
 use crate::wire::RpcId;
 

@@ -2,7 +2,7 @@
 
 use super::session::{Opening, Session};
 use super::{Conversation, Exchange};
-use crate::judge::seen::Outcome;
+use crate::judge::outcome::Outcome;
 use crate::protocol::Update;
 use crate::wire::push_text;
 

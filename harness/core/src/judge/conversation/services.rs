@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Conversation, Exchange, Session, Turn};
-use crate::judge::seen::Outcome;
+use crate::judge::outcome::Outcome;
 use crate::requirement::Party;
 
 /// An error with which the client answered a request of the agent.

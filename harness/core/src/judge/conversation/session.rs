@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 
 use super::services::{Refusal, Write};
-use crate::judge::seen::Outcome;
+use crate::judge::outcome::Outcome;
 use crate::wire::push_text;
 
 /// How the client came to know a session.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Exchange;
-use crate::judge::seen::Outcome;
+use crate::judge::outcome::Outcome;
 
 /// A terminal, from its creation to its release.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Exchange;
-use crate::judge::seen::Outcome;
+use crate::judge::outcome::Outcome;
 use crate::requirement::Party;
 
 /// How far a visit has come.

@@ -8,8 +8,9 @@ use crate::judge::check::{Check, On};
 use crate::judge::checks::common::{BAD_PARAMS, NO_METHOD, proper};
 use crate::judge::conversation::Exchange;
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome};
+use crate::judge::seen::Answer;
 use crate::wire::RpcId;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[

@@ -9,8 +9,9 @@ use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::{NO_METHOD, decide_refused, proper};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome};
+use crate::judge::seen::Answer;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client(

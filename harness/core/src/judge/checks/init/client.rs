@@ -5,8 +5,9 @@ use serde_json::Value;
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, CallSeen, Outcome};
+use crate::judge::seen::{Answer, CallSeen};
 use crate::protocol::{Kind, NEWEST_MAJOR};
 use crate::requirement::Party;
 

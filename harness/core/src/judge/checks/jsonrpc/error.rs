@@ -10,8 +10,9 @@ use crate::judge::checks::common::NO_METHOD;
 use crate::judge::checks::ext::is_withdrawn;
 use crate::judge::conversation::{Exchange, GarbledKind};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome};
+use crate::judge::seen::Answer;
 use crate::requirement::Party;
 use crate::wire::RpcId;
 

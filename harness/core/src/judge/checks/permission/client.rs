@@ -8,8 +8,9 @@ use crate::judge::checks::common::{BAD_PARAMS, NO_METHOD, is_passed_over, proper
 use crate::judge::checks::support::fail_in_case;
 use crate::judge::conversation::{Conversation, Decision, Exchange};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, CallSeen, Outcome};
+use crate::judge::seen::{Answer, CallSeen};
 use crate::judge::timing::{LATER_TURN_OVER, USER_CROSSING, between, millis};
 use crate::requirement::Party;
 

@@ -9,8 +9,9 @@ use crate::judge::check::{Check, On};
 use crate::judge::checks::common::{NO_METHOD, NOT_FOUND, decide_refused, is_passed_over, proper};
 use crate::judge::conversation::{Exchange, Terminal, TerminalExit};
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome};
+use crate::judge::seen::Answer;
 use crate::requirement::Party;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[

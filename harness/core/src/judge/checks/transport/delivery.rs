@@ -6,8 +6,9 @@ use crate::judge::checks::common::NO_METHOD;
 use crate::judge::checks::support::{is_usually_answered, waits_for_others};
 use crate::judge::conversation::Exchange;
 use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::{Answer, Outcome};
+use crate::judge::seen::Answer;
 use crate::judge::timing::{ANSWER_AFTER_END, NOT_FLUSHED, between};
 use crate::wire::RpcId;
 

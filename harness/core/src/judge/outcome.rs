@@ -1,0 +1,35 @@
+//! What an answer holds: a result or an error.
+
+use serde_json::Value;
+
+/// What an answer holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Outcome<'m> {
+    /// A result.
+    Result(&'m Value),
+    /// An error.
+    Error(&'m Value),
+}
+
+impl Outcome<'_> {
+    /// The code of an error.
+    #[must_use]
+    pub fn error_code(&self) -> Option<i64> {
+        match self {
+            Self::Error(error) => error.get("code")?.as_i64(),
+            Self::Result(_) => None,
+        }
+    }
+
+    /// The words for messages: `a result` or `error -32601 (method not found)`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Result(_) => "a result".to_owned(),
+            Self::Error(error) => {
+                let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+                format!("error {} ({message})", error.get("code").unwrap_or(&Value::Null))
+            }
+        }
+    }
+}
