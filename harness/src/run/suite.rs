@@ -19,7 +19,7 @@ use crate::trace::Trace;
 pub enum Progress {
     /// A case has begun, by its position in the list that was to be run.
     Started(usize),
-    /// The transcript of a case is over, by its position; its conversation goes on with another case.
+    /// The transcript of a case is over, by its position; it is judged when its conversation has ended.
     Played(usize),
     /// A conversation is over.
     Ended {
@@ -104,12 +104,24 @@ pub fn run_all(
                     if stopped().is_some() || left() || refused.load(Ordering::Relaxed) {
                         break;
                     }
-                    let ending = || drop(slot.take());
+                    let running = Cell::new(None);
+                    let played = || drop(running.take().map(|index| sender.send(Progress::Played(index))));
+                    let start = |index: usize| {
+                        played();
+                        running.set(Some(index));
+                        let _ = sender.send(Progress::Started(index));
+                    };
+                    let ending = || {
+                        drop(slot.take());
+                        if stopped().is_none() {
+                            played();
+                        }
+                    };
                     let Some(mut indices) = queue.take() else { break };
                     let begun = Instant::now();
                     let trace = match indices.as_slice() {
                         [index] => {
-                            let _ = sender.send(Progress::Started(*index));
+                            start(*index);
                             let trace = run_case_until(&cases[*index], subject, &ending);
                             if stopped().is_some() {
                                 break;
@@ -118,12 +130,7 @@ pub fn run_all(
                         }
                         several => {
                             let chosen: Vec<&Case> = several.iter().map(|&index| &cases[index]).collect();
-                            let started = |done: usize| {
-                                if let Some(before) = done.checked_sub(1) {
-                                    let _ = sender.send(Progress::Played(several[before]));
-                                }
-                                let _ = sender.send(Progress::Started(several[done]));
-                            };
+                            let started = |done: usize| start(several[done]);
                             let number = numbers.fetch_add(1, Ordering::Relaxed);
                             let (trace, done) = run_conversation(&chosen, number, subject, &started, &ending);
                             let rest = indices.split_off(done);
