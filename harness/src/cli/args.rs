@@ -35,7 +35,7 @@ pub struct Args {
     pub edition: Option<String>,
 }
 
-const EXIT_CODES: &str = "ProgramExit codes:
+const EXIT_CODES: &str = "Exit codes:
   0  conformant, or nothing wrong; what --expected names is set aside
   1  not conformant: a MUST was broken; or an entry of --expected is no longer
      true, a transcript of --snapshots differs, or diff shows a regression
@@ -106,9 +106,9 @@ pub struct AgentArgs {
     /// Give each case a process of its own, instead of sharing one where cases begin alike
     #[arg(long)]
     pub isolate: bool,
-    /// Run only the cases of the conversation that holds the most, in one process: most of the requirements in a few seconds. The
-    /// result is incomplete
-    #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "update_expected"])]
+    /// Run only the largest group of cases that can share a process: most of the requirements in a few seconds. The result is
+    /// incomplete
+    #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "snapshots", "update_expected"])]
     pub quick: bool,
 }
 

@@ -99,7 +99,7 @@ const VERIFY_HELP: &str =
 judged again. The subject is not needed, and nothing outside of the folder is read.
 That all of it matches does not say who made it; docs/certificates.md says how to sign one.
 
-ProgramExit codes:
+Exit codes:
   0  it matches, whatever its verdict is
   1  something does not match
   2  there is no certificate

@@ -49,7 +49,7 @@ pub struct DetailArgs {
     /// List every case and name every requirement
     #[arg(long, short)]
     verbose: bool,
-    /// Print only the failures and the verdict; no progress where standard error is no terminal
+    /// Print only the failures and the verdict; no progress unless standard error is a terminal
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
 }
@@ -116,7 +116,7 @@ pub struct DiffArgs {
 
 const DIFF_HELP: &str =
     "Messages and capabilities are compared where both sides have traces; traces without a report are judged by this program.
-ProgramExit code 1 tells of a regression: a requirement or a case that passed before and fails now. What passed and is no longer \
+Exit code 1 means a regression: a requirement or a case that passed before and fails now. What passed and is no longer \
 decided is shown as worse, and is none: a race can do that, or a model.
 schemas/diff.schema.json says what --format json writes.
 
