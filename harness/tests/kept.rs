@@ -1,4 +1,4 @@
-//! Kept files: what the program prints or generates, next to the tests that compare it. `ACP_BLESS=1` writes them anew.
+//! Kept files: what the program prints or generates, next to the tests that compare it. `ACP_BLESS=1` replaces them.
 
 use std::fs;
 use std::path::Path;

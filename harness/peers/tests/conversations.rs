@@ -147,8 +147,8 @@ fn killed(fault: &Fault, cases: &[Case]) -> Result<(), Failed> {
     }
     // The company shows more of some faults.
     let alone = failed(true);
-    let surplus: Vec<_> = together.iter().filter(|id| !known(id) && !alone.contains(*id)).collect();
-    ensure(surplus.is_empty(), || format!("these fail only in shared conversations: {surplus:?}"))
+    let extra: Vec<_> = together.iter().filter(|id| !known(id) && !alone.contains(*id)).collect();
+    ensure(extra.is_empty(), || format!("these fail only in shared conversations: {extra:?}"))
 }
 
 fn from_file() -> Result<(), Failed> {

@@ -111,7 +111,7 @@ impl Reports {
     /// A case that also has a trace of its own counts by that one, as in the run that wrote both.
     fn add(&mut self, recording: JudgedTape<'_>, args: &CheckArgs) -> anyhow::Result<Vec<(String, Chart)>> {
         let JudgedTape { tape, header, edition, mut judged, evidence, mut charts } = recording;
-        // Each process is counted, also one whose case is told by its lone run.
+        // Each process is counted, also one whose case counts by its lone run.
         let starts = judged.iter().map(JudgedTrace::starts).sum();
         if header.conversation.is_some() {
             judged.retain(|judged| !self.alone.contains(&tape.id_of(judged)));

@@ -73,9 +73,7 @@ impl Origin {
 pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
     let mut plan = make(&args.run, Party::Agent, Controls::default(), bundle)?;
     if args.quick {
-        let chosen = largest_conversation(&plan.cases);
-        let mut at = 0..;
-        plan.cases.retain(|_| at.next().is_some_and(|index| chosen.contains(&index)));
+        plan.cases = largest_conversation(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
         plan.jobs = 1;
     }
     Ok(RunPlan { isolate: args.isolate, ..plan })

@@ -17,7 +17,7 @@ pub(super) fn settle(requirements: &mut [RequirementReport], cases: &mut [CaseRe
         .map(|case| (case.id.as_str(), case.requirements.iter().map(String::as_str).collect()))
         .collect();
     requirements.iter_mut().for_each(|requirement| count_once(requirement, &for_it));
-    cases.iter_mut().for_each(|case| judge_anew(case, requirements));
+    cases.iter_mut().for_each(|case| decide_verdict(case, requirements));
 }
 
 /// Sets which requirements fail only by mistakes of others, and what the owners say of it.
@@ -61,7 +61,7 @@ fn count_once(requirement: &mut RequirementReport, for_it: &BTreeMap<&str, BTree
 }
 
 /// Sets the verdict on a case by what counts in it.
-fn judge_anew(case: &mut CaseReport, requirements: &[RequirementReport]) {
+fn decide_verdict(case: &mut CaseReport, requirements: &[RequirementReport]) {
     let here = |requirement: &RequirementReport, counts: bool| {
         failed(requirement).any(|finding| finding.case == case.id && finding.counted_in.is_none() == counts)
     };

@@ -36,7 +36,7 @@ pub enum Detail {
 /// The most cases that are listed one by one.
 const FEW: usize = 10;
 
-/// The most reasons that are told of undecided requirements.
+/// The most reasons that are listed for undecided requirements.
 const REASONS: usize = 5;
 
 /// Writes events as text. What the subject said cannot move the cursor or colour anything; our own styles are left to the stream, which drops them where they are not wanted.

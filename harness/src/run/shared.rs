@@ -1,7 +1,7 @@
 //! Runs several cases in one conversation with an agent: one process and one `initialize`, and for each case a session and a
 //! workspace of its own.
 //!
-//! The trace is that of the whole conversation. Whatever a case shows only here is no failure by itself: the caller runs it again
+//! The trace is that of the whole conversation. What a case shows only here does not fail anything by itself: the caller runs it again
 //! alone.
 
 use std::collections::HashSet;

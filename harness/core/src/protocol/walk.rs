@@ -38,7 +38,7 @@ pub struct Object<'v> {
 }
 
 impl Member<'_> {
-    /// Returns the JSON pointer to the value. It is made anew each time, since few members need one.
+    /// Returns the JSON pointer to the value. Each call builds it, since few members need one.
     #[must_use]
     pub fn at(&self) -> String {
         below(&self.object, &escaped(self.name))

@@ -116,7 +116,7 @@ impl<R: BufRead> Source for Conductor<R> {
                 .or_else(|error| read_line(line).one().map_or(Err(error), serde_json::from_value));
             let entry = entry.map_err(|error| {
                 let remedy = "Remove what the conductor did not write with --trace.";
-                RecordingProblem::at(self.lines.number, format!("this is no entry of its trace: {error}"), remedy)
+                RecordingProblem::at(self.lines.number, format!("this is not an entry of its trace: {error}"), remedy)
             })?;
             if let Some((seconds, from, message)) = self.message(entry)? {
                 let bytes = write_json(&message).into_bytes();

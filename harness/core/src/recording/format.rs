@@ -137,5 +137,5 @@ fn text(beginning: &[u8]) -> Result<&str, RecordingProblem> {
         }
         Err(_) => None,
     };
-    text.filter(|text| !text.contains('\0')).ok_or_else(|| RecordingProblem::of_all("it is no text", WHAT_CAN_BE_READ))
+    text.filter(|text| !text.contains('\0')).ok_or_else(|| RecordingProblem::of_all("it is not text", WHAT_CAN_BE_READ))
 }

@@ -33,7 +33,7 @@ impl<R: BufRead> Source for Ndjson<R> {
             Content::One { value, .. } if !matches!(Envelope::of(&value), Envelope::Unclear) => value,
             _ => {
                 let remedy = "Remove what is no message; logs are often mixed in by `2>&1`.";
-                return Err(RecordingProblem::at(self.lines.number, "this line is no message of JSON-RPC", remedy));
+                return Err(RecordingProblem::at(self.lines.number, "this line is not a JSON-RPC message", remedy));
             }
         };
         if !first && is_opening(&value) {

@@ -1,4 +1,4 @@
-//! Conversations that hold several cases. A failure there is no failure by itself: the case runs again alone.
+//! Conversations that hold several cases. A failure there does not count by itself: the case runs again alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;

@@ -1,6 +1,6 @@
 //! Which made-up cases share a conversation, and which built-in ones do.
 
-use super::{conversations, opening};
+use super::{conversations, largest_conversation, opening};
 use crate::case::model::Case;
 use crate::case::{Includes, Vocabulary, embedded, load_text};
 use crate::edition::V1;
@@ -60,7 +60,9 @@ fn cases_that_change_the_process_come_last() {
 fn cases_share_only_with_the_same_initialize() {
     let usual = || case(USUAL, &["include: session"]);
     let poor = case(&format!("{USUAL}\nclient: {{ capabilities: {{}} }}"), &["include: session"]);
-    assert_eq!(conversations(&[usual(), poor, usual()], 4), [vec![0, 2], vec![1]]);
+    let cases = [poor, usual(), usual()];
+    assert_eq!(conversations(&cases, 4), [vec![1, 2], vec![0]]);
+    assert_eq!(largest_conversation(&cases), [1, 2]);
 }
 
 #[test]
