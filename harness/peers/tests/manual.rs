@@ -203,7 +203,7 @@ fn three_cases() -> Result<(), Failed> {
     equal(&results, &wanted.to_vec(), &told)?;
     let open = r#"  Open a new thread with the agent "acp-conformance" and send:  Hello, please answer in one word."#;
     let titles = [
-        "The client starts its agent, agrees on version 1, opens a session and prompts",
+        "The client starts its agent, negotiates version 1, opens a session and prompts",
         "A person chooses a mode and stops the turn",
         "The agent ends",
     ];
