@@ -18,6 +18,7 @@ mod mistakes;
 pub mod model;
 mod page;
 pub mod progress;
+mod reasons;
 mod sarif;
 mod subjects;
 mod tap;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use acp_conformance::compare::{self, Side, compare};
 use acp_conformance::edition::V1;
 use acp_conformance::expected::{Date, Expectation};
+use acp_conformance::judge::Cause;
 use acp_conformance::report::expected::Weighing;
-use acp_conformance::report::model::{CaseReport, FindingReport, ProfileInfo, RunReport};
+use acp_conformance::report::model::{CaseReport, FindingReport, ProfileInfo, ReasonReport, RunReport};
 use acp_conformance::report::{
     Begin, Collector, Column, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer,
     SarifReport, SuiteEvent, TapReport, TextReport, write_matrix, write_subjects,
@@ -77,12 +78,20 @@ fn report(texts: &[String]) -> RunReport {
             file: Some(format!("own/{}", next())),
             trace: None,
             reason: Some(next()),
+            cause: Some(Cause::UnknownAct { act: next() }),
             requirements: Vec::new(),
             also: Vec::new(),
             otherwise: None,
             notes: vec![next()],
         });
     }
+    report.reasons.push(ReasonReport {
+        verdict: Verdict::Inconclusive,
+        kind: next(),
+        about: [(next(), 2)].into(),
+        text: next(),
+        cases: vec![id(2)],
+    });
     report.model.insert(next(), 1);
     let known = Expectation::new(report.requirements[1].id.clone(), format!("known {}", next()));
     let weighing = Weighing { whole: true, strict: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };

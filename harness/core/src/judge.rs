@@ -5,6 +5,7 @@
 
 mod by_case;
 mod case;
+mod cause;
 mod check;
 mod checks;
 mod conversation;
@@ -31,6 +32,7 @@ mod timing;
 mod trouble;
 
 pub use case::{CaseVerdict, judge_case};
+pub use cause::Cause;
 pub use check::{Check, On};
 pub use conversation::{
     After, AtCancel, CancelRequest, Conversation, Course, Decision, Deed, Ended, Exchange, Holes, Introduction,

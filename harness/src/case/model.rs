@@ -348,6 +348,17 @@ pub struct Outgoing {
     pub split: Option<usize>,
 }
 
+impl Outgoing {
+    /// Returns the intent of the prompt, if the message is one.
+    #[must_use]
+    pub fn intent(&self) -> Option<&str> {
+        let Body::Request { params: Some(params), .. } = &self.body else { return None };
+        let prompt = params.get("prompt")?;
+        let mut blocks = prompt.as_array().map_or(std::slice::from_ref(prompt), Vec::as_slice).iter();
+        blocks.find_map(|block| block.get("intent")?.as_str())
+    }
+}
+
 /// What a message of the tester says. The values may hold names to interpolate.
 #[derive(Debug, Clone)]
 pub enum Body {

@@ -15,6 +15,7 @@ use super::model::{
     CaseReport, Driven, FORMAT, FindingReport, OnlyShared, ProbeReport, RequirementReport, RunReport, SubjectInfo,
     SuiteInfo, Summary,
 };
+use super::reasons::reasons;
 
 use self::shared::Shared;
 use crate::judge::{Fact, Finding, JudgedTrace, JudgingSession, Tally};
@@ -209,6 +210,7 @@ impl Collector {
             otherwise: (verdict.verdict == Verdict::Fail && !judged.header().requirements.is_empty())
                 .then(|| judged.own_verdict(self.kind, &self.edition.catalogue)),
             reason: verdict.reason,
+            cause: verdict.cause,
             requirements: judged.header().requirements.clone(),
             also: Vec::new(),
             notes: gaps::notes(judged),
@@ -262,6 +264,7 @@ impl Collector {
             began: None,
             verdict: conformance(&requirements, &self.cases, strict),
             strict,
+            reasons: reasons(self.kind, &requirements, &self.cases),
             requirements,
             probes,
             cases: self.cases,

@@ -10,6 +10,7 @@ use super::model::{
     CaseReport, EntryReport, FindingReport, Floor, Partial, ProbeReport, RequirementReport, RunReport, ShardInfo,
     SubjectInfo, Summary, Timings,
 };
+use super::reasons::reasons;
 use super::words::subject;
 use crate::expected::Expectation;
 
@@ -94,6 +95,7 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
     let mut requirements: Vec<_> = pairs.map(|(one, other)| requirement(one, other)).collect();
     let mut cases = sorted(one.cases, other.cases, |case| &case.id);
     mistakes::settle(&mut requirements, &mut cases);
+    let kind = one.subject.kind;
     let duration_ms = one.summary.duration_ms.saturating_add(other.summary.duration_ms);
     RunReport {
         format: one.format,
@@ -110,6 +112,7 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         },
         probes: probes(one.probes, other.probes),
         model: sums(one.model, other.model),
+        reasons: reasons(kind, &requirements, &cases),
         requirements,
         cases,
         only_shared: [one.only_shared, other.only_shared].concat(),

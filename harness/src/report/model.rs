@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 mod expected;
 
 pub use self::expected::{EntryReport, ExpectedReport, FailureReport};
-use crate::judge::CaseVerdict;
+use crate::judge::{CaseVerdict, Cause};
 use crate::protocol::Edition;
 use crate::requirement::{Level, Party, Status};
 use crate::trace::StepKind;
@@ -54,6 +54,9 @@ pub struct RunReport {
     pub probes: Vec<ProbeReport>,
     /// Every case, in the order of the ids.
     pub cases: Vec<CaseReport>,
+    /// Why cases are undecided or do not apply: those with the same reason together, the most frequent reason of a verdict first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ReasonReport>,
     /// The failures that cases showed only after other cases of the same conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only_shared: Vec<OnlyShared>,
@@ -368,6 +371,9 @@ pub struct CaseReport {
     /// Why it is no pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The same as data, of a case that is undecided or does not apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// The requirements that it is for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<String>,
@@ -380,6 +386,23 @@ pub struct CaseReport {
     /// What a recording does not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// The cases that are undecided, or do not apply, for the same reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReasonReport {
+    /// The verdict on them.
+    pub verdict: Verdict,
+    /// The kind of the reason, as in the `cause` of each case.
+    pub kind: String,
+    /// What the reason is about, such as intents, methods, acts or capabilities, and for how many cases.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub about: BTreeMap<String, usize>,
+    /// The reason in a sentence, for people; other versions may word it otherwise.
+    pub text: String,
+    /// The cases, by id.
+    pub cases: Vec<String>,
 }
 
 /// The counts of a run. Every verdict is listed, also those with none.

@@ -9,7 +9,9 @@ use anstyle::{AnsiColor, Style};
 use super::broken::failures;
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
-use super::model::{CaseReport, Driven, FindingReport, OnlyShared, RequirementReport, RunReport, ShardInfo};
+use super::model::{
+    CaseReport, Driven, FindingReport, OnlyShared, ReasonReport, RequirementReport, RunReport, ShardInfo,
+};
 use super::timings_text;
 use super::visible::{in_one_line, visible};
 use super::words::{count, counts, level, partial, reproduce, subject};
@@ -36,7 +38,7 @@ pub enum Detail {
 /// The most cases that are listed one by one.
 const FEW: usize = 10;
 
-/// The most reasons that are listed for undecided requirements.
+/// The most reasons that are listed for undecided cases.
 const REASONS: usize = 5;
 
 /// Writes events as text. What the subject said cannot move the cursor or colour anything; our own styles are left to the stream, which drops them where they are not wanted.
@@ -97,8 +99,11 @@ impl<W: Write> TextReport<W> {
     fn run(&mut self, report: &RunReport) -> io::Result<()> {
         self.failures(&report.surprises())?;
         if self.detail >= Detail::Areas {
-            if !self.lists_cases {
+            if self.detail == Detail::Cases {
                 self.areas(report)?;
+            }
+            if !self.lists_cases || self.detail == Detail::Cases {
+                self.reasons(report)?;
             }
             self.only_after_others(report)?;
             self.open_ends(report)?;
@@ -146,20 +151,14 @@ impl<W: Write> TextReport<W> {
         }
         let mut failed: Vec<&FindingReport> = failures(requirement).map(|broken| broken.finding).collect();
         failed.sort_by_key(|finding| finding.counted_in.is_some());
-        for finding in failed.iter().take(examples) {
-            writeln!(
-                self.out,
-                "  {} is at fault in {}: {}",
-                finding.party,
-                in_one_line(&finding.case),
-                visible(&finding.text)
-            )?;
+        for (index, finding) in failed.iter().take(examples).enumerate() {
+            let more = failed.len().saturating_sub(examples);
+            let more = if index + 1 == examples && more > 0 { format!(" (and {more} more)") } else { String::new() };
+            let (party, case, text) = (finding.party, in_one_line(&finding.case), visible(&finding.text));
+            writeln!(self.out, "  {party} is at fault in {case}{more}: {text}")?;
             for line in &finding.lines {
                 writeln!(self.out, "    {DIM}{}{DIM:#}", visible(line))?;
             }
-        }
-        if failed.len() > examples {
-            writeln!(self.out, "  … and {} more like it", failed.len() - examples)?;
         }
         let first = failed.first().and_then(|finding| reproduce(requirement.party, &finding.case, &self.reproduce));
         first.map_or(Ok(()), |line| writeln!(self.out, "  {}", visible(&line)))
@@ -188,6 +187,39 @@ impl<W: Write> TextReport<W> {
         writeln!(self.out, "  {DIM}{many}, as far as they apply{DIM:#}")
     }
 
+    /// Writes a line for each reason for which cases are undecided, and one for all cases that do not apply.
+    fn reasons(&mut self, report: &RunReport) -> io::Result<()> {
+        let (undecided, inapplicable): (Vec<_>, Vec<_>) =
+            report.reasons.iter().partition(|reason| reason.verdict != Verdict::NotApplicable);
+        let many = |reasons: &[&ReasonReport]| reasons.iter().map(|reason| reason.cases.len()).sum::<usize>();
+        if !undecided.is_empty() {
+            let told = count(many(&undecided), "case was", "cases were");
+            writeln!(self.out, "\n{BOLD}{told} left undecided{BOLD:#}")?;
+            let shown = if self.detail == Detail::Cases { undecided.len() } else { REASONS };
+            for reason in undecided.iter().take(shown) {
+                let example = reason.cases.first().map_or("", String::as_str);
+                let (cases, text) = (reason.cases.len(), visible(&reason.text));
+                writeln!(self.out, "  {cases:>4}  {text}, {DIM}such as {}{DIM:#}", in_one_line(example))?;
+            }
+            if let Some(rest) = undecided.get(shown..).filter(|rest| !rest.is_empty()) {
+                writeln!(
+                    self.out,
+                    "  {:>4}  for {}; -v lists them",
+                    many(rest),
+                    count(rest.len(), "other reason", "other reasons")
+                )?;
+            }
+        }
+        if self.detail == Detail::Cases && !inapplicable.is_empty() {
+            let told = count(many(&inapplicable), "case does not apply", "cases do not apply");
+            writeln!(self.out, "\n{BOLD}{told}{BOLD:#}")?;
+            for reason in inapplicable {
+                writeln!(self.out, "  {:>4}  {}", reason.cases.len(), visible(&reason.text))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Tells which failures a case showed in a conversation with other cases, and not alone.
     fn only_after_others(&mut self, report: &RunReport) -> io::Result<()> {
         if report.only_shared.is_empty() {
@@ -212,17 +244,12 @@ impl<W: Write> TextReport<W> {
         let musts =
             |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
         let undecided: Vec<&RequirementReport> = musts(Verdict::Inconclusive).collect();
-        if !undecided.is_empty() {
+        if !undecided.is_empty() && self.detail == Detail::Cases {
             let many = count(undecided.len(), "MUST was", "MUSTs were");
             writeln!(self.out, "\n{BOLD}{many} left undecided{BOLD:#}")?;
-            let reasons = by_reason(&undecided);
-            let told = if self.detail == Detail::Cases { reasons.len() } else { REASONS };
-            for (reason, ids) in reasons.iter().take(told) {
-                writeln!(self.out, "  {}", first_line(reason))?;
-                writeln!(self.out, "{DIM}{}{DIM:#}", wrap("    ", ids))?;
-            }
-            if let Some(more) = reasons.len().checked_sub(told).filter(|more| *more > 0) {
-                writeln!(self.out, "  … and {more} more reasons; -v names them")?;
+            for (reason, ids) in by_reason(&undecided) {
+                writeln!(self.out, "  {}", first_line(&reason))?;
+                writeln!(self.out, "{DIM}{}{DIM:#}", wrap("    ", &ids))?;
             }
         }
         let of_status = |planned| {
@@ -233,6 +260,7 @@ impl<W: Write> TextReport<W> {
         let whole = self.whole && report.partial.is_none();
         if self.detail < Detail::Cases {
             let parts = [
+                (undecided.len(), count(undecided.len(), "MUST was left undecided", "MUSTs were left undecided")),
                 (missed.len(), count(missed.len(), "MUST was not exercised", "MUSTs were not exercised")),
                 (
                     planned.len(),
@@ -420,16 +448,17 @@ mod tests {
     }
 
     #[test]
-    fn long_run_counts_cases_by_area() {
+    fn verbose_text_counts_cases_by_area() {
         let fine = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| format!("v1/agent/fs/{name}"));
         let mut cases: Vec<(&str, Verdict)> = fine.iter().map(|id| (id.as_str(), Verdict::Pass)).collect();
         cases.push(("v1/agent/cancel/idle", Verdict::Pass));
         cases.push(("v1/agent/cancel/twice", Verdict::Fail));
         cases.push(("v1/agent/fs/image", Verdict::NotApplicable));
-        let told = text(&cases, Detail::Areas);
+        let told = text(&cases, Detail::Cases);
         assert!(told.contains("Cases by area\n  cancel        1 pass · 1 fail\n  1 other area passed"), "{told}");
-        assert!(!told.contains("v1/agent/cancel/idle"), "{told}");
-        assert!(text(&cases, Detail::Cases).contains("pass  v1/agent/cancel/idle"));
+        assert!(told.contains("pass  v1/agent/cancel/idle"), "{told}");
+        let told = text(&cases, Detail::Areas);
+        assert!(!told.contains("v1/agent/cancel/idle") && !told.contains("area"), "{told}");
         assert!(text(&cases[9..], Detail::Areas).contains("fail  v1/agent/cancel/twice"), "few cases are listed");
         let quiet = text(&cases, Detail::Failures);
         assert!(!quiet.contains("area") && !quiet.contains("-v"), "{quiet}");

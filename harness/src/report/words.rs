@@ -21,6 +21,11 @@ pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
+/// Something with the number of its cases, where that is more than one.
+pub(super) fn times(name: &str, cases: usize) -> String {
+    if cases == 1 { name.to_owned() } else { format!("{name} ×{cases}") }
+}
+
 /// The name of the subject with its version, as far as it gave them.
 pub(super) fn subject(report: &RunReport) -> String {
     match (&report.subject.name, &report.subject.version) {

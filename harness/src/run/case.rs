@@ -41,6 +41,8 @@ pub(super) struct RunningCase<'c, C> {
     pub(super) met: Vec<bool>,
     /// The case has closed the subject's input.
     pub(super) input_closed: bool,
+    /// The intent of the last prompt.
+    pub(super) intent: Option<String>,
     /// When the transcript last sent something.
     pub(super) sent_at: Option<Instant>,
     /// The first optional step that was not met. Later steps may depend on it, so they no longer decide anything.
@@ -91,6 +93,7 @@ impl StepResult {
             events,
             expected,
             observed,
+            intent: None,
         }
     }
 }
@@ -102,8 +105,8 @@ pub(super) fn own_fault(why: String) -> StepEvent {
 }
 
 /// Something that the user of this client cannot do, or that no profile describes.
-pub(super) fn cannot_act(why: String) -> StepEvent {
-    StepResult { observed: Some(Observed::Problem(why)), ..StepResult::new(StepKind::Act, Outcome::Missed) }.event()
+pub(super) fn cannot_act(why: Observed) -> StepEvent {
+    StepResult { observed: Some(why), ..StepResult::new(StepKind::Act, Outcome::Missed) }.event()
 }
 
 impl<'c, C: Channel> RunningCase<'c, C> {
@@ -134,6 +137,7 @@ impl<'c, C: Channel> RunningCase<'c, C> {
             mcp_taken: BTreeSet::new(),
             met: vec![false; case.needs.len()],
             input_closed: false,
+            intent: None,
             sent_at: None,
             unmet: None,
             instructed: false,

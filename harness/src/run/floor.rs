@@ -50,7 +50,9 @@ async fn start(case: &Case, subject: &Subject) -> Result<Duration, String> {
     if subject.party == Party::Client {
         write_idle_agent(&subject.agent_path(&sandbox)).map_err(|error| error.to_string())?;
     }
-    let launch = subject.launch(case, &sandbox, &places, &bindings(case, subject, &sandbox))?;
+    let launch = subject
+        .launch(case, &sandbox, &places, &bindings(case, subject, &sandbox))
+        .map_err(|error| error.to_string())?;
     let started = Instant::now();
     let deadline = started + BARE_EXIT.min(subject.limits.start);
     let Process { stdin, mut stdout, mut stderr, mut leader, group } = launch.spawn().map_err(|e| e.to_string())?;

@@ -14,7 +14,7 @@ use crate::case::model::{Case, TesterSetup};
 use crate::manual::Key;
 use crate::protocol::Edition;
 use crate::requirement::Party;
-use crate::trace::{Event, FORMAT, Header, ProcessEvent, StepEvent, Trace, What};
+use crate::trace::{Event, FORMAT, Header, Observed, ProcessEvent, StepEvent, Trace, What};
 use crate::transport::link::Link;
 use crate::transport::process::{SpawnError, reap_marked};
 
@@ -131,7 +131,8 @@ async fn prepare(case: &Case, subject: &Subject) -> Result<(CaseEnv, Bindings, H
     let (mcp, web) = open_services(case, &sandbox, &mut bindings)
         .await
         .map_err(|error| failed("cannot open the servers of the case", error))?;
-    let launch = subject.launch(case, &sandbox, &places, &bindings).map_err(cannot_act)?;
+    let launch =
+        subject.launch(case, &sandbox, &places, &bindings).map_err(|missing| cannot_act(missing.observed()))?;
     Ok((CaseEnv { sandbox, places, launch }, bindings, Hosted { mcp, web, model }))
 }
 
@@ -150,8 +151,8 @@ pub(super) async fn run_transcript<C: Channel>(running: &mut RunningCase<'_, C>)
     let why = match ending {
         Ending::Over | Ending::Key(Key::Repeat | Key::Again) => None,
         Ending::Interrupted => Some(own_fault("the run was interrupted".to_owned())),
-        Ending::Key(Key::Skip) => Some(cannot_act("skipped by the person".to_owned())),
-        Ending::Key(Key::Quit) => Some(cannot_act("the person ended the run".to_owned())),
+        Ending::Key(Key::Skip) => Some(cannot_act(Observed::Problem("skipped by the person".to_owned()))),
+        Ending::Key(Key::Quit) => Some(cannot_act(Observed::Problem("the person ended the run".to_owned()))),
     };
     if let Some(why) = why {
         running.channel.record(What::Step(why));

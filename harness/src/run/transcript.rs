@@ -104,7 +104,9 @@ fn note<C: Channel>(running: &mut RunningCase<'_, C>, index: usize, step: &Step,
 }
 
 fn record<C: Channel>(running: &mut RunningCase<'_, C>, step: &Step, result: StepResult, decides: bool) {
+    let intent = if result.outcome == Outcome::Done { None } else { running.intent.clone() };
     let event = StepEvent {
+        intent,
         line: step.place.line,
         include: running.case.include_of(step).map(str::to_owned),
         text: step.text.clone(),

@@ -157,6 +157,7 @@ fn case(id: &str, verdict: Verdict, reason: Option<&str>) -> CaseReport {
         file: None,
         trace: None,
         reason: reason.map(str::to_owned),
+        cause: None,
         requirements: Vec::new(),
         also: Vec::new(),
         otherwise: None,

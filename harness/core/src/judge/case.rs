@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cause::Cause;
 use super::judgement::Judgement;
 use super::step::{observed_text, step_text};
 use crate::requirement::{Catalogue, Level, Party};
@@ -18,11 +19,18 @@ pub struct CaseVerdict {
     /// Why it is not a pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The same as data, of a case that is undecided or does not apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
 }
 
 impl CaseVerdict {
     fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
-        Self { verdict, reason: Some(reason.into()) }
+        Self { verdict, reason: Some(reason.into()), cause: None }
+    }
+
+    fn because(self, cause: Cause) -> Self {
+        Self { cause: Some(cause), ..self }
     }
 }
 
@@ -44,7 +52,8 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
         return CaseVerdict::new(Verdict::Fail, id.clone());
     }
     if let Some(step) = steps().find(|step| step.outcome == Outcome::NotApplicable) {
-        return CaseVerdict::new(Verdict::NotApplicable, observed_text(step, subject));
+        let verdict = CaseVerdict::new(Verdict::NotApplicable, observed_text(step, subject));
+        return verdict.because(Cause::of_step(step, subject));
     }
     // What the version in the answer leads to may be what the case is about.
     let decided = trace.header.requirements.iter().any(|id| judgement.verdict(id) == Verdict::Pass);
@@ -52,21 +61,29 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
         && !decided
         && let Some(other) = judgement.not_covered.first()
     {
-        return CaseVerdict::new(Verdict::NotApplicable, format!("not covered: protocol version {}", other.version));
+        let reason = format!("not covered: protocol version {}", other.version);
+        return CaseVerdict::new(Verdict::NotApplicable, reason)
+            .because(Cause::ProtocolVersion { version: other.version });
     }
-    if let Some(reason) = undecided(trace, steps(), subject) {
+    if let Some((reason, cause)) = undecided(trace, steps(), subject) {
         if let Some(asked) = judgement.turned_down.filter(|_| subject == Party::Client) {
             let reason = format!("the client asked for protocol version {asked}, and left when the agent answered 1");
-            return CaseVerdict::new(Verdict::NotApplicable, reason);
+            return CaseVerdict::new(Verdict::NotApplicable, reason).because(Cause::ProtocolVersion { version: asked });
         }
-        return CaseVerdict::new(Verdict::Inconclusive, reason);
+        return CaseVerdict::new(Verdict::Inconclusive, reason).because(cause);
     }
     own_requirements(trace, judgement, catalogue)
 }
 
-fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>, subject: Party) -> Option<String> {
+fn undecided<'t>(
+    trace: &Trace,
+    mut steps: impl Iterator<Item = &'t StepEvent>,
+    subject: Party,
+) -> Option<(String, Cause)> {
     let not_spawned = trace.events.iter().find_map(|event| match &event.what {
-        What::Process(ProcessEvent::NotSpawned(reason)) => Some(format!("the subject could not be started: {reason}")),
+        What::Process(ProcessEvent::NotSpawned(reason)) => {
+            Some((format!("the subject could not be started: {reason}"), Cause::NotStarted))
+        }
         _ => None,
     });
     // A broken SHOULD is a contradiction that decided its requirement, and leaves the case itself whole.
@@ -74,7 +91,7 @@ fn undecided<'t>(trace: &Trace, mut steps: impl Iterator<Item = &'t StepEvent>, 
     // What a weak fence should have shown is undecided by itself; the rest of the case does not depend on it.
     let weak = |step: &StepEvent| step.outcome == Outcome::Quiet && step.decides.is_empty();
     let step = steps.find(|step| step.outcome != Outcome::Done && !decided(step) && !weak(step));
-    not_spawned.or_else(|| step.map(|step| describe(step, subject)))
+    not_spawned.or_else(|| step.map(|step| (describe(step, subject), Cause::of_step(step, subject))))
 }
 
 fn describe(step: &StepEvent, subject: Party) -> String {
@@ -92,25 +109,30 @@ fn own_requirements(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue)
     let own = trace.header.requirements.iter().filter(|id| !(catalogue.is_probe(id) && told(id)));
     let own: Vec<(&String, Verdict)> = own.map(|id| (id, judgement.verdict(id))).collect();
     let of = |wanted: Verdict| {
-        own.iter().filter(|(_, v)| *v == wanted).map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ")
+        own.iter().filter(|(_, v)| *v == wanted).map(|(id, _)| (*id).clone()).collect::<Vec<String>>()
     };
-    if own.iter().any(|(_, verdict)| *verdict == Verdict::Inconclusive) {
-        return CaseVerdict::new(Verdict::Inconclusive, format!("undecided: {}", of(Verdict::Inconclusive)));
+    let requirements = of(Verdict::Inconclusive);
+    if !requirements.is_empty() {
+        return CaseVerdict::new(Verdict::Inconclusive, format!("undecided: {}", requirements.join(", ")))
+            .because(Cause::Undecided { requirements });
     }
-    if own.iter().any(|(_, verdict)| *verdict == Verdict::NotExercised) {
-        return CaseVerdict::new(Verdict::Inconclusive, format!("not exercised: {}", of(Verdict::NotExercised)));
+    let requirements = of(Verdict::NotExercised);
+    if !requirements.is_empty() {
+        return CaseVerdict::new(Verdict::Inconclusive, format!("not exercised: {}", requirements.join(", ")))
+            .because(Cause::NotExercised { requirements });
     }
     if !own.is_empty() && own.iter().all(|(_, verdict)| *verdict == Verdict::NotApplicable) {
         let subject = trace.header.subject.unwrap_or(Party::Agent);
         return CaseVerdict::new(
             Verdict::NotApplicable,
             format!("the {subject} does not advertise what the case is about"),
-        );
+        )
+        .because(Cause::NoneApplies);
     }
     if trace.header.case.is_none() && !shows_something(judgement, catalogue, trace.header.subject) {
         return CaseVerdict::new(Verdict::Inconclusive, "nothing in it decides anything");
     }
-    CaseVerdict { verdict: Verdict::Pass, reason: None }
+    CaseVerdict { verdict: Verdict::Pass, reason: None, cause: None }
 }
 
 /// Whether some requirement of the party was exercised at all.

@@ -233,6 +233,7 @@ mod tests {
             events: events.to_vec(),
             expected: None,
             observed: None,
+            intent: None,
         };
         Event { n, us: 0, connection: 0, what: What::Step(step) }
     }

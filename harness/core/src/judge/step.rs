@@ -1,5 +1,8 @@
 //! Why a subject ended, and the sentences on the results of steps.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::finding::Fact;
 use crate::fact;
 use crate::requirement::Party;
@@ -8,7 +11,8 @@ use crate::trace::{
 };
 
 /// Why the stream of a subject ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum EndCause {
     /// The tester stopped it because it sent too much.
     Flooded,
@@ -190,6 +194,12 @@ pub fn observed_text(step: &StepEvent, subject: Party) -> String {
         }
         Observed::NameUnbound { name } => {
             format!("`<{name}>` has no value, since what should have given it one did not come")
+        }
+        Observed::ActUnknown { act } => {
+            format!("nothing says how the user of this client does `{act}` (see --act)")
+        }
+        Observed::SettingUnknown { setting } => {
+            format!("nothing says how to start this client with the setting `{setting}` (see --setting)")
         }
         Observed::NotConnected => "the client has not started its agent, so that nothing can be said to it".to_owned(),
         Observed::Problem(words) | Observed::Words { text: words, .. } => words.clone(),

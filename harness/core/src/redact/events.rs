@@ -428,6 +428,7 @@ mod tests {
                 content: ExpectedText::Contains(Excerpt::of("hunter2")),
             }),
             observed: Some(Observed::Reply { text: Excerpt::of("hunter2 secret"), repeats_prompt: true }),
+            intent: None,
         };
         let started = ProcessEvent::AgentStarted(AgentStart {
             args: vec!["--token=hunter2".to_owned(), "secret".to_owned()],

@@ -70,6 +70,8 @@ fn remove_observed(observed: &mut Observed) -> usize {
         | Observed::Capability { .. }
         | Observed::RequestMissing { .. }
         | Observed::NameUnbound { .. }
+        | Observed::ActUnknown { .. }
+        | Observed::SettingUnknown { .. }
         | Observed::NotConnected => 0,
     }
 }

@@ -33,6 +33,6 @@ impl From<OldStep> for StepEvent {
         let expected = (!expected.is_empty()).then_some(Expected::Words(expected));
         let unexplained = outcome == Outcome::Ended && seen.ends_with(UNEXPLAINED);
         let observed = (!seen.is_empty()).then_some(Observed::Words { text: seen, unexplained });
-        Self { kind, line, include, text, outcome, decides, events, expected, observed }
+        Self { kind, line, include, text, outcome, decides, events, expected, observed, intent: None }
     }
 }

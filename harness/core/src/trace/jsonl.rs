@@ -481,6 +481,7 @@ mod tests {
             events: vec![1],
             expected: Some(Expected::FenceAnswer),
             observed: Some(Observed::FenceUnanswered(vec!["session/list".to_owned()])),
+            intent: Some("read-file".to_owned()),
         };
         let what = [
             What::Process(ProcessEvent::Spawned { pid: 7 }),

@@ -287,6 +287,7 @@ mod tests {
             events: events.to_vec(),
             expected: None,
             observed: None,
+            intent: None,
         })
     }
 

@@ -35,6 +35,9 @@ pub struct StepEvent {
     /// What the runner observed instead; absent where the step went as expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
+    /// The intent of the last prompt before the step; absent where there was none, or where the step went as expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<String>,
 }
 
 impl StepEvent {
@@ -295,6 +298,16 @@ pub enum Observed {
     NameUnbound {
         /// The name.
         name: String,
+    },
+    /// No option and no profile describes how the user of this client does an act.
+    ActUnknown {
+        /// The act.
+        act: String,
+    },
+    /// No option and no profile describes how this client is started with a setting.
+    SettingUnknown {
+        /// The setting.
+        setting: String,
     },
     /// The client has not started its agent, so that the tester can send nothing.
     NotConnected,

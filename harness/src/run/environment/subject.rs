@@ -17,6 +17,7 @@ use crate::manual::{AgentFolder, Person};
 use crate::profile::{Controls, Hints, Means, Profile, Setting, person, places};
 use crate::requirement::Party;
 use crate::run::limits::Limits;
+use crate::trace::Observed;
 use crate::transport::process::{Environment, Launch};
 use crate::transport::relay::Relays;
 
@@ -256,13 +257,13 @@ impl Subject {
     /// # Errors
     ///
     /// The case needs a setting of the client that no profile describes.
-    pub fn launch(
+    pub(in crate::run) fn launch(
         &self,
         case: &Case,
         sandbox: &Sandbox,
         places: &Places,
         bindings: &Bindings,
-    ) -> Result<Launch, String> {
+    ) -> Result<Launch, UnknownSetting> {
         let mut environment = self.surroundings(sandbox);
         for (name, value) in &self.env {
             environment = environment.with(name, places::fill(value, places));
@@ -281,7 +282,7 @@ impl Subject {
     }
 
     /// The arguments by which a client is set up as the case wants its user to have set it up.
-    fn args(&self, case: &Case, bindings: &Bindings) -> Result<Vec<String>, String> {
+    fn args(&self, case: &Case, bindings: &Bindings) -> Result<Vec<String>, UnknownSetting> {
         let mut args = Vec::new();
         if self.party == Party::Agent || self.agent_folder.is_some() {
             return Ok(args);
@@ -308,11 +309,21 @@ impl Subject {
         Ok(args)
     }
 
-    fn setting(&self, setting: Setting, places: &Places) -> Result<Vec<String>, String> {
-        let Some(words) = self.controls.settings.get(&setting) else {
-            let name = setting.name();
-            return Err(format!("nothing says how to start this client with the setting `{name}` (see --setting)"));
-        };
+    fn setting(&self, setting: Setting, places: &Places) -> Result<Vec<String>, UnknownSetting> {
+        let words = self.controls.settings.get(&setting).ok_or(UnknownSetting(setting))?;
         Ok(words.iter().map(|word| places::fill(word, places)).collect())
+    }
+}
+
+/// A setting that a case needs and that neither an option nor the profile describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no option and no profile describes how to start this client with the setting `{}`", .0.name())]
+pub(in crate::run) struct UnknownSetting(Setting);
+
+impl UnknownSetting {
+    /// The same as the result of a step.
+    #[must_use]
+    pub(in crate::run) fn observed(self) -> Observed {
+        Observed::SettingUnknown { setting: self.0.name().to_owned() }
     }
 }

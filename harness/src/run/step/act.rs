@@ -22,7 +22,7 @@ use crate::transport::process::{Launch, MergedProcess};
 /// # Errors
 ///
 /// No profile describes how this client is prompted.
-pub(in crate::run) fn begin<C: Channel>(running: &mut RunningCase<'_, C>) -> Result<(), String> {
+pub(in crate::run) fn begin<C: Channel>(running: &mut RunningCase<'_, C>) -> Result<(), Observed> {
     if running.case.subject == Party::Agent {
         return Ok(());
     }
@@ -47,21 +47,18 @@ pub(in crate::run) fn begin<C: Channel>(running: &mut RunningCase<'_, C>) -> Res
 pub(super) fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> StepResult {
     match attempt(running, act) {
         Ok(()) => StepResult::new(StepKind::Act, Outcome::Done),
-        Err(why) => {
-            StepResult { observed: Some(Observed::Problem(why)), ..StepResult::new(StepKind::Act, Outcome::Missed) }
-        }
+        Err(why) => StepResult { observed: Some(why), ..StepResult::new(StepKind::Act, Outcome::Missed) },
     }
 }
 
-fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<(), String> {
-    let name = &act.name;
+fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<(), Observed> {
     let Some(means) = running.subject.means(act) else {
-        return Err(format!("nothing says how the user of this client does `{name}` (see --act)"));
+        return Err(Observed::ActUnknown { act: act.name.clone() });
     };
     let places = places_of(running, act);
     match means {
         Means::Line(text) => {
-            all_told(act, &text)?;
+            all_told(act, &text).map_err(Observed::Problem)?;
             let mut line = places::fill(&text, &places).into_bytes();
             line.push(b'\n');
             running.channel.send(Order::Type(line));
@@ -69,7 +66,7 @@ fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<()
         }
         Means::Signal(signal) => {
             let sent = running.channel.send(Order::Signal(signal.clone()));
-            sent.map(drop).ok_or_else(|| format!("there is no signal {signal}"))
+            sent.map(drop).ok_or_else(|| Observed::Problem(format!("there is no signal {signal}")))
         }
         Means::Keys(text) => {
             running.channel.send(Order::Type(places::fill(&text, &places).into_bytes()));
@@ -77,11 +74,13 @@ fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<()
         }
         Means::Hook(words) => {
             let words = words.iter().map(|word| places::fill(word, &places)).collect();
-            hook(running, words)
+            hook(running, words).map_err(Observed::Problem)
         }
-        Means::Person(_) if running.subject.person.is_none() => Err("nobody is there to do it".to_owned()),
+        Means::Person(_) if running.subject.person.is_none() => {
+            Err(Observed::Problem("nobody is there to do it".to_owned()))
+        }
         Means::Person(text) => {
-            all_told(act, &text)?;
+            all_told(act, &text).map_err(Observed::Problem)?;
             running.instruct(places::fill(&text, &places).trim_end());
             Ok(())
         }

@@ -27,6 +27,7 @@ impl<C: Channel> RunningCase<'_, C> {
                     events: vec![event],
                     expected: None,
                     observed: Some(Observed::Capability { need: need.text.clone(), advertised: need.unmet }),
+                    intent: None,
                 };
                 self.channel.record(What::Step(event));
                 return true;

@@ -39,6 +39,9 @@ impl<C: Channel> RunningCase<'_, C> {
             return StepResult { observed, ..StepResult::new(StepKind::Send, Outcome::Missed) };
         }
         for line in lines {
+            if let Some(intent) = line.intent() {
+                self.intent = Some(intent.to_owned());
+            }
             let message = match self.message(line) {
                 Ok(message) => message,
                 Err(fault) => {

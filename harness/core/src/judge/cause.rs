@@ -1,0 +1,165 @@
+//! Why a case is undecided or does not apply, as data.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::step::EndCause;
+use crate::requirement::Party;
+use crate::trace::{Expected, ExpectedMessage, Observed, Outcome, StepEvent, StepKind};
+
+/// Why a case is undecided or does not apply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Cause {
+    /// The agent did something else than the prompt asked for, such as calling no tool.
+    PromptNotFollowed {
+        /// The intent of the prompt.
+        intent: String,
+    },
+    /// The agent requires a login.
+    LoginRequired {
+        /// The method of the request that was refused for that, where it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        method: Option<String>,
+    },
+    /// The subject does not advertise what the case needs, or advertises what the case excludes.
+    Capability {
+        /// The need as it is written in the case.
+        need: String,
+        /// Whether the subject advertises it.
+        advertised: bool,
+    },
+    /// None of the requirements of the case applies to the subject.
+    NoneApplies,
+    /// The parties did not agree on the protocol version of the edition.
+    ProtocolVersion {
+        /// The version that the subject asked for or answered with.
+        version: u64,
+    },
+    /// No option and no profile describes how the user of the client does an act.
+    UnknownAct {
+        /// The act.
+        act: String,
+    },
+    /// No option and no profile describes how the client is started with a setting.
+    UnknownSetting {
+        /// The setting.
+        setting: String,
+    },
+    /// The subject ended before the case did.
+    SubjectEnded {
+        /// In which situation.
+        end: EndCause,
+    },
+    /// The subject could not be started.
+    NotStarted,
+    /// The subject did not send a message.
+    MessageMissing {
+        /// The method of the message, or of the request that it answers; absent where neither has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        method: Option<String>,
+        /// Whether the case waited for it until a time limit.
+        timed_out: bool,
+    },
+    /// A step of the case went otherwise than expected.
+    StepUnmet {
+        /// The kind of the step.
+        step: StepKind,
+    },
+    /// Requirements of the case could not be decided.
+    Undecided {
+        /// Their ids.
+        requirements: Vec<String>,
+    },
+    /// The subject did nothing to which requirements of the case apply.
+    NotExercised {
+        /// Their ids.
+        requirements: Vec<String>,
+    },
+    /// A kind of a later version.
+    #[serde(other)]
+    Other,
+}
+
+impl Cause {
+    /// Returns the name of the kind, as it is serialized.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::PromptNotFollowed { .. } => "prompt-not-followed",
+            Self::LoginRequired { .. } => "login-required",
+            Self::Capability { .. } => "capability",
+            Self::NoneApplies => "none-applies",
+            Self::ProtocolVersion { .. } => "protocol-version",
+            Self::UnknownAct { .. } => "unknown-act",
+            Self::UnknownSetting { .. } => "unknown-setting",
+            Self::SubjectEnded { .. } => "subject-ended",
+            Self::NotStarted => "not-started",
+            Self::MessageMissing { .. } => "message-missing",
+            Self::StepUnmet { .. } => "step-unmet",
+            Self::Undecided { .. } => "undecided",
+            Self::NotExercised { .. } => "not-exercised",
+            Self::Other => "other",
+        }
+    }
+
+    /// Classifies the first step of a case that did not go as expected.
+    pub(super) fn of_step(step: &StepEvent, subject: Party) -> Self {
+        match &step.observed {
+            _ if step.outcome == Outcome::LoginNeeded => {
+                Self::LoginRequired { method: method(step.expected.as_ref()).map(str::to_owned) }
+            }
+            Some(Observed::Capability { need, advertised }) => {
+                Self::Capability { need: need.clone(), advertised: *advertised }
+            }
+            Some(Observed::ActUnknown { act }) => Self::UnknownAct { act: act.clone() },
+            Some(Observed::SettingUnknown { setting }) => Self::UnknownSetting { setting: setting.clone() },
+            Some(Observed::Ended(end)) => Self::SubjectEnded { end: EndCause::of(end, subject) },
+            _ => match &step.intent {
+                Some(intent) if depends_on_prompt(step) => Self::PromptNotFollowed { intent: intent.clone() },
+                _ if message_is_missing(step) => Self::MessageMissing {
+                    method: method(step.expected.as_ref()).map(str::to_owned),
+                    timed_out: step.outcome == Outcome::TimedOut,
+                },
+                _ => Self::StepUnmet { step: step.kind },
+            },
+        }
+    }
+}
+
+fn message_is_missing(step: &StepEvent) -> bool {
+    let waits = matches!(step.expected, Some(Expected::Message(_) | Expected::McpMessage { .. }));
+    waits
+        && matches!(
+            step.observed,
+            Some(Observed::TimedOut { .. } | Observed::Nothing | Observed::Passed | Observed::McpMessages(_))
+        )
+}
+
+/// Whether the step is about something that an agent does only because the prompt asks for it.
+fn depends_on_prompt(step: &StepEvent) -> bool {
+    let of_its_own = !matches!(
+        step.expected,
+        Some(Expected::Message(ExpectedMessage::Result(_) | ExpectedMessage::Error(_) | ExpectedMessage::Answer(_)))
+    );
+    match step.kind {
+        StepKind::Reply | StepKind::File | StepKind::Mcp | StepKind::Process => true,
+        StepKind::Must | StepKind::Hope => of_its_own && message_is_missing(step),
+        StepKind::Send => {
+            matches!(step.observed, Some(Observed::RequestMissing { .. } | Observed::NameUnbound { .. }))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the method of an expected message, or of the request that it answers.
+fn method(expected: Option<&Expected>) -> Option<&str> {
+    match expected? {
+        Expected::Message(ExpectedMessage::Request(method) | ExpectedMessage::Notification(method)) => Some(method),
+        Expected::Message(
+            ExpectedMessage::Result(answer) | ExpectedMessage::Error(answer) | ExpectedMessage::Answer(answer),
+        ) => answer.method.as_deref(),
+        Expected::McpMessage { methods, .. } => methods.first().map(String::as_str),
+        _ => None,
+    }
+}
