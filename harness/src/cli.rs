@@ -44,20 +44,20 @@ use crate::transport::process::{Orphans, kill_all};
 ///
 /// # Errors
 ///
-/// Whatever keeps it from doing its work and is not a finding about the subject: a wrong argument, a file that cannot
-/// be read. The caller reports it and exits with [`ProgramExit::Usage`].
+/// Returns usage and file errors, such as a wrong argument or an unreadable file; findings about the subject are not errors.
+/// The caller prints the error and exits with [`ProgramExit::Usage`].
 pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
     if let Some(name) = &args.edition {
         editions.prefer(name).map_err(|error| anyhow::anyhow!("--edition: {error}"))?;
     }
     let editions = &editions;
-    // A session, and who wants a list, waits for nothing that only the judge needs.
+    // `monitor` and `list` start without reading the catalogue, so that they are fast.
     match &args.command {
         args::Command::Monitor(monitor) => return monitor::run(monitor, editions),
         args::Command::List(list) => return list::run(list, editions.preferred()),
         _ => {}
     }
-    // What is built in is sound as long as the tests of this package pass; a changed copy says so instead of panicking.
+    // The tests of this package check the built-in files. A modified copy reports its mistake here instead of panicking.
     if let Err(broken) = editions.preferred().check() {
         output::say(&format!("error: a built-in file is broken: {broken}"));
         return Ok(ProgramExit::HarnessError);
@@ -88,18 +88,18 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
     }
 }
 
-/// Runs a command that starts a subject, and ends whatever is left of it.
+/// Runs a command that starts a subject, and ends the subject's leftover processes.
 fn driving(command: impl FnOnce() -> anyhow::Result<ProgramExit>) -> anyhow::Result<ProgramExit> {
     let _orphans = Orphans::adopt();
     std::thread::spawn(watch_signals);
     command()
 }
 
-/// Says that the first signal ends the run in order, and ends the program at the second one.
+/// Announces an orderly end at the first signal and exits at the second one.
 #[expect(clippy::exit, reason = "a second signal does not wait for the run")]
 fn watch_signals() -> std::io::Result<Infallible> {
     wait_for_signals(1)?;
-    output::say("\nstopping; interrupt again to end at once");
+    output::say("\nstopping; interrupt again to exit immediately");
     wait_for_signals(2)?;
     kill_all();
     std::process::exit(ProgramExit::Interrupted as i32)

@@ -120,7 +120,7 @@ fn shows_content() -> Result<(), Failed> {
     contains(&shows(0, &["list", "--faults"])?, "no-motto")?;
     contains(&shows(0, &["explain", "init.motto"])?, "tiny/agent/init/handshake")?;
     contains(&shows(2, &["explain", "cancel.stop-reason"])?, "cancel.stop-reason")?;
-    contains(&shows(0, &["lint"])?, "3 are sound")
+    contains(&shows(0, &["lint"])?, "3 files are correct")
 }
 
 fn tests_agents() -> Result<(), Failed> {
@@ -133,7 +133,7 @@ fn tests_agents() -> Result<(), Failed> {
     // The fault takes the motto away from an agent that has one.
     let env = format!("MOTTO={MOTTO}");
     let fault = ["agent", "--edition", "tiny@2026-01", "--fault", "no-motto", "--env", &env, "--", "sh", "-c", AGENT];
-    contains(&prints(dir.path(), 1, &fault)?, "init.motto failed, as it should")
+    contains(&prints(dir.path(), 1, &fault)?, "init.motto failed, as expected")
 }
 
 fn tests_clients() -> Result<(), Failed> {

@@ -372,8 +372,8 @@ fn no_agent() {
     let desk = Desk::new();
     let (status, errors) = desk.start(&[], &["no-such-agent"]).end();
     assert_eq!(status.code(), Some(2));
-    assert_eq!(errors, "error: the agent cannot be started: no program `no-such-agent` on PATH\n");
+    assert_eq!(errors, "error: cannot start the agent: no program `no-such-agent` on PATH\n");
     let (status, errors) = desk.start(&["--fault", "no-such-fault"], &["cat"]).end();
     assert_eq!(status.code(), Some(2));
-    assert!(errors.starts_with("error: --fault no-such-fault: no such fault"), "{errors}");
+    assert!(errors.starts_with("error: --fault no-such-fault: unknown fault"), "{errors}");
 }

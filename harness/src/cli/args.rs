@@ -1,4 +1,4 @@
-//! What the user typed.
+//! The command line: commands, options and their help.
 
 mod certificate;
 mod kept;
@@ -23,71 +23,71 @@ use crate::profile::{self, Means, Setting};
 use crate::recording;
 use crate::requirement::{Level, Party, Status};
 
-/// Tells which rules of the Agent Client Protocol a program keeps, and which it breaks, with evidence.
+/// Checks agents and clients against the Agent Client Protocol and shows the messages that prove each violation.
 #[derive(Debug, Parser)]
 #[command(name = "acp-conformance", version, about, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Args {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// The edition of the protocol, such as v1@2026-11; a trace or report that names its own is checked by that one.
+    /// The edition of the protocol, such as v1@2026-11. A trace or report that names an edition is checked against that one.
     #[arg(long, global = true, value_name = "EDITION", hide = true)]
     pub edition: Option<String>,
 }
 
 const EXIT_CODES: &str = "Exit codes:
-  0  conformant, or nothing wrong; what --expected names is set aside
-  1  not conformant: a MUST was broken; or an entry of --expected is no longer
-     true, a transcript of --snapshots differs, or diff shows a regression
-  2  wrong usage, a subject that cannot be started, or a bad case, fault,
+  0  conformant, or no failure; failures listed in --expected do not count
+  1  not conformant: a MUST failed; or an entry of --expected is stale or
+     expired, a transcript of --snapshots differs, or diff found a regression
+  2  wrong usage, a subject that does not start, or a bad case, fault,
      profile, trace or recording
-  3  incomplete: nothing was broken, and some MUSTs were not exercised
-     (--allow-incomplete turns it into 0, unless nothing at all
-     could be learned of the subject)
+  3  incomplete: no MUST failed, but some were not exercised
+     (--allow-incomplete turns it into 0, unless the run could not
+     exercise anything)
   4  the harness itself failed
-  130  interrupted by Ctrl-C or SIGTERM; every process was ended, and the
+  130  interrupted by Ctrl-C or SIGTERM; all processes have ended, and the
      reports are partial";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Drive an agent through the cases and judge every byte that it sends
+    /// Test an agent: run the cases as its client and check every message that it sends
     Agent(Box<AgentArgs>),
-    /// Drive a client through the cases, by playing the agent that it starts, and judge every byte that it sends
+    /// Test a client: run the cases as the agent that it starts and check every message that it sends
     Client(Box<ClientArgs>),
-    /// Stand unseen between a real client and a real agent, and judge both
+    /// Proxy a live session between a client and an agent and check both
     Monitor(MonitorArgs),
-    /// Serve a scripted model on loopback, which has an agent do what a prompt says
+    /// Serve a scripted model on loopback, so that agents do what a prompt says without a real model
     Model(ModelArgs),
-    /// Judge recorded traffic, without the subject
+    /// Check recorded traffic, without starting a program
     Check(CheckArgs),
-    /// Join the reports of the shards of a run, as `agent` and `client` write them with --shard
+    /// Merge the JSON reports of a run that was split with --shard
     Merge(MergeArgs),
-    /// Show many subjects in one page, requirement by requirement, from their reports
+    /// Compare many subjects in one page, requirement by requirement, from their reports
     Matrix(MatrixArgs),
-    /// Run all cases and keep what proves the result: a folder that anybody can verify
+    /// Run all cases and write a certificate: a folder with the evidence, for others to verify
     Certify(CertifyArgs),
-    /// Judge the traces of a certificate again, and say what does not match
+    /// Check the traces of a certificate again and list every file that does not match
     Verify(VerifyArgs),
-    /// Make traces fit for a public bug report: what was said goes, and its shape stays
+    /// Redact traces for sharing: remove content, keep structure
     Redact(RedactArgs),
-    /// Make a case of a trace, to be edited and kept as a regression test
+    /// Turn a trace into a case file, as a regression test
     Record(RecordArgs),
-    /// Say what changed between two runs: verdicts, capabilities, messages
+    /// Show what changed between two runs: verdicts, capabilities and messages
     Diff(DiffArgs),
-    /// Keep the transcripts that differ from those of --snapshots
+    /// Accept the changed transcripts of --snapshots
     Accept(ReviewArgs),
-    /// Drop the transcripts that differ from those of --snapshots
+    /// Discard the changed transcripts of --snapshots
     Reject(ReviewArgs),
-    /// List the cases, the requirements, the faults or the profiles
+    /// List cases, requirements, faults or profiles
     List(ListArgs),
     /// Explain one requirement, or list those of an area
     Explain(ExplainArgs),
-    /// Find the mistakes in cases, faults, profiles and lists of expected failures
+    /// Check case, fault, profile and expected-failure files for mistakes
     Lint(LintArgs),
 }
 
-/// How results are written.
+/// The output format of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// For people
@@ -100,14 +100,14 @@ pub enum OutputFormat {
 #[derive(Debug, Default, clap::Args)]
 #[command(after_help = AGENT_EXAMPLES)]
 pub struct AgentArgs {
-    /// What is the same for a client.
+    /// Options that `agent` and `client` share.
     #[command(flatten)]
     pub run: RunArgs,
-    /// Give each case a process of its own, instead of sharing one where cases begin alike
+    /// Run each case in its own process; by default, cases with the same start share one
     #[arg(long)]
     pub isolate: bool,
-    /// Run only the largest group of cases that can share a process: most of the requirements in a few seconds. The result is
-    /// incomplete
+    /// Run only the largest group of cases that can share a process. This covers most requirements in a few seconds; the
+    /// result is incomplete
     #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "snapshots", "update_expected"])]
     pub quick: bool,
 }
@@ -122,51 +122,51 @@ const AGENT_EXAMPLES: &str = "Examples:
 #[derive(Debug, Default, clap::Args)]
 #[command(after_help = CLIENT_EXAMPLES)]
 pub struct ClientArgs {
-    /// What is the same for an agent.
+    /// Options that `agent` and `client` share.
     #[command(flatten)]
     pub run: RunArgs,
-    /// What its user does.
+    /// How the harness operates the client.
     #[command(flatten)]
     pub user: UserArgs,
-    /// Have a person operate the client, who is told what to do: for editors that no program can operate
+    /// Let a person operate the client by instructions on the terminal, for editors that cannot be scripted
     #[arg(long, conflicts_with_all = NOT_BY_HAND)]
     pub manual: bool,
-    /// Whose settings to show for --manual [default: zed]
+    /// The editor whose settings --manual shows [default: zed]
     #[arg(long, value_name = "EDITOR", requires = "manual", value_parser = PossibleValuesParser::new(plan::editors()))]
     pub editor: Option<String>,
 }
 
-/// What the user of a client does.
+/// How the harness operates a client.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct UserArgs {
-    /// How the user of the client does something; may be repeated. MEANS is `line:TEXT` for its standard input, `keys:TEXT`
-    /// for its terminal, `hook:COMMAND`, `signal:NAME` or `person:TEXT`
+    /// How to perform a user action in the client; may be repeated. MEANS is `line:TEXT` (standard input), `keys:TEXT`
+    /// (terminal), `hook:COMMAND`, `signal:NAME` or `person:TEXT`
     #[arg(long = "act", value_name = "ACT=MEANS", value_parser = profile::parse_act)]
     pub acts: Vec<(String, Means)>,
-    /// Arguments that take the place of `{args}` (or stand at the end) when a case wants this setting: `permission-allow`,
-    /// `permission-reject`, `permission-hold`, `mcp-servers` with `{mcp_servers}`, or `directories` with `{directories}`; may
-    /// be repeated
+    /// Arguments for a setting that a case needs; may be repeated. They replace `{args}` or are appended. Settings:
+    /// `permission-allow`, `permission-reject`, `permission-hold`, `mcp-servers` with `{mcp_servers}`, `directories` with
+    /// `{directories}`
     #[arg(long = "setting", value_name = "SETTING=WORDS", value_parser = profile::parse_setting)]
     pub settings: Vec<(Setting, Vec<String>)>,
-    /// The file name of what the client takes for its agent, for a client that starts a fixed command; see `{agent_dir}`
+    /// The file name of the agent in `{agent_dir}`, for a client that starts a fixed command
     /// [default: agent]
     #[arg(long, value_name = "NAME")]
     pub agent_name: Option<String>,
-    /// Run the client on a terminal of its own
+    /// Run the client on a pseudo-terminal
     #[arg(long)]
     pub terminal: bool,
 }
 
-/// What says how to start a client, which a person does by themselves.
+/// Options on starting a client, which conflict with --manual because a person starts it.
 const NOT_BY_HAND: [&str; 8] = ["command", "env", "cwd", "keep_home", "jobs", "settings", "agent_name", "terminal"];
 
-const CLIENT_EXAMPLES: &str = "The client starts its agent itself. What it is to start stands in its command line, its environment or its settings:
+const CLIENT_EXAMPLES: &str = "The client starts its agent itself. Use these placeholders in its command line, its environment or its settings:
   {agent}        the absolute path of the agent, without blanks and without arguments
   {agent_json}   the same as JSON: {\"command\": …, \"args\": [], \"env\": {}}
-  {agent_dir}    the folder of the agent, to be put on PATH (with --agent-name)
+  {agent_dir}    the folder of the agent, for PATH (with --agent-name)
   {cwd} {home}   the working directory and the HOME of the case
-  {prompt}       what the user says first; {prompt_json} as JSON
-  {args}         where the arguments of --setting go
+  {prompt}       the user's first prompt; {prompt_json} as JSON
+  {args}         the position of the --setting arguments
 
 Examples:
   acp-conformance client -- acpx --agent {agent} --cwd {cwd} --approve-all exec {prompt}
@@ -175,70 +175,70 @@ Examples:
       -- my-client --agent {agent} --dir {cwd} {args} {prompt}
   acp-conformance client --manual --editor zed
 
-With --manual you sit in front of the editor and this terminal. It shows what to put into the settings of the editor, once \
-and for all, and which folder to open. Then it tells you what to do, case by case; each goes on by itself when the editor has \
-done what was awaited. On the terminal: Enter shows again what to do, s + Enter skips the case, r + Enter repeats it, \
-q + Enter ends the run with what there is. --timeout-start is the time that you have for each thing [default: 10m].";
+With --manual you operate the editor. The terminal first shows the settings for the editor and the folder to open; both stay \
+the same for later runs. Then it shows an instruction for each case. The case continues when the editor has done the \
+expected step. Keys: Enter shows the instruction again, s + Enter skips the case, r + Enter repeats it, q + Enter ends the \
+run and reports the results so far. --timeout-start limits the time for each instruction [default: 10m].";
 
-/// What can be said about any run.
+/// Options that `agent` and `client` share.
 #[derive(Debug, Default, clap::Args)]
 pub struct RunArgs {
-    /// What starts the program.
+    /// How to start the program.
     #[command(flatten)]
     pub start: StartArgs,
-    /// Only cases whose id contains this text; may be repeated
+    /// Run only cases whose id contains this text; may be repeated
     #[arg(long = "case", value_name = "TEXT")]
     pub cases: Vec<String>,
-    /// Only cases written for requirements whose id contains this text; may be repeated
+    /// Run only cases for requirements whose id contains this text; may be repeated
     #[arg(long = "requirement", value_name = "TEXT")]
     pub requirements: Vec<String>,
-    /// Only a part of these cases, 2/3 for the second of three, so that several machines share a run. The parts are as even as
-    /// can be and the same everywhere, see `acp-conformance list --shard`. `acp-conformance merge` joins their JSON reports, and
-    /// tells whether the subject is incomplete: a part by itself exits with 0 when nothing was broken
+    /// Run one part of these cases, such as 2/3 for the second of three, to split a run among machines. The parts are the
+    /// same on every machine (`acp-conformance list --shard`). A single shard exits with 0 unless a requirement failed; only
+    /// `acp-conformance merge`, which merges the JSON reports, can detect missing coverage
     #[arg(long, value_name = "K/N", value_parser = super::shard::parse, conflicts_with = "update_expected")]
     pub shard: Option<Shard>,
-    /// A folder of further cases; a case with the id of a built-in one takes its place
+    /// A folder with more cases; a case with the id of a built-in case replaces it
     #[arg(long = "cases", value_name = "DIR")]
     pub case_dir: Option<PathBuf>,
-    /// Put a fault into what the program says, to see whether it is noticed: a file, or the name of a built-in one. Runs the
-    /// cases of the fault, unless others are selected
+    /// Inject a fault into the subject's messages to see that a check catches it: a file, or the name of a built-in fault.
+    /// Runs the cases of the fault unless other cases are selected
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "update_expected")]
     pub fault: Option<String>,
     /// Write the trace of each case into this folder
     #[arg(long, value_name = "DIR")]
     pub trace_dir: Option<PathBuf>,
-    /// Stop after the first case that fails and that --expected does not name; the reports are partial
+    /// Stop after the first failed case that --expected does not list; the reports are partial
     #[arg(long)]
     pub fail_fast: bool,
-    /// End the run after this time; the reports are partial [a number without ms, s or m is one of seconds]
+    /// End the run after this time; the reports are partial [seconds, unless suffixed with ms, s or m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time_limit: Option<Duration>,
-    /// Redact these traces, as `acp-conformance redact` does
+    /// Redact the traces, as `acp-conformance redact` does
     #[arg(long, requires = "trace_dir")]
     pub redact: bool,
-    /// Keep the transcript of each case in this folder, without ids, paths and times, and fail the run when one differs: for a
-    /// subject that always says the same. `acp-conformance accept DIR` takes the new ones
+    /// Keep the transcript of each case in this folder, without ids, paths and times, and fail the run if one differs. Needs
+    /// a deterministic subject. `acp-conformance accept DIR` accepts the new transcripts
     #[arg(long, value_name = "DIR")]
     pub snapshots: Option<PathBuf>,
-    /// Say where the time went: in the subject, in the tester, in which cases, and how long the program takes merely to start
-    /// and end, for which it is started a few times more
+    /// Print a timing breakdown: subject, tester, slowest cases and bare start-up, which needs a few extra starts of the
+    /// program
     #[arg(long)]
     pub timings: bool,
-    /// What becomes of the result.
+    /// Reports and expected failures.
     #[command(flatten)]
     pub result: ResultArgs,
-    /// A broken SHOULD counts like a broken MUST
+    /// Treat a failed SHOULD like a failed MUST
     #[arg(long)]
     pub strict: bool,
 }
 
-/// What starts a program and how long it has for what.
+/// How to start the program, and its time limits.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct StartArgs {
     /// The command line of the program, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// A profile that says how to start and drive the program: a file, or the name of a built-in one
+    /// A profile that describes how to start and operate the program: a file, or the name of a built-in profile
     #[arg(long, value_name = "FILE|NAME")]
     pub profile: Option<String>,
     /// An environment variable for the program; may be repeated
@@ -247,23 +247,23 @@ pub struct StartArgs {
     /// The directory to start the program in [default: this one]
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// Let the program see your own HOME instead of a fresh one for each case
+    /// Use your own HOME instead of an empty one for each case
     #[arg(long)]
     pub keep_home: bool,
     /// How many cases run at once [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
-    /// Limit for the answer to initialize, or for the start of the agent by a client [default: 30s; a
-    /// number without ms, s or m is one of seconds]
+    /// Time limit for the response to initialize, or for a client to start its agent [default: 30s; seconds, unless
+    /// suffixed with ms, s or m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_start: Option<Duration>,
-    /// Limit for the answer to any other request than a prompt [default: 20s; TIME as above]
+    /// Time limit for the response to any request except session/prompt [default: 20s; TIME as above]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_answer: Option<Duration>,
-    /// Limit for a turn [default: 60s; TIME as above]
+    /// Time limit for a turn [default: 60s; TIME as above]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_turn: Option<Duration>,
-    /// Limit for the program's exit after its input was closed [default: 500ms; TIME as above]
+    /// Time limit for the program to exit after its input is closed [default: 500ms; TIME as above]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout_exit: Option<Duration>,
 }
@@ -275,20 +275,20 @@ pub struct ModelArgs {
     /// The port of 127.0.0.1 [default: a free one]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub port: u16,
-    /// Go by what the profile of an agent says about its tools
+    /// Use the description of the agent's tools from this profile
     #[arg(long, value_name = "FILE|NAME")]
     pub profile: Option<String>,
-    /// Write every request and its answer into this file, one a line, as JSON
+    /// Write every request with its answer to this file, as one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Do not say anything about single requests
+    /// Do not log single requests
     #[arg(long)]
     pub quiet: bool,
 }
 
 const MODEL_EXAMPLES: &str =
     "It speaks the APIs of OpenAI (chat completions, responses), Anthropic (messages) and Google (Gemini), with and without \
-streaming, and takes from the tools that come with each request. What it can do, and how it is asked, is in docs/model.md.
+streaming, and uses the tools of each request. docs/model.md describes the intents and the prompt format.
 
 Examples:
   acp-conformance model --port 4000 --record exchanges.ndjson
@@ -301,37 +301,37 @@ pub struct MonitorArgs {
     /// The command line of the agent, after `--`
     #[arg(last = true, required = true, value_name = "AGENT")]
     pub command: Vec<OsString>,
-    /// Write the trace of the session into this file as it goes; a folder gets a file for each session
+    /// Write the trace to this file during the session; a folder gets one file per session
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// When the session is over, write two reports as JSON into this file, on the first line that on the agent, on the second
-    /// that on the client; a folder gets a file for each session
+    /// After the session, write two JSON reports to this file, one per line: the agent's, then the client's. A folder gets
+    /// one file per session
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// When the session is over, write a page to look at, with both parties and the sequence chart of the session; a folder
-    /// gets a file for each session
+    /// After the session, write an HTML page with both parties and the sequence chart of the session; a folder gets one file
+    /// per session
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Say on standard error what is wrong as soon as it is, and not only when the session is over
+    /// Report violations on standard error immediately, not only after the session
     #[arg(long)]
     pub live: bool,
-    /// Put a fault into what the agent or the client says, to see how the other one copes: a file, or the name of a built-in
-    /// one. Nothing else ever changes a byte
+    /// Inject a fault into the messages of one side, to see how the other side reacts: a file, or the name of a built-in
+    /// fault. Without this option, the monitor never changes a byte
     #[arg(long, value_name = "FILE|NAME")]
     pub fault: Option<String>,
-    /// What the second process of the command gets: the name of the session, and the path of its trace file or `-`
+    /// Arguments of the monitor's second process: the name of the session, and the path of its trace file or `-`
     #[arg(long, num_args = 2, value_names = ["NAME", "FILE"], hide = true)]
     pub stand_between: Option<Vec<PathBuf>>,
 }
 
 const MONITOR_EXAMPLES: &str =
-    "Put it before the agent wherever your editor says what to start. In the settings of Zed:
+    "Put it before the agent's command in the settings of your editor. In Zed:
   \"agent_servers\": { \"my agent, watched\": { \"type\": \"custom\", \"command\": \"acp-conformance\",
     \"args\": [\"monitor\", \"--trace\", \"/path/to/sessions/\", \"--\", \"my-agent\", \"--acp\"] } }
 
-The process that the client starts is the agent itself: its signals, its exit code, its standard error and its directory \
-are its own. What was wrong is said on standard error, where editors keep it in the log of the agent; a session in which \
-nothing was wrong says nothing.
+The client's child process becomes the agent itself, so signals, exit code, standard error and working directory are those \
+of the agent. The monitor reports violations on standard error after the session; editors show this in the agent's log. A \
+session without violations prints nothing.
 
 Examples:
   acp-conformance monitor -- my-agent --acp
@@ -346,29 +346,29 @@ pub struct CheckArgs {
     /// Traces of this program, recordings of other tools, or folders of traces; `-` is standard input
     #[arg(required_unless_present_any = ["agent", "client"], value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The format of the recordings, where their beginning does not tell it
+    /// The format of the recordings; by default, `check` detects it
     #[arg(long, value_name = "NAME", value_parser = recording_format())]
     pub input_format: Option<String>,
-    /// What the agent wrote to its standard output, when the two parties were recorded apart
+    /// The agent's standard output, if the two parties were recorded separately
     #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "input_format"])]
     pub agent: Option<PathBuf>,
-    /// What the client wrote to the agent's standard input
+    /// The agent's standard input, as written by the client
     #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "input_format"])]
     pub client: Option<PathBuf>,
-    /// Report on this party alone [default: both, where both were recorded]
+    /// Report only on this party [default: every recorded party]
     #[arg(long, value_name = "PARTY", value_parser = party)]
     pub subject: Option<Party>,
-    /// What becomes of the result.
+    /// Reports and expected failures.
     #[command(flatten)]
     pub result: ResultArgs,
-    /// A broken SHOULD counts like a broken MUST
+    /// Treat a failed SHOULD like a failed MUST
     #[arg(long)]
     pub strict: bool,
 }
 
 const CHECK_EXAMPLES: &str =
-    "Formats: trace, ndjson (a message a line, as `acpx --format json` prints them), sacp-tee, conductor (its --trace), zed \
-(\"Copy All Messages\"). docs/recordings.md says what each of them can tell.
+    "Formats: trace, ndjson (one message per line, as `acpx --format json` prints them), sacp-tee, conductor (its --trace), zed \
+(\"Copy All Messages\"). docs/recordings.md lists which requirements each format can prove.
 
 Examples:
   acp-conformance check traces/
@@ -382,27 +382,27 @@ fn recording_format() -> clap::builder::PossibleValuesParser {
 
 fn party(text: &str) -> Result<Party, String> {
     let all = [Party::Agent, Party::Client];
-    all.into_iter().find(|party| party.name() == text).ok_or_else(|| "it is agent or client".to_owned())
+    all.into_iter().find(|party| party.name() == text).ok_or_else(|| "expected agent or client".to_owned())
 }
 
 /// Arguments of `matrix`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MATRIX_HELP, group(ArgGroup::new("written").args(["html", "format"]).required(true).multiple(true)))]
 pub struct MatrixArgs {
-    /// Reports as JSON, each with the folders of its traces behind it where they are elsewhere than the report says
+    /// JSON reports; name the folder of traces after its report if it has moved
     #[arg(required = true, value_name = "REPORT|TRACES")]
     pub files: Vec<PathBuf>,
-    /// The page to write
+    /// Write the page to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Verdicts as a table, to standard output or a file; links of it lead into requirements/ beside it, as from docs/
+    /// Write the verdicts as a table, to standard output or a file; its links point to requirements/ in the same folder
     #[arg(long, value_name = "markdown[=FILE]", value_parser = super::outputs::parse_markdown)]
     pub format: Option<Output>,
 }
 
 const MATRIX_HELP: &str =
-    "A column for each subject, those of one name side by side by their versions; a table for each party. A cell opens what \
-was found, and the sequence chart of a case that failed, where its trace (--trace-dir) is found.
+    "The page has one table per party and one column per subject, with versions of one subject next to each other. A cell opens \
+the findings and, if the trace is available (--trace-dir), the sequence chart of a failed case.
 
 Example:
   acp-conformance agent --format json=old.json --trace-dir old -- my-agent-1.0 --acp
@@ -417,16 +417,16 @@ pub struct RedactArgs {
     /// Trace files, or folders of them
     #[arg(required = true, value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
-    /// The file to write, or the folder where there are several traces
+    /// The output file, or the output folder for several traces
     #[arg(long, short, value_name = "FILE|DIR")]
     pub output: PathBuf,
 }
 
 const REDACT_HELP: &str =
-    "Letters and digits of texts, paths, commands and free members become others, each of its kind: prompts, replies, file \
-contents, output, tokens, the names of files and of environment variables. Equal texts stay equal within one trace. Ids, \
-numbers, times, methods, the names of members and what programs say of themselves stay; docs/redaction.md has the list.
-The judge says the same of the redacted trace, or you are told. Read it before you publish it.
+    "Replaces letters and digits in texts, paths, commands and free members: prompts, replies, file contents, output, tokens, \
+names of files and of environment variables. Equal texts stay equal within one trace. Ids, numbers, times, methods, member \
+names, and names and versions of programs stay; docs/redaction.md has the list.
+The command warns if the redacted trace gets other verdicts. Read it before you publish it.
 
 Example:
   acp-conformance redact traces/v1-agent-fs-read.jsonl -o public.jsonl";
@@ -441,14 +441,14 @@ pub struct RecordArgs {
     /// The case file to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Whose behaviour is to be kept, where the trace does not say
+    /// The party to test, if the trace does not name it
     #[arg(long, value_parser = one_of(&Party::ALL, Party::name))]
     pub subject: Option<Party>,
 }
 
 const RECORD_HELP: &str =
-    "The case plays the exchange again. Ids and paths become names, what a model may word otherwise becomes a pattern, and \
-what the tester answers by itself is left out. Edit it until it says what matters; cases/README.md has the format.
+    "The case repeats the exchange. Ids and paths become names, texts of a model become patterns, and the automatic responses of \
+the tester are omitted. Edit the case until it contains only the steps that matter; cases/README.md describes the format.
 
 Examples:
   acp-conformance agent --case fs/read --trace-dir traces -- my-agent --acp
@@ -467,23 +467,23 @@ pub struct ListArgs {
     /// List the built-in profiles instead of the cases
     #[arg(long, conflicts_with_all = ["requirements", "faults"])]
     pub profiles: bool,
-    /// Only those whose id contains this text
+    /// List only ids that contain this text
     pub filter: Option<String>,
-    /// Only those of this party
+    /// List only this party
     #[arg(long, value_parser = one_of(&Party::ALL, Party::name))]
     pub party: Option<Party>,
-    /// Only those that `agent` or `client` plays with this --shard
+    /// List only the cases that `agent` or `client` runs with this --shard
     #[arg(long, value_name = "K/N", value_parser = super::shard::parse, requires = "party")]
     #[arg(conflicts_with_all = ["requirements", "faults", "profiles"])]
     pub shard: Option<Shard>,
-    /// Only requirements of this level
+    /// List only requirements of this level
     #[arg(long, requires = "requirements", conflicts_with_all = ["faults", "profiles"], value_parser = level_by_name())]
     pub level: Option<Level>,
-    /// Only requirements of this status
+    /// List only requirements of this status
     #[arg(long, requires = "requirements", conflicts_with_all = ["faults", "profiles"])]
     #[arg(value_parser = one_of(&Status::ALL, Status::name))]
     pub status: Option<Status>,
-    /// How the result is written to standard output
+    /// The output format
     #[arg(long, value_enum, default_value = "text")]
     pub format: OutputFormat,
 }
@@ -498,18 +498,18 @@ pub struct ExplainArgs {
 /// Arguments of `lint`.
 #[derive(Debug, clap::Args)]
 pub struct LintArgs {
-    /// Files of cases and faults (.yaml), of profiles and expected failures (.toml), or folders of them; the built-in cases and
-    /// faults when there is none
+    /// Case and fault files (.yaml), profiles and expected failures (.toml), or folders of them [default: the built-in cases
+    /// and faults]
     pub files: Vec<PathBuf>,
 }
 
-/// Reads one of these by its name.
+/// Parses one of these values by its name.
 fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
     let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
     names.try_map(move |given| all.iter().copied().find(|one| name(*one) == given).ok_or("no such name"))
 }
 
-/// Reads a level. The name of a probe in files is as good as that for people.
+/// Parses a level. A probe has two names: one in files and one in the output.
 fn level_by_name() -> impl TypedValueParser<Value = Level> {
     let alias = |level: Level| (level == Level::MayProbe).then(|| level.name());
     let name = |level: &Level| PossibleValue::new(level.spoken()).aliases(alias(*level));
@@ -517,12 +517,12 @@ fn level_by_name() -> impl TypedValueParser<Value = Level> {
     PossibleValuesParser::new(Level::ALL.iter().map(name)).try_map(move |given| named(given).ok_or("no such level"))
 }
 
-/// Reads a whole number of at least 1.
+/// Parses a whole number of at least 1.
 fn count(text: &str) -> Result<NonZeroUsize, &'static str> {
-    text.parse().map_err(|_| "it is a whole number, and at least 1")
+    text.parse().map_err(|_| "expected a whole number of at least 1")
 }
 
-/// Reads `500ms`, `20s` or `2m`; a bare number counts seconds.
+/// Parses `500ms`, `20s` or `2m`; a bare number counts seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     text.parse().map_or_else(
         |_| case::file::parse_duration(text),

@@ -72,7 +72,7 @@ fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result
         return Ok(ProgramExit::Interrupted);
     }
     if let Some(obstacle) = obstacle {
-        say(&format!("\n{obstacle}\nNo further case was run, and no certificate was written."));
+        say(&format!("\n{obstacle}\nThe run stopped; no certificate was written."));
         return Ok(ProgramExit::of(report.verdict, false));
     }
     if report.verdict == Conformance::HarnessError {
@@ -99,11 +99,11 @@ fn profile_mark(name: &str, bundle: &'static Bundle) -> anyhow::Result<ProfileMa
 fn says_the_same(run: &RunReport, kept: &RunReport) -> anyhow::Result<()> {
     let pairs = run.requirements.iter().zip(&kept.requirements);
     let different = pairs.filter(|(run, kept)| run.verdict != kept.verdict).map(|(run, kept)| {
-        format!("\n  {}: {} in the run, {} in what would be kept", run.id, run.verdict, kept.verdict)
+        format!("\n  {}: {} in the run, {} in the traces to write", run.id, run.verdict, kept.verdict)
     });
     let different: String = different.collect();
     if !different.is_empty() {
-        bail!("no certificate was written: the judge says something else of the traces to be kept{different}");
+        bail!("no certificate was written: the traces to write have other verdicts than the run{different}");
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Progr
     }
     let several = reports.collectors.len() > 1;
     if several && !wanted.iter().all(Output::holds_both_parties) {
-        bail!("both parties were recorded, and a report is of one: add --subject agent or --subject client");
+        bail!("the recording has both parties, but a report covers one: add --subject agent or --subject client");
     }
     let mut outputs = Outputs::open(&wanted, args.result.detail.into())?;
     let foreign = reports.foreign;
@@ -127,7 +127,7 @@ impl Reports {
             let collector = self.collectors.entry(party).or_insert_with(of_party);
             if collector.edition().name != edition.name {
                 bail!(
-                    "{}: its edition is {}, that of an earlier trace {}; check them in two runs",
+                    "{}: its edition is {}, but an earlier trace has {}; check them in two runs",
                     tape.name,
                     edition.name,
                     collector.edition().name
@@ -297,13 +297,13 @@ fn tapes(args: &CheckArgs) -> anyhow::Result<Vec<Tape>> {
     // The traces of single cases come first, since they count.
     tapes.sort_by_key(Tape::is_conversation);
     if tapes.is_empty() {
-        bail!("there is no .jsonl file in what was given");
+        bail!("no .jsonl files found in the given paths");
     }
     Ok(tapes)
 }
 
 fn copied() -> anyhow::Result<File> {
-    let mut file = tempfile::tempfile().context("no temporary file can be made")?;
+    let mut file = tempfile::tempfile().context("cannot create a temporary file")?;
     std::io::copy(&mut std::io::stdin().lock(), &mut file).context("cannot copy standard input")?;
     Ok(file)
 }

@@ -56,7 +56,7 @@ fn side(path: &Path, editions: &Editions) -> anyhow::Result<Side> {
         return Ok(side);
     }
     if found.is_empty() {
-        bail!("{shown}: there is neither a {REPORT} nor a .jsonl file in it");
+        bail!("no {REPORT} and no .jsonl files found in {shown}");
     }
     judged(shown, &found, editions)
 }
@@ -65,7 +65,7 @@ fn side(path: &Path, editions: &Editions) -> anyhow::Result<Side> {
 fn report(path: &Path, editions: &Editions) -> anyhow::Result<RunReport> {
     let mut reports = super::reports::read(path, editions)?;
     if reports.len() > 1 {
-        bail!("{} holds {} reports, and one is compared", path.display(), reports.len());
+        bail!("{} holds {} reports; diff compares one", path.display(), reports.len());
     }
     reports.pop().context("no report")
 }
@@ -80,7 +80,7 @@ fn judged(shown: String, found: &[PathBuf], editions: &Editions) -> anyhow::Resu
     for (path, trace) in alone.iter().chain(&shared) {
         let subject = trace.header.subject;
         if party.is_some() && party != subject {
-            bail!("{shown} has traces of agents and of clients; compare them apart");
+            bail!("{shown} has traces of agents and of clients; compare them separately");
         }
         party = subject;
         let Some(kind) = subject else {
@@ -105,7 +105,7 @@ fn judged(shown: String, found: &[PathBuf], editions: &Editions) -> anyhow::Resu
             collector.add(trace, took, Some(file));
         }
     }
-    let collector = collector.with_context(|| format!("{shown}: there is no trace in it"))?;
+    let collector = collector.with_context(|| format!("no traces found in {shown}"))?;
     let mut side = Side::new(shown, collector.finish(Duration::ZERO, false));
     add_traces(&mut side, found, editions)?;
     Ok(side)

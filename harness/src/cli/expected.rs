@@ -70,7 +70,7 @@ impl Baseline {
     pub(super) fn check_cases(&self, cases: &[&str]) -> anyhow::Result<()> {
         let problems = expected::unknown_cases(&self.entries(), cases);
         show(&problems);
-        if problems.is_empty() { Ok(()) } else { bail!("what is expected names cases that are none") }
+        if problems.is_empty() { Ok(()) } else { bail!("the expected failures name unknown cases") }
     }
 
     /// Puts into a report what became of the expectations, after the file was brought up to date. The run was `whole` if it ran
@@ -106,12 +106,12 @@ impl File {
     fn read(path: PathBuf, may_be_new: bool, party: Option<Party>, bundle: &'static Bundle) -> anyhow::Result<Self> {
         let shown = path.display().to_string();
         if path.is_dir() {
-            bail!("--expected {shown}: it is a folder");
+            bail!("--expected {shown}: is a folder; expected a file");
         }
         let bytes = match std::fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound && may_be_new => Vec::new(),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                bail!("--expected {shown}: no such file; --update-expected makes it")
+                bail!("--expected {shown}: file not found; --update-expected creates it")
             }
             other => other.with_context(|| format!("--expected {shown}"))?,
         };
@@ -135,11 +135,11 @@ impl File {
             say(&format!("  removed  {}: it no longer fails", self.entries[index]));
         }
         for entry in &changes.added {
-            say(&format!("  added    {entry}: its reason is to be filled in"));
+            say(&format!("  added    {entry}: write a `reason`"));
         }
         let (entries, problems) = expected::load_bytes(&shown, text.as_bytes(), None, catalogue);
         let sound = entries.filter(|_| !problems.iter().any(Diagnostic::is_error));
-        self.entries = sound.with_context(|| format!("{shown}: what was written cannot be read"))?;
+        self.entries = sound.with_context(|| format!("{shown}: cannot read the updated file"))?;
         self.text = text;
         Ok(())
     }

@@ -34,11 +34,11 @@ fn unknown(given: &str, catalogue: &Catalogue) -> String {
     let remedy = if halves.is_empty() {
         let near = nearest(given, ids().chain(explain::areas(catalogue)));
         near.map_or_else(
-            || "; `acp-conformance list --requirements` shows them".to_owned(),
+            || "; `acp-conformance list --requirements` lists them".to_owned(),
             |near| format!("; did you mean `{near}`?"),
         )
     } else {
-        format!("; some begin with it: {}", halves.join(", "))
+        format!("; these start with it: {}", halves.join(", "))
     };
-    format!("there is no requirement `{given}`, and no area{remedy}")
+    format!("no requirement or area is named `{given}`{remedy}")
 }

@@ -33,12 +33,12 @@ pub(super) fn find(name: &str, party: Option<Party>, cases: &[Case], bundle: &'s
     };
     let whose = fault.party;
     if party.is_some_and(|party| party != whose) {
-        bail!("the fault {name} is one of the {whose}, for `acp-conformance {whose}`");
+        bail!("the fault {name} is for `acp-conformance {whose}`");
     }
     if fault.edits.is_empty() {
         let words = shell_words::join(&fault.peer_args);
         bail!(
-            "the fault {name} is behaviour of the reference {whose}, and no change of what is said: run `acp-reference-{whose} {words}`"
+            "the fault {name} is built into the reference {whose} and cannot be injected: run `acp-reference-{whose} {words}`"
         );
     }
     Ok(fault)
@@ -46,12 +46,12 @@ pub(super) fn find(name: &str, party: Option<Party>, cases: &[Case], bundle: &'s
 
 fn unknown(name: &str, party: Option<Party>, faults: &[Fault]) -> String {
     if Path::new(name).exists() {
-        return format!("--fault {name}: no such fault; the file would be ./{name}");
+        return format!("--fault {name}: unknown fault; for a file, write ./{name}");
     }
     let own = faults.iter().filter(|fault| party.is_none_or(|party| fault.party == party) && !fault.edits.is_empty());
     match crate::diagnostic::nearest(name, own.map(|fault| fault.id.as_str())) {
-        Some(near) => format!("--fault {name}: no such fault; did you mean `{near}`?"),
-        None => format!("--fault {name}: no such fault; `acp-conformance list --faults` shows them"),
+        Some(near) => format!("--fault {name}: unknown fault; did you mean `{near}`?"),
+        None => format!("--fault {name}: unknown fault; `acp-conformance list --faults` lists them"),
     }
 }
 
@@ -60,20 +60,20 @@ pub(super) fn announce(planted: &Planted, report: &RunReport) {
     let Fault { id, title, kills, .. } = &*planted.fault;
     say(&format!("with the fault {id}: {title}"));
     let count = planted.changed();
-    let wholly = if count == 0 { "" } else { " wholly" };
+    let effect = if count == 0 { "no effect" } else { "only part of its effect" };
     for reason in planted.idle() {
-        say(&format!("  it did not show{wholly}: {reason}"));
+        say(&format!("  the fault had {effect}: {reason}"));
     }
     if count == 0 {
         return;
     }
     let messages = if count == 1 { "message" } else { "messages" };
     let noticed = match verdict(report, kills) {
-        Some(Verdict::Fail) => format!("{kills} failed, as it should"),
-        Some(verdict) => format!("it was not noticed: {kills} is {verdict}"),
-        None => format!("it was not noticed: {kills} was not judged"),
+        Some(Verdict::Fail) => format!("{kills} failed, as expected"),
+        Some(verdict) => format!("not detected: {kills} is {verdict}"),
+        None => format!("not detected: {kills} was not checked"),
     };
-    say(&format!("  it changed {count} {messages}, and {noticed}"));
+    say(&format!("  {noticed} ({count} {messages} changed)"));
 }
 
 fn verdict(report: &RunReport, requirement: &str) -> Option<Verdict> {

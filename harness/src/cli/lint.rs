@@ -21,22 +21,23 @@ const FAULTS: &str = "faults";
 /// Runs the command.
 pub(super) fn run(args: &LintArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     let mut problems = Vec::new();
-    let mut sound = 0;
+    let mut good_files = 0;
     if args.files.is_empty() {
         let (cases, found) = embedded(bundle);
         let (faults, more) = fault::embedded(bundle, &ids(&cases));
-        sound += cases.len() + faults.len();
+        good_files += cases.len() + faults.len();
         problems.extend(found.into_iter().chain(more));
     }
     for path in &args.files {
         let (good, found) = lint(path, bundle)?;
-        sound += good;
+        good_files += good;
         problems.extend(found);
     }
     show(&problems);
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
+    let correct = count(good_files, "file is", "files are");
     let mistakes = if errors == 0 { String::new() } else { format!(", {}", count(errors, "mistake", "mistakes")) };
-    writeln!(stdout(), "{} sound{mistakes}", count(sound, "is", "are"))?;
+    writeln!(stdout(), "{correct} correct{mistakes}")?;
     Ok(if errors == 0 { ProgramExit::Good } else { ProgramExit::Usage })
 }
 
@@ -44,31 +45,31 @@ fn lint(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diag
     if path.is_dir()
         && let Some(folder) = faults_of(path)
     {
-        let (faults, problems) = fault::load_dir(path, bundle.edition(), &ids(&cases_beside(folder, bundle)));
+        let (faults, problems) = fault::load_dir(path, bundle.edition(), &ids(&cases_next_to(folder, bundle)));
         return Ok((faults.len(), problems));
     }
     if path.is_dir() {
         let (cases, mut problems) = load_dir(path, bundle);
-        let mut sound = cases.len();
+        let mut good_files = cases.len();
         if path.join(FAULTS).is_dir() {
             let faults = path.join(FAULTS);
-            let (faults, found) = fault::load_dir(&faults, bundle.edition(), &ids(&cases_beside(&faults, bundle)));
-            sound += faults.len();
+            let (faults, found) = fault::load_dir(&faults, bundle.edition(), &ids(&cases_next_to(&faults, bundle)));
+            good_files += faults.len();
             problems.extend(found);
         }
         for file in toml_in(path)? {
             let (good, found) = lint_toml(&file, &read(&file)?, bundle);
-            sound += good;
+            good_files += good;
             problems.extend(found);
         }
-        return Ok((sound, problems));
+        return Ok((good_files, problems));
     }
     let bytes = read(path)?;
     let shown = path.display().to_string();
     Ok(match path.extension().and_then(|extension| extension.to_str()) {
-        Some("yaml") if faults_of(path).is_some() || says_what_it_kills(&bytes) => {
+        Some("yaml") if faults_of(path).is_some() || is_fault(&bytes) => {
             let folder = faults_of(path).or_else(|| path.parent());
-            let cases = folder.map_or_else(Vec::new, |folder| cases_beside(folder, bundle));
+            let cases = folder.map_or_else(Vec::new, |folder| cases_next_to(folder, bundle));
             let (fault, problems) = fault::load_bytes(&shown, &bytes, bundle.edition(), &ids(&cases));
             (usize::from(fault.is_some()), problems)
         }
@@ -78,7 +79,9 @@ fn lint(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diag
             (cases.len(), problems)
         }
         Some("toml") => lint_toml(path, &bytes, bundle),
-        _ => bail!("{shown}: cases and faults end in .yaml, profiles and lists of expected failures in .toml"),
+        _ => {
+            bail!("{shown}: unknown file type; cases and faults end in .yaml, profiles and expected failures in .toml")
+        }
     })
 }
 
@@ -88,7 +91,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 
 fn lint_toml(path: &Path, bytes: &[u8], bundle: &'static Bundle) -> (usize, Vec<Diagnostic>) {
     let shown = path.display().to_string();
-    if !says_what_is_expected(bytes) {
+    if !is_expected_list(bytes) {
         let (profile, problems) = profile::load_bytes(&shown, bytes, bundle.catalogue());
         return (usize::from(profile.is_some()), problems);
     }
@@ -100,24 +103,24 @@ fn lint_toml(path: &Path, bytes: &[u8], bundle: &'static Bundle) -> (usize, Vec<
     (usize::from(entries.is_some()), problems)
 }
 
-/// Whether a file is a list of expected failures: a profile, which may have such entries too, says of what kind it is.
-fn says_what_is_expected(bytes: &[u8]) -> bool {
+/// Whether a file is a list of expected failures. A profile may have such entries too, but also has a `kind`.
+fn is_expected_list(bytes: &[u8]) -> bool {
     let has = |key: &[u8]| bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(key));
     has(b"[[expected]]") && !has(b"kind")
 }
 
-/// Whether a file that lies anywhere is a fault: no case has the key `kills`.
-fn says_what_it_kills(bytes: &[u8]) -> bool {
+/// Whether a file is a fault: only faults have the key `kills`.
+fn is_fault(bytes: &[u8]) -> bool {
     bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"kills:"))
 }
 
-/// The folder of faults that a path is, or is in: `faults/<party>/<area>/<name>.yaml`.
+/// Returns the folder `faults` of a path `faults/<party>/<area>/<name>.yaml`, or of a part of it.
 fn faults_of(path: &Path) -> Option<&Path> {
     path.ancestors().take(4).find(|folder| folder.file_name().is_some_and(|name| name == FAULTS))
 }
 
-/// The cases that a fault in this folder can name: the built-in ones, and those of the folders beside it.
-fn cases_beside(faults: &Path, bundle: &'static Bundle) -> Vec<Case> {
+/// Returns the cases that a fault in this folder can name: the built-in ones, and those of the folders next to it.
+fn cases_next_to(faults: &Path, bundle: &'static Bundle) -> Vec<Case> {
     embedded_and(faults.parent(), None, bundle).0
 }
 

@@ -37,7 +37,7 @@ fn page(given: &[Given<'_>], html: &Path, editions: &Editions) -> anyhow::Result
     let (subjects, charts) = (columns.len(), columns.iter().map(|column| column.charts.len()).sum::<usize>());
     write_file(html, |out| write_matrix(columns, out)).with_context(|| format!("cannot write {}", html.display()))?;
     let (subjects, charts) = (many(subjects, "report"), many(charts, "chart"));
-    say(&format!("{}: {subjects}, {charts} of cases that failed", html.display()));
+    say(&format!("{}: {subjects}, {charts} of failed cases", html.display()));
     Ok(())
 }
 
@@ -57,11 +57,11 @@ fn given(files: &[PathBuf]) -> anyhow::Result<Vec<Given<'_>>> {
         if !path.is_dir() {
             given.push(Given { report: path, folders: Vec::new() });
         } else if super::check::files(std::slice::from_ref(path))?.is_empty() {
-            bail!("there is no trace in {}", path.display());
+            bail!("no traces found in {}", path.display());
         } else if let Some(before) = given.last_mut() {
             before.folders.push(path);
         } else {
-            bail!("{} is a folder of traces: name it behind the report that it belongs to", path.display());
+            bail!("{} is a folder of traces: name it after its report", path.display());
         }
     }
     Ok(given)

@@ -23,7 +23,7 @@ pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Progr
         args.files.iter().map(PathBuf::as_path).partition(|path| path.is_dir());
     for folder in &folders {
         if super::check::files(&[folder.to_path_buf()])?.is_empty() {
-            bail!("there is no trace in {}; a report is named by its file", folder.display());
+            bail!("no traces found in {}; for a report, name its file", folder.display());
         }
     }
     let shards = Shards::read(&files, editions)?.complete(args.allow_missing)?;
@@ -88,7 +88,7 @@ impl<'a> Shards<'a> {
             for report in read(file, editions)? {
                 let Some(info) = report.shard.clone() else {
                     bail!(
-                        "{} is not of a shard; `--shard K/N --format json=FILE` writes such a report",
+                        "{} is not the report of a shard; `--shard K/N --format json=FILE` writes one",
                         file.display()
                     );
                 };
@@ -96,13 +96,13 @@ impl<'a> Shards<'a> {
                 if let Some((known, why)) =
                     all.iter().find_map(|known| Some((known, mismatch(&known.report, &new.report)?)))
                 {
-                    bail!("{} and {} are not of one run: {why}", known.file.display(), file.display());
+                    bail!("{} and {} are from different runs: {why}", known.file.display(), file.display());
                 }
                 all.push(new);
             }
         }
         if all.is_empty() {
-            bail!("which reports? There is no report among what was given, only folders");
+            bail!("no reports given, only folders; name the JSON files");
         }
         all.sort_by_key(|shard| shard.info.number);
         let is_whole =
@@ -129,10 +129,9 @@ impl<'a> Shards<'a> {
         for number in 1..=of {
             match self.all.iter().find(|shard| shard.info.number == number) {
                 None => missing.push(format!("shard {number} of {of} is missing")),
-                Some(shard) if is_cut(shard) => missing.push(format!(
-                    "shard {number} of {of} learned nothing from the subject, and ran no case ({})",
-                    shard.file.display()
-                )),
+                Some(shard) if is_cut(shard) => {
+                    missing.push(format!("shard {number} of {of} ran no case ({})", shard.file.display()))
+                }
                 Some(_) => {}
             }
         }
@@ -141,9 +140,9 @@ impl<'a> Shards<'a> {
         }
         let missing = missing.join("; ");
         if !allow_missing {
-            bail!("{missing}; --allow-missing joins the others");
+            bail!("{missing}; --allow-missing merges the others");
         }
-        say(&format!("{missing}; its cases are not in the report"));
+        say(&format!("{missing}; the report does not contain its cases"));
         self.all.retain(|shard| !is_cut(shard));
         self.whole = false;
         Ok(self)
@@ -172,7 +171,7 @@ impl<'a> Shards<'a> {
         }
         if found.len() < cases {
             say(&format!(
-                "the page has charts of {} of {cases} cases, since the other traces are not found; name their folders too",
+                "the page has charts of {} of {cases} cases because the other traces were not found; also name their folders",
                 found.len()
             ));
         }
@@ -180,7 +179,7 @@ impl<'a> Shards<'a> {
     }
 
     fn join(self) -> anyhow::Result<RunReport> {
-        let joined = self.all.into_iter().map(|shard| shard.report).reduce(join).context("there is no report")?;
+        let joined = self.all.into_iter().map(|shard| shard.report).reduce(join).context("no report given")?;
         Ok(RunReport { shard: None, expected: None, ..joined })
     }
 }

@@ -36,9 +36,9 @@ pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<P
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let port = args.port;
-        let model = Model::open(port, hints, listener).await.with_context(|| {
-            format!("cannot listen at port {port} of 127.0.0.1; without --port a free one is taken")
-        })?;
+        let model = Model::open(port, hints, listener)
+            .await
+            .with_context(|| format!("cannot listen on 127.0.0.1:{port}; omit --port to use a free port"))?;
         let mut requests = StopRequests::listen();
         greet(model.origin())?;
         requests.next().await;
@@ -50,11 +50,14 @@ pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<P
 fn greet(origin: &str) -> io::Result<()> {
     let mut out = stdout();
     writeln!(out, "{origin}")?;
-    writeln!(out, "\nThe model `{NAME}` (any other name will do) answers until Ctrl-C. Lead an agent to it with:")?;
+    writeln!(
+        out,
+        "\nThe model `{NAME}` (any other name works) serves requests until Ctrl-C. Point an agent to it with:"
+    )?;
     writeln!(out, "  OPENAI_BASE_URL={origin}/v1 OPENAI_API_KEY=none")?;
     writeln!(out, "  ANTHROPIC_BASE_URL={origin} ANTHROPIC_API_KEY=none")?;
     writeln!(out, "  GOOGLE_GEMINI_BASE_URL={origin} GEMINI_API_KEY=none")?;
-    writeln!(out, "A prompt says what it is to do in a line such as:")?;
+    writeln!(out, "A prompt contains its intent in a line such as:")?;
     writeln!(out, "  {}{{\"intent\":\"read-file\",\"path\":\"/path/to/notes.txt\"}}", crate::case::MARKER)?;
     out.flush()
 }

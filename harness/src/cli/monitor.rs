@@ -60,9 +60,9 @@ fn become_agent(args: &MonitorArgs, bundle: &'static Bundle) -> anyhow::Result<(
     let mut again = vec![OsString::from("monitor"), "--stand-between".into(), session.into(), path.into()];
     again.extend(std::env::args_os().skip(2));
     let ends = record.and_then(|record| between::stand_between(again, &record));
-    let ends = ends.inspect_err(|error| own_fault(&format!("cannot watch this session: {error}"))).ok();
+    let ends = ends.inspect_err(|error| own_fault(&format!("cannot monitor this session: {error}"))).ok();
     let why = between::become_agent(&args.command, ends);
-    bail!("the agent cannot be started: {why}")
+    bail!("cannot start the agent: {why}")
 }
 
 /// Makes sure that the file can be written, or makes the folder.
@@ -81,7 +81,7 @@ fn record(trace: &Path, session: &str) -> anyhow::Result<(std::io::Result<File>,
         // Another session is being recorded there, such as that of another window.
         None => {
             let path = path.with_extension(format!("{}.jsonl", std::process::id()));
-            (locked(&path)?.context("it is in use")?, path)
+            (locked(&path)?.context("the file is in use")?, path)
         }
     };
     Ok((Ok(file), path))
@@ -201,7 +201,7 @@ fn sum_up(reports: &[RunReport], told: bool, record: Option<&Path>) {
     }
     let broke = reports.iter().filter_map(broke).collect::<Vec<_>>().join(", ");
     let again = match record {
-        None => "--trace FILE keeps the session, --report FILE all that was found".to_owned(),
+        None => "--trace FILE records the session, --report FILE writes all findings".to_owned(),
         Some(path) => format!("more: acp-conformance check {}", shell_words::quote(&path.display().to_string())),
     };
     say(&format!("\nacp-conformance: {broke}; {again}"));

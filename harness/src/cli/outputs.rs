@@ -1,4 +1,4 @@
-//! The forms in which a result is wanted, and where each of them goes.
+//! Report formats (`--format`) and their files.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,14 +15,14 @@ use crate::report::{
     SuiteEvent, TapReport, TextReport,
 };
 
-/// A form of the result, and the file that it goes to; standard output without one.
+/// A report format and its file, or standard output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     form: Form,
     file: Option<PathBuf>,
 }
 
-/// The forms of a result.
+/// The report formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// for people
@@ -37,23 +37,23 @@ pub enum Form {
     Tap,
     /// SARIF, for code scanning
     Sarif,
-    /// annotations of GitHub Actions, beside the text
+    /// annotations of GitHub Actions, next to the text
     Github,
     /// the summary of a job
     Markdown,
-    /// a page to look at, in one file, with a chart of every case
+    /// a self-contained page with a chart of every case
     Html,
 }
 
 impl Output {
-    /// These forms, and a page in this file.
+    /// Adds a page in this file to the formats.
     #[must_use]
     pub fn with_page(forms: &[Self], page: Option<&Path>) -> Vec<Self> {
         let page = page.map(|file| Self { form: Form::Html, file: Some(file.to_owned()) });
         forms.iter().cloned().chain(page).collect()
     }
 
-    /// Whether this can hold the reports on both parties.
+    /// Whether this format can hold reports on both parties.
     #[must_use]
     pub fn holds_both_parties(&self) -> bool {
         self.form == Form::Html
@@ -93,8 +93,8 @@ pub fn help() -> String {
     };
     let forms: Vec<String> = Form::value_variants().iter().filter_map(named).collect();
     format!(
-        "The form of the result; may be repeated with a file each. Text goes to standard output, unless another form without \
-         a file does. The forms: {}",
+        "A report format; may be repeated with a file each. Text goes to standard output, unless another format without a \
+         file does. The formats: {}",
         forms.join(", ")
     )
 }
@@ -110,9 +110,9 @@ pub fn parse(text: &str) -> Result<Output, String> {
         .iter()
         .filter_map(|form| Some(form.to_possible_value()?.get_name().to_owned()))
         .collect();
-    let form = Form::from_str(form, false).map_err(|_| format!("there are {}", known.join(", ")))?;
+    let form = Form::from_str(form, false).map_err(|_| format!("the formats are {}", known.join(", ")))?;
     match file {
-        Some("") => Err(format!("which file? Write {text}FILE")),
+        Some("") => Err(format!("the file name is missing: write {text}FILE")),
         file => Ok(Output { form, file: file.filter(|file| *file != "-").map(PathBuf::from) }),
     }
 }
@@ -125,7 +125,7 @@ pub fn parse(text: &str) -> Result<Output, String> {
 pub fn parse_markdown(text: &str) -> Result<Output, String> {
     let output = parse(text)?;
     let wanted = output.form == Form::Markdown;
-    wanted.then_some(output).ok_or_else(|| "many subjects are shown as markdown, or as a page by --html".to_owned())
+    wanted.then_some(output).ok_or_else(|| "matrix writes markdown; use --html FILE for a page".to_owned())
 }
 
 /// Everything that a run is told to.
@@ -210,7 +210,7 @@ fn complete(wanted: &[Output]) -> anyhow::Result<Vec<Output>> {
     let mut wanted = wanted.to_vec();
     for (index, output) in wanted.iter().enumerate() {
         if let Some(file) = output.file.as_ref().filter(|_| wanted[..index].iter().any(|o| o.file == output.file)) {
-            bail!("two forms cannot share {}", file.display());
+            bail!("two formats cannot share {}", file.display());
         }
     }
     let on_stdout: Vec<Form> = wanted.iter().filter(|output| output.is_to_stdout()).map(|output| output.form).collect();
@@ -218,7 +218,7 @@ fn complete(wanted: &[Output]) -> anyhow::Result<Vec<Output>> {
         // The runner picks its commands out of whatever a job prints.
         [] | [Form::Github] => wanted.insert(0, Output { form: Form::Text, file: None }),
         [_] | [Form::Text, Form::Github] | [Form::Github, Form::Text] => {}
-        _ => bail!("two forms cannot share standard output; give one a file: --format FORM=FILE"),
+        _ => bail!("two formats cannot share standard output; write one to a file: --format FORM=FILE"),
     }
     Ok(wanted)
 }
@@ -260,7 +260,11 @@ mod tests {
         assert_eq!(forms(&[]), Some(vec![Form::Text]));
         assert_eq!(forms(&[Form::Json]), Some(vec![Form::Json]));
         assert_eq!(forms(&[Form::Json, Form::Tap]), None);
-        assert_eq!(forms(&[Form::Github]), Some(vec![Form::Text, Form::Github]), "the commands stand beside the text");
+        assert_eq!(
+            forms(&[Form::Github]),
+            Some(vec![Form::Text, Form::Github]),
+            "the annotations are next to the text"
+        );
         assert_eq!(forms(&[Form::Github, Form::Text]), Some(vec![Form::Github, Form::Text]));
         assert_eq!(forms(&[Form::Github, Form::Json]), None);
     }

@@ -8,7 +8,7 @@ use crate::manual::{Key, Person};
 
 /// What the keys do.
 pub(super) const KEYS: &str =
-    "Enter shows again what to do; s + Enter skips the case, r + Enter repeats it, q + Enter ends the run.";
+    "Enter shows the instruction again; s + Enter skips the case, r + Enter repeats it, q + Enter ends the run.";
 
 /// How long a person has for each thing.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -18,7 +18,7 @@ pub(super) fn at_a_terminal(patience: Option<Duration>) -> Option<Person> {
     if !std::io::stdin().is_terminal() {
         return None;
     }
-    say(&format!("You are asked to do something now and then. {KEYS}"));
+    say(&format!("Some cases show an instruction for you. {KEYS}"));
     Some(at_standard_input(patience.unwrap_or(PATIENCE)))
 }
 

@@ -22,7 +22,7 @@ pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<Prog
     let trace = read(&args.trace, editions)?;
     if trace.header.conversation.is_some() {
         bail!(
-            "{}: the trace holds several cases; run one with --isolate --case ID --trace-dir DIR",
+            "{}: the trace contains several cases; run one with --isolate --case ID --trace-dir DIR",
             args.trace.display()
         );
     }

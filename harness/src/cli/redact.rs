@@ -28,7 +28,7 @@ pub(super) fn run(args: &RedactArgs, editions: &Editions) -> anyhow::Result<Prog
             _ => args.output.clone(),
         };
         if to.exists() && to.canonicalize()? == path.canonicalize()? {
-            bail!("{} would take its own place; choose another --output", path.display());
+            bail!("{} would overwrite itself; choose another --output", path.display());
         }
         let trace = read(path, editions)?;
         let edition = editions.of(&trace.header)?.edition();
@@ -42,7 +42,7 @@ pub(super) fn run(args: &RedactArgs, editions: &Editions) -> anyhow::Result<Prog
 /// The trace without what was said, by a key that nobody has.
 pub(super) fn redacted(trace: &Trace, edition: &'static Edition) -> anyhow::Result<Redacted> {
     let mut key = [0; 32];
-    getrandom::fill(&mut key).map_err(|error| anyhow::anyhow!("the system has no randomness to give: {error}"))?;
+    getrandom::fill(&mut key).map_err(|error| anyhow::anyhow!("the system provides no randomness: {error}"))?;
     Ok(redact(trace, RedactionKey::new(key), edition))
 }
 
@@ -57,9 +57,9 @@ fn report(to: &Path, before: &Trace, redacted: &Redacted, edition: &'static Edit
         1 => "; removed 1 quote from step results".to_owned(),
         many => format!("; removed {many} quotes from step results"),
     };
-    say(&format!("{}: read it before you publish it{cut}", to.display()));
+    say(&format!("Wrote {}. Check it for private data before you publish it{cut}", to.display()));
     let [was, is] = [before, &redacted.trace].map(|trace| judge(trace, edition));
     for difference in was.differences(&is) {
-        say(&format!("  the judge says something else of it than before: {difference}"));
+        say(&format!("  the redacted trace has other verdicts: {difference}"));
     }
 }

@@ -21,12 +21,11 @@ const TRACES: &str = "traces";
 pub(super) fn read(path: &Path, editions: &Editions) -> anyhow::Result<Vec<RunReport>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut reports: Vec<RunReport> =
-        serde_json::Deserializer::from_str(&text)
-            .into_iter()
-            .collect::<Result<_, _>>()
-            .with_context(|| format!("{} is no report; `--format json=FILE` writes one", path.display()))?;
+        serde_json::Deserializer::from_str(&text).into_iter().collect::<Result<_, _>>().with_context(|| {
+            format!("{} is not an acp-conformance report; `--format json=FILE` writes one", path.display())
+        })?;
     if let Some(other) = reports.iter().find(|report| !READABLE.contains(&report.format.as_str())) {
-        bail!("{}: the format is `{}`, and this program reads `{FORMAT}`", path.display(), other.format);
+        bail!("{}: the format is `{}`; this program reads `{FORMAT}`", path.display(), other.format);
     }
     if reports.is_empty() {
         bail!("{} is empty; `--format json=FILE` writes a report", path.display());

@@ -22,9 +22,9 @@ pub struct Shard {
 pub fn parse(text: &str) -> Result<Shard, String> {
     let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
     match numbers {
-        None => Err("write it as 2/3 for the second of three".to_owned()),
-        Some((_, 0)) => Err("there is at least one shard".to_owned()),
-        Some((number, of)) if number == 0 || number > of => Err(format!("they go from 1/{of} to {of}/{of}")),
+        None => Err("write K/N, such as 2/3 for the second of three".to_owned()),
+        Some((_, 0)) => Err("the number of shards must be at least 1".to_owned()),
+        Some((number, of)) if number == 0 || number > of => Err(format!("the shards are 1/{of} to {of}/{of}")),
         Some((number, of)) => Ok(Shard { number, of }),
     }
 }
@@ -46,7 +46,7 @@ impl Shard {
         let many = selected.len();
         if number > many {
             bail!(
-                "--shard {number}/{of}: nothing is left for it, since only {} selected; use fewer shards",
+                "--shard {number}/{of} is empty: only {} selected; use fewer shards",
                 count(many, "case is", "cases are")
             );
         }

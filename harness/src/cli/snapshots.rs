@@ -101,11 +101,11 @@ impl Snapshots {
         let Self { shown, first, missing, different, .. } = self;
         if *first > 0 {
             let transcripts = count(*first, "transcript was", "transcripts were");
-            say(&format!("\n{shown}: {transcripts} written for the first time; to be read, and kept"));
+            say(&format!("\n{shown}: {transcripts} written for the first time. Review and commit them"));
         }
         if !unstable.is_empty() {
             say(&format!(
-                "\n{shown}: not the same in each run, so nothing is said about\n  {}",
+                "\n{shown}: these cases differ from run to run and were not compared:\n  {}",
                 unstable.iter().map(String::as_str).collect::<Vec<_>>().join("\n  ")
             ));
         }
@@ -153,14 +153,14 @@ fn review(args: &ReviewArgs, done: &str, act: fn(&Waiting) -> std::io::Result<()
         |one: &&Waiting| args.cases.is_empty() || args.cases.iter().any(|text| one.case.contains(text.as_str()));
     let wanted: Vec<&Waiting> = waiting.iter().filter(is_wanted).collect();
     if wanted.is_empty() && !args.cases.is_empty() {
-        bail!("no transcript that waits in {shown} is of such a case");
+        bail!("no changed transcript in {shown} matches --case");
     }
     for one in &wanted {
         act(one).with_context(|| format!("{shown}: {}", one.case))?;
         writeln!(stdout(), "{done}  {}", one.case)?;
     }
     if wanted.is_empty() {
-        writeln!(stdout(), "nothing waits in {shown}")?;
+        writeln!(stdout(), "no changed transcripts in {shown}")?;
     }
     Ok(ProgramExit::Good)
 }

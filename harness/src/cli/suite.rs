@@ -37,7 +37,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     }
     if let Some(dir) = &args.trace_dir {
         if dir.is_file() {
-            bail!("--trace-dir {}: it is no folder", dir.display());
+            bail!("--trace-dir {}: is not a folder", dir.display());
         }
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
         // What is said to a model is all that was said; a redacted trace would be worth nothing beside it.
@@ -165,7 +165,7 @@ pub(super) fn drive<'r>(
     if contact.is_some()
         && let Some(stop) = stopped()
     {
-        say("the run was stopped before its first case ended; nothing is reported");
+        say("interrupted before the first case ended; no report was written");
         return Ok(Driver::Early(if stop == Stop::Signal {
             ProgramExit::Interrupted
         } else {
@@ -382,9 +382,9 @@ fn run_patiently(case: &Case, subject: &Subject) -> Trace {
         }
         let limit = subject.limits.start.as_secs();
         say(&match subject.party {
-            Party::Agent => format!("waiting for the answer to initialize (limit {limit} s, see --timeout-start) …"),
+            Party::Agent => format!("waiting for the response to initialize (limit {limit} s, see --timeout-start) …"),
             Party::Client => {
-                format!("waiting for the client to come to its first prompt (start: {limit} s, see --timeout-start) …")
+                format!("waiting for the client's first prompt (start: {limit} s, see --timeout-start) …")
             }
         });
         receiver.recv().unwrap_or_else(|_| unreachable!("run_case always returns a trace"))

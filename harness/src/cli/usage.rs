@@ -21,7 +21,7 @@ fn explained(mut error: clap::Error, words: &[String]) -> clap::Error {
     error.remove(ContextKind::Suggested);
     let has_dashes = words.iter().any(|word| word == "--");
     if !has_dashes && error.get(ContextKind::SuggestedArg).is_none() {
-        let tip = format!("the command line of the program stands behind --, as in: acp-conformance {example}");
+        let tip = format!("write the program's command line after --, as in: acp-conformance {example}");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error

@@ -19,7 +19,7 @@ pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Prog
         Integrity::Matches => (AnsiColor::Green, "matches", ProgramExit::Good),
         Integrity::Intact => (AnsiColor::Green, "intact", ProgramExit::Good),
         Integrity::DoesNotMatch => (AnsiColor::Red, "does not match", ProgramExit::NotConformant),
-        Integrity::CannotBeTold => (AnsiColor::Yellow, "cannot be told", ProgramExit::Incomplete),
+        Integrity::CannotBeTold => (AnsiColor::Yellow, "undecided", ProgramExit::Incomplete),
     };
     let style = Style::new().bold().fg_color(Some(colour.into()));
     writeln!(out, "{style}{word}{style:#}  {}", args.dir.display())?;
@@ -33,7 +33,7 @@ pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Prog
     older_report(&mut out, &found)?;
     changed(&mut out, &found)?;
     for signature in &found.signatures {
-        writeln!(out, "  {signature} is a signature, which this program does not check")?;
+        writeln!(out, "  {signature} is a signature; this program does not check it")?;
     }
     Ok(exit)
 }
@@ -41,15 +41,15 @@ pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Prog
 /// What the certificate says, whether or not it is so.
 fn says(out: &mut impl Write, certificate: &Certificate, found: &Verification) -> std::io::Result<()> {
     let Certificate { subject, suite, verdict, coverage, .. } = certificate;
-    let name = subject.name.as_deref().unwrap_or("a subject that gives no name");
+    let name = subject.name.as_deref().unwrap_or("unnamed subject");
     let version = subject.version.as_deref().unwrap_or_default();
     let said = shown(format!("{name} {version}").trim_end());
     let (kind, verdict, edition) = (subject.kind, verdict.name(), shown(&suite.edition));
-    writeln!(out, "  it says       {verdict}  {said} ({kind}), judged by {edition} on {}", shown(&certificate.began))?;
+    writeln!(out, "  certified     {verdict}  {said} ({kind}), checked by {edition} on {}", shown(&certificate.began))?;
     writeln!(out, "  MUST          {}", counts(&coverage.must))?;
     writeln!(out, "  SHOULD        {}", counts(&coverage.should))?;
     let redacted = if certificate.redacted { ", redacted" } else { "" };
-    writeln!(out, "  traces        {} of {} judged again{redacted}", found.judged, certificate.traces.len())
+    writeln!(out, "  traces        {} of {} checked again{redacted}", found.judged, certificate.traces.len())
 }
 
 fn counts(counts: &Counts) -> String {
@@ -69,19 +69,19 @@ fn suite(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
     if found.other_suite.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nIt was made by another suite.")?;
+    writeln!(out, "\nAnother version of the suite made this certificate.")?;
     for other in &found.other_suite {
         writeln!(out, "  {:<18}{}\n{:<13}here   {}", other.member, other.there, "", other.here)?;
     }
-    writeln!(out, "  not compared      the list of cases, so cases may have been left out")
+    writeln!(out, "  not compared      the list of cases, so cases may be missing")
 }
 
 /// Says what cannot be compared where an earlier version wrote the report.
 fn older_report(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
     let Some(format) = &found.older_report else { return Ok(()) };
-    writeln!(out, "\nIts report has the format {format}, which this program reads and no longer writes.")?;
+    writeln!(out, "\nIts report has the old format {format}, which this program can only read.")?;
     writeln!(out, "  compared      the digest of every file, and the verdict on every case and requirement")?;
-    writeln!(out, "  not compared  the coverage, the badge, the page, and what else the report says")
+    writeln!(out, "  not compared  the coverage, the badge, the page, and the rest of the report")
 }
 
 /// Says which verdicts the traces give today.
@@ -90,11 +90,17 @@ fn changed(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
         return Ok(());
     }
     if found.changed.is_empty() {
-        return writeln!(out, "By the rules of this program the traces say the same.");
+        return writeln!(out, "This program reaches the same verdicts on the traces.");
     }
-    writeln!(out, "By the rules of this program the traces say something else:")?;
+    writeln!(out, "This program reaches other verdicts on the traces:")?;
     found.changed.iter().try_for_each(|changed| {
         let said = |verdict: &Option<String>| verdict.clone().unwrap_or_else(|| "nothing".to_owned());
-        writeln!(out, "  {}: it says {}, and here it is {}", changed.id, said(&changed.was), said(&changed.is))
+        writeln!(
+            out,
+            "  {}: the certificate says {}; this program says {}",
+            changed.id,
+            said(&changed.was),
+            said(&changed.is)
+        )
     })
 }

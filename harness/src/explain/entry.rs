@@ -183,7 +183,7 @@ fn command(requirement: &Requirement, ground: Ground) -> Option<String> {
 }
 
 fn item_of_case(case: &Case) -> Item {
-    Item { id: case.id.clone(), title: case.title.clone(), path: format!("cases/{}.yaml", case.id) }
+    Item { id: case.id.clone(), title: case.title.clone(), path: format!("cases/{}.yaml", Case::file_of(&case.id)) }
 }
 
 fn item_of_fault(fault: &Fault) -> Item {

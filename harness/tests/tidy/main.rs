@@ -1,9 +1,11 @@
 //! What holds for the whole tree and no compiler sees: the order of the modules, what the catalogue promises, the
-//! published schemas, the pages of the requirements, and that nothing lies around.
+//! published schemas, the generated pages, the links of the documentation, and that no stray files lie around.
 
 mod catalogue;
 #[path = "../kept.rs"]
 mod kept;
+mod links;
+mod options;
 #[path = "../orphans.rs"]
 mod orphans;
 mod pages;

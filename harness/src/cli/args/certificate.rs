@@ -1,4 +1,4 @@
-//! What the user typed for `certify` and `verify`.
+//! Arguments of `certify` and `verify`.
 
 use std::path::PathBuf;
 
@@ -10,18 +10,18 @@ use super::{DetailArgs, StartArgs, UserArgs};
 #[derive(Debug, clap::Args)]
 #[command(after_help = CERTIFY_HELP)]
 pub struct CertifyArgs {
-    /// Whom to certify.
+    /// The party to certify.
     #[command(subcommand)]
     pub party: CertifyParty,
 }
 
-/// Whom a certificate is about.
+/// The party to certify.
 #[derive(Debug, Subcommand)]
 pub enum CertifyParty {
-    /// Drive an agent through all of its cases
+    /// Certify an agent
     #[command(after_help = CERTIFY_HELP)]
     Agent(Box<CertifyAgentArgs>),
-    /// Drive a client through all of its cases; `acp-conformance client --help` says how its command line is written
+    /// Certify a client; `acp-conformance client --help` describes its command line
     #[command(after_help = CERTIFY_HELP)]
     Client(Box<CertifyClientArgs>),
 }
@@ -29,10 +29,10 @@ pub enum CertifyParty {
 /// Arguments of `certify agent`.
 #[derive(Debug, clap::Args)]
 pub struct CertifyAgentArgs {
-    /// What starts it.
+    /// How to start the program.
     #[command(flatten)]
     pub start: StartArgs,
-    /// What is kept.
+    /// The output.
     #[command(flatten)]
     pub keep: KeepArgs,
 }
@@ -40,45 +40,43 @@ pub struct CertifyAgentArgs {
 /// Arguments of `certify client`.
 #[derive(Debug, clap::Args)]
 pub struct CertifyClientArgs {
-    /// What starts it.
+    /// How to start the program.
     #[command(flatten)]
     pub start: StartArgs,
-    /// What its user does.
+    /// How the harness operates the client.
     #[command(flatten)]
     pub user: UserArgs,
-    /// What is kept.
+    /// The output.
     #[command(flatten)]
     pub keep: KeepArgs,
 }
 
-/// What is kept of a run, and where.
+/// The output of `certify`.
 #[derive(Debug, clap::Args)]
 pub struct KeepArgs {
-    /// The folder for the certificate; it is made, or is empty
+    /// The folder for the certificate: a new or an empty one
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
-    /// Take the place of an earlier certificate of the same subject
+    /// Replace an earlier certificate of the same subject
     #[arg(long)]
     pub replace: bool,
-    /// Keep redacted traces, as `acp-conformance redact` makes them
+    /// Redact the traces, as `acp-conformance redact` does
     #[arg(long)]
     pub redact: bool,
-    /// How much the text says.
+    /// The detail of the text output.
     #[command(flatten)]
     pub detail: DetailArgs,
-    /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised; but not when nothing at all could be
-    /// learned of the subject
+    /// Exit with 0 if no MUST failed, even if some were not exercised; but not if the run could not exercise anything
     #[arg(long)]
     pub allow_incomplete: bool,
 }
 
 const CERTIFY_HELP: &str =
-    "All cases are run: nothing can be selected, left out or excused. The folder gets certificate.json, report.json, \
-report.html, badge.svg and the trace of each case in traces/; whoever has it can verify it. It is written whatever the \
-verdict is, and the exit code is that of a run. A run that was interrupted, or in which the harness itself failed, writes \
-none.
-Command lines stand in it as they were typed, and traces hold all that was said: see --redact.
-docs/certificates.md says what a certificate proves, and how to sign it.
+    "Runs all cases; none can be selected, skipped or excused. The folder gets certificate.json, report.json, report.html, \
+badge.svg and the trace of each case in traces/; anyone with the folder can verify it. `certify` writes it for every verdict \
+and returns the exit code of a run. An interrupted run, or a failure of the harness, writes no certificate.
+The certificate contains the command line as typed, and the traces contain all messages: see --redact.
+docs/certificates.md describes what a certificate proves and how to sign it.
 
 Examples:
   acp-conformance certify agent --output certificate -- my-agent --acp
@@ -95,12 +93,12 @@ pub struct VerifyArgs {
 }
 
 const VERIFY_HELP: &str =
-    "Every byte of every file is compared: with the digests in certificate.json, and with what the traces say when they are \
-judged again. The subject is not needed, and nothing outside of the folder is read.
-That all of it matches does not say who made it; docs/certificates.md says how to sign one.
+    "Compares every byte of every file with the digests in certificate.json, and with the result of checking the traces again. \
+Needs no subject and reads no file outside the folder.
+A matching certificate does not prove who made it; docs/certificates.md describes how to sign one.
 
 Exit codes:
-  0  it matches, whatever its verdict is
-  1  something does not match
-  2  there is no certificate
-  3  it cannot be told: the files are whole, and another suite than this one made them";
+  0  the certificate matches, with any verdict
+  1  a file does not match
+  2  the folder has no certificate
+  3  undecided: the files are intact, but another version of the suite made them";

@@ -1,4 +1,4 @@
-//! What the user typed about earlier runs: what is known to fail, what joins, what changed, what waits for a review.
+//! Arguments about earlier runs: expected failures, shards, comparisons and reviews.
 
 use std::path::PathBuf;
 
@@ -7,49 +7,48 @@ use super::OutputFormat;
 use crate::expected::{Date, parse_day};
 use crate::report::Detail;
 
-/// What is known to fail, for whatever judges.
+/// Expected failures, for every command that checks.
 #[derive(Debug, Default, clap::Args)]
 pub struct ExpectedArgs {
-    /// What is known to fail, a TOML file with `[[expected]]` tables: such failures do not fail the run, and an entry that no
-    /// longer fails, or whose last day is past, does
+    /// A TOML file with known failures as `[[expected]]` tables. Listed failures do not fail the run; an entry that no longer
+    /// fails, or has expired, does
     #[arg(long, value_name = "FILE")]
     pub expected: Option<PathBuf>,
-    /// Write into that file what now fails, and take out of it what no longer does
+    /// Update that file: add new failures and remove entries that no longer fail
     #[arg(long, requires = "expected")]
     pub update_expected: bool,
-    /// The day by which it is told what has expired, for tests
+    /// The current day for `expires`, for tests
     #[arg(long, value_name = "DAY", value_parser = parse_day, hide = true)]
     pub today: Option<Date>,
 }
 
-/// What becomes of the result of whatever judges.
+/// Reports and expected failures, for every command that checks.
 #[derive(Debug, Default, clap::Args)]
 pub struct ResultArgs {
-    /// What is known to fail.
+    /// Expected failures.
     #[command(flatten)]
     pub expected: ExpectedArgs,
-    /// The forms of the result.
+    /// The report formats.
     #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = outputs::parse, help = outputs::help())]
     formats: Vec<Output>,
-    /// Write a page to look at, with a sequence chart of every case; the same as `--format html=FILE`
+    /// Write an HTML page with a sequence chart of every case; the same as `--format html=FILE`
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Exit with 0 when nothing was broken, also when some MUSTs were not exercised; but not when nothing at all could be
-    /// learned of the subject
+    /// Exit with 0 if no MUST failed, even if some were not exercised; but not if the run could not exercise anything
     #[arg(long)]
     pub allow_incomplete: bool,
-    /// How much the text says.
+    /// The detail of the text output.
     #[command(flatten)]
     pub detail: DetailArgs,
 }
 
-/// How much the text says.
+/// The detail of the text output.
 #[derive(Debug, Default, Clone, Copy, clap::Args)]
 pub struct DetailArgs {
-    /// List every case and name every requirement
+    /// List every case and every requirement
     #[arg(long, short)]
     verbose: bool,
-    /// Print only the failures and the verdict; no progress unless standard error is a terminal
+    /// Print only failures and the verdict; show progress only if standard error is a terminal
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
 }
@@ -65,7 +64,7 @@ impl From<DetailArgs> for Detail {
 }
 
 impl ResultArgs {
-    /// All forms that are wanted.
+    /// All requested formats.
     pub fn outputs(&self) -> Vec<Output> {
         Output::with_page(&self.formats, self.html.as_deref())
     }
@@ -75,23 +74,22 @@ impl ResultArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = MERGE_HELP)]
 pub struct MergeArgs {
-    /// The reports of all shards, as JSON; and folders of traces for the charts of a page, where they do not lie where the
-    /// reports say, or beside them
+    /// The JSON reports of all shards. For the charts of a page, also name folders of traces that are neither where the
+    /// reports say nor next to them
     #[arg(required = true, value_name = "REPORT|TRACES")]
     pub files: Vec<PathBuf>,
-    /// Join what there is when a shard is missing
+    /// Merge even if a shard is missing
     #[arg(long)]
     pub allow_missing: bool,
-    /// What becomes of the result. What the shards expected to fail is weighed again without being named.
+    /// Reports and expected failures. The expected failures of the shards apply without being named again.
     #[command(flatten)]
     pub result: ResultArgs,
 }
 
 const MERGE_HELP: &str =
-    "The joined report is the one that the run would have had without shards, and so is the exit code; the times of the \
-shards add up. Reports of different subjects, of different versions of this program or of different selections of cases are \
-refused. What the shards expected to fail (--expected, or a profile) is weighed again, since only all cases tell whether an \
-entry is true.
+    "The merged report and the exit code are those of a run without shards; the times of the shards add up. `merge` rejects \
+reports of different subjects, of different versions of this program, or of different selections of cases. It applies the \
+expected failures of the shards (--expected, or a profile) again, because only all cases show whether an entry is stale.
 
 Example:
   acp-conformance agent --shard 1/2 --format json=1.json -- my-agent --acp
@@ -102,23 +100,23 @@ Example:
 #[derive(Debug, clap::Args)]
 #[command(after_help = DIFF_HELP)]
 pub struct DiffArgs {
-    /// The run before: a report (JSON), a folder of traces, or a folder with report.json and traces, such as a certificate
+    /// The earlier run: a JSON report, a folder of traces, or a folder with report.json and traces, such as a certificate
     pub old: PathBuf,
-    /// The run after, in any of these forms
+    /// The later run, in one of these forms
     pub new: PathBuf,
-    /// Show every difference to its end
+    /// Show every difference completely
     #[arg(long)]
     pub full: bool,
-    /// How the result is written to standard output
+    /// The output format
     #[arg(long, value_enum, default_value = "text")]
     pub format: OutputFormat,
 }
 
 const DIFF_HELP: &str =
-    "Messages and capabilities are compared where both sides have traces; traces without a report are judged by this program.
-Exit code 1 means a regression: a requirement or a case that passed before and fails now. What passed and is no longer \
-decided is shown as worse, and is none: a race can do that, or a model.
-schemas/diff.schema.json says what --format json writes.
+    "Messages and capabilities are compared if both sides have traces; `diff` checks traces without a report first.
+Exit code 1 means a regression: a requirement or a case that passed before and fails now. A pass that became inconclusive \
+is shown as worse but is not a regression, because a race or a model can cause it.
+schemas/diff.schema.json describes the output of --format json.
 
 Examples:
   acp-conformance agent --trace-dir old -- my-agent --acp
@@ -132,14 +130,14 @@ Examples:
 pub struct ReviewArgs {
     /// The folder of --snapshots
     pub dir: PathBuf,
-    /// Only cases whose id contains this text; may be repeated
+    /// Review only cases whose id contains this text; may be repeated
     #[arg(long = "case", value_name = "TEXT")]
     pub cases: Vec<String>,
 }
 
 const REVIEW_HELP: &str =
-    "A run with --snapshots writes each transcript that differs as CASE.txt.new beside CASE.txt. Read them with any tool that \
-compares files, then accept or reject them.
+    "A run with --snapshots writes each changed transcript as CASE.txt.new next to CASE.txt. Compare the two files, then accept or \
+reject the change.
 
 Examples:
   acp-conformance agent --snapshots transcripts -- my-agent --acp

@@ -1,0 +1,96 @@
+//! `docs/options.md` lists the commands and options that clap knows, and README shows a report as the program prints it.
+
+use std::fmt::Write as _;
+
+use acp_conformance::cli::Args;
+use clap::{Arg, Command, CommandFactory as _};
+
+use super::kept::kept;
+use super::{read, root};
+
+const PAGE: &str = "docs/options.md";
+
+#[test]
+fn the_option_reference_is_current() {
+    let mut program = Args::command();
+    program.build();
+    let mut text =
+        "<!-- Made from the command line by `ACP_BLESS=1 cargo test --test tidy`. Change the help instead. -->\n\n\
+                    # Options\n\n`acp-conformance COMMAND --help` prints the same, with examples.\n"
+            .to_owned();
+    let commands: Vec<&Command> = program.get_subcommands().filter(|command| command.get_name() != "help").collect();
+    text.push('\n');
+    for command in &commands {
+        let name = command.get_name();
+        let _ = writeln!(text, "- [`{name}`](#{name}): {}", about(command));
+    }
+    commands.iter().for_each(|command| section(&mut text, command));
+    let _ = write!(text, "\n## Exit codes\n\n```text\n{}\n```\n", plain(program.get_after_help()).trim());
+    kept(&root().join(PAGE), &text).unwrap_or_else(|problem| panic!("{problem}"));
+}
+
+/// Describes a command, or each of its subcommands: only `certify` has some.
+fn section(text: &mut String, command: &Command) {
+    let _ = write!(text, "\n## {}\n\n{}.\n", command.get_name(), about(command));
+    let subcommands: Vec<&Command> = command.get_subcommands().filter(|one| one.get_name() != "help").collect();
+    if subcommands.is_empty() {
+        table(text, command);
+    }
+    for one in subcommands {
+        let _ = write!(text, "\n### {} {}\n\n{}.\n", command.get_name(), one.get_name(), about(one));
+        table(text, one);
+    }
+}
+
+fn table(text: &mut String, command: &Command) {
+    text.push_str("\n| option | meaning |\n|---|---|\n");
+    for arg in command.get_arguments().filter(|arg| !arg.is_hide_set() && arg.get_id() != "help") {
+        let _ = writeln!(text, "| {} | {}{} |", name(arg), cell(&plain(arg.get_help())), values(arg));
+    }
+}
+
+fn name(arg: &Arg) -> String {
+    let names = arg.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let value = if arg.get_action().takes_values() { names.as_str() } else { "" };
+    let flags = [arg.get_short().map(|short| format!("-{short}")), arg.get_long().map(|long| format!("--{long}"))];
+    let flags: Vec<String> = flags.into_iter().flatten().collect();
+    let shown = [flags.join(", "), value.to_owned()].join(" ");
+    format!("`{}`", cell(shown.trim()))
+}
+
+/// The possible values of an option, if there are few and clap shows them.
+fn values(arg: &Arg) -> String {
+    let shown = arg.get_action().takes_values() && !arg.is_hide_possible_values_set();
+    let values: Vec<String> =
+        arg.get_possible_values().iter().filter(|_| shown).map(|value| format!("`{}`", value.get_name())).collect();
+    if values.is_empty() { String::new() } else { format!(" [{}]", values.join(", ")) }
+}
+
+fn about(command: &Command) -> String {
+    cell(&plain(command.get_about()))
+}
+
+fn plain(text: Option<&clap::builder::StyledStr>) -> String {
+    text.map(ToString::to_string).unwrap_or_default()
+}
+
+/// Escapes a text for a table cell of Markdown.
+fn cell(text: &str) -> String {
+    text.replace('\n', " ").replace('|', "\\|").replace('<', "&lt;")
+}
+
+#[test]
+fn the_readme_shows_a_printed_report() {
+    const BEGIN: &str = "<!-- from snapshots/reports/text.txt -->\n";
+    const END: &str = "<!-- end -->\n";
+    let readme = read("README.md");
+    let report = read("snapshots/reports/text.txt");
+    let failure: Vec<&str> =
+        report.lines().skip_while(|line| !line.starts_with("failed")).take_while(|line| !line.is_empty()).collect();
+    assert!(failure.len() > 3, "the report has no failure: {report}");
+    let (head, rest) = readme.split_once(BEGIN).expect("README.md has the mark of the report");
+    let (_, tail) = rest.split_once(END).expect("README.md has the end of the report");
+    let wanted = format!("{head}{BEGIN}```text\n{}\n```\n{END}{tail}", failure.join("\n"));
+    kept(&root().join("README.md"), &wanted).unwrap_or_else(|problem| panic!("{problem}"));
+    assert!(wanted.lines().count() < 120, "README.md has {} lines; move some to docs/", wanted.lines().count());
+}
