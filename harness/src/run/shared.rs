@@ -1,5 +1,5 @@
-//! Runs several cases in one conversation with an agent: one process and one `initialize`, and for each case a session and a
-//! workspace of its own.
+//! Runs several cases in one conversation with an agent: one process and one `initialize`, and for each case a session of its own.
+//! Cases with files, and those that list sessions, have workspaces of their own; the others share an empty one.
 //!
 //! The trace is that of the whole conversation. What a case shows only here does not fail anything by itself: the caller runs it again
 //! alone.
@@ -16,7 +16,7 @@ use super::environment::{Sandbox, Subject, bindings, open_services, services};
 use super::interrupt::{listen, stopped};
 use super::single::{Ending, ReadyCase, conversation_header, finish, run_transcript, start};
 use super::timing::FENCE_BETWEEN_CASES;
-use crate::case::model::Case;
+use crate::case::model::{Action, Body, Case};
 use crate::requirement::Party;
 use crate::trace::{CaseInfo, CaseMark, Event, INVENTED, Outcome, StepEvent, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
@@ -94,9 +94,19 @@ fn run_cases(
 
 /// Makes the workspace of a further case.
 fn prepare(sandbox: &mut Sandbox, conversation: &mut Conversation, number: usize, case: &Case) -> io::Result<()> {
-    sandbox.begin_workspace(number)?;
+    sandbox.begin_workspace(number, !case.workspace.is_empty() || lists_sessions(case))?;
     conversation.turn_model_to(&case.id)?;
     Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))
+}
+
+/// Whether the case sends `session/list`, which is about the sessions of a workspace.
+fn lists_sessions(case: &Case) -> bool {
+    case.steps.iter().any(|step| match &step.action {
+        Action::Send(lines) => {
+            lines.iter().any(|line| matches!(&line.body, Body::Request { method, .. } if method == "session/list"))
+        }
+        _ => false,
+    })
 }
 
 fn begins(case: &Case) -> What {

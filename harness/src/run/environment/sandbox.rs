@@ -43,6 +43,8 @@ pub struct Sandbox {
     root: PathBuf,
     home: PathBuf,
     workspace: PathBuf,
+    /// The workspace for further cases without files, as long as it is empty.
+    empty: PathBuf,
     /// The number of the current case in its conversation, from 0.
     number: usize,
 }
@@ -85,23 +87,34 @@ impl Sandbox {
         }
         // Programs refuse a runtime folder that others may read: XDG Base Directory Specification.
         DirBuilder::new().mode(0o700).create(runtime)?;
-        Ok(Self { _scratch: Some(scratch), root, home, workspace, number: 0 })
+        let empty = workspace.clone();
+        Ok(Self { _scratch: Some(scratch), root, home, workspace, empty, number: 0 })
     }
 
     /// The folders that a person's client knows, which stay when the case is over.
     #[must_use]
-    pub const fn lasting(root: PathBuf, home: PathBuf, workspace: PathBuf) -> Self {
-        Self { _scratch: None, root, home, workspace, number: 0 }
+    pub fn lasting(root: PathBuf, home: PathBuf, workspace: PathBuf) -> Self {
+        Self { _scratch: None, root, home, empty: workspace.clone(), workspace, number: 0 }
     }
 
-    /// Gives a further case of the same process a working directory of its own; those of earlier cases stay.
+    /// Gives a further case of the same process its working directory, with `is_own` one that no case had before. Those of earlier
+    /// cases stay.
+    ///
+    /// Other cases share one as long as it is empty: many agents prepare each directory that they see first, for a second or more.
     ///
     /// # Errors
     ///
     /// Those of the file system.
-    pub fn begin_workspace(&mut self, number: usize) -> io::Result<()> {
+    pub fn begin_workspace(&mut self, number: usize, is_own: bool) -> io::Result<()> {
         self.number = number;
+        if !is_own && is_empty(&self.empty) {
+            self.workspace.clone_from(&self.empty);
+            return Ok(());
+        }
         self.workspace = self.root.join(format!("work-{number}"));
+        if !is_own {
+            self.empty.clone_from(&self.workspace);
+        }
         std::fs::create_dir(&self.workspace)
     }
 
@@ -173,6 +186,10 @@ impl Sandbox {
     }
 }
 
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}
+
 /// The folders for temporary files and for sockets. Their names are short: a socket's path has room for about a hundred bytes.
 fn temporary_folders(root: &Path) -> (PathBuf, PathBuf) {
     (root.join("tmp"), root.join("run"))
@@ -183,7 +200,25 @@ mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
 
-    use super::Cache;
+    use super::{Cache, Sandbox};
+
+    #[test]
+    fn cases_without_files_share_a_workspace_while_it_is_empty() {
+        let mut sandbox = Sandbox::make().expect("folders");
+        let first = sandbox.workspace().to_owned();
+        let mut next = |number, is_own| {
+            sandbox.begin_workspace(number, is_own).expect("a workspace");
+            sandbox.workspace().to_owned()
+        };
+        assert_eq!(next(1, false), first);
+        let with_files = next(2, true);
+        assert_ne!(with_files, first);
+        assert_eq!(next(3, false), first);
+        fs::write(first.join("left"), "x").expect("a file");
+        let second = next(4, false);
+        assert!(second != first && second != with_files);
+        assert_eq!(next(5, false), second);
+    }
 
     #[test]
     fn the_cache_is_one_folder_and_goes_with_its_last_owner() {
