@@ -1,6 +1,6 @@
 //! Writes the trace while a conversation runs: everything is appended, nothing is changed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -75,6 +75,17 @@ impl Recorder {
         }
         self.case_from = self.events.len();
         self.record(mark);
+    }
+
+    /// Returns how long the subject took to answer the first message of the tester; `None` before that.
+    #[must_use]
+    pub fn first_answer(&self) -> Option<Duration> {
+        let first = |party: Party| {
+            let is_from = |event: &&Event| matches!(&event.what, What::Line { from, .. } if *from == party);
+            self.events.iter().find(is_from).map(|event| event.us)
+        };
+        let (asked, answered) = (first(Party::Client)?, first(Party::Agent)?);
+        Some(Duration::from_micros(answered.saturating_sub(asked)))
     }
 
     /// The events that the current case starts from: those up to the answer to `initialize`, and then its own. In the

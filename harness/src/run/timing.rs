@@ -21,6 +21,9 @@ pub(super) const NEXT_FENCE: Duration = Duration::from_secs(3);
 /// The time an agent has to answer the fence between two cases of a conversation. A slow answer only costs another start.
 pub(super) const FENCE_BETWEEN_CASES: Duration = Duration::from_secs(5);
 
+/// The time for an optional first message to an MCP server, as a multiple of the time that the subject took to answer `initialize`.
+pub(super) const FIRST_OF_SERVER: u32 = 4;
+
 /// The time for a message to an MCP server, once the subject let a whole time limit pass without any and does not try to call a tool.
 /// Servers are local; agents that start them do so within a second.
 pub(super) const SILENT_SERVERS: Duration = Duration::from_secs(2);

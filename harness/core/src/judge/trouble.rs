@@ -62,7 +62,7 @@ impl JudgedTrace {
 
     /// Returns the expectations of optional steps that were met, as in [`Trouble::Unmet`].
     pub fn met(&self) -> impl Iterator<Item = String> {
-        self.steps().filter(|step| step.kind == StepKind::Hope && step.outcome == Outcome::Done).map(expectation)
+        self.steps().filter(|step| may_be_optional(step.kind) && step.outcome == Outcome::Done).map(expectation)
     }
 
     /// The first expectation that was not met; the later steps depend on it.
@@ -70,7 +70,7 @@ impl JudgedTrace {
         let decides = |step: &StepEvent| step.outcome == Outcome::Contradicted && !step.decides.is_empty();
         let is_unmet = |step: &&StepEvent| !matches!(step.outcome, Outcome::Done | Outcome::Quiet) && !decides(step);
         self.steps().find(is_unmet).map(|step| Trouble::Unmet {
-            is_optional: step.kind == StepKind::Hope && step.outcome == Outcome::Missed,
+            is_optional: may_be_optional(step.kind) && step.outcome == Outcome::Missed,
             expected: expectation(step),
             outcome: format!("{:?}", step.outcome),
         })
@@ -84,6 +84,11 @@ impl JudgedTrace {
     }
 }
 
+/// Whether a step of this kind that is `Missed` was optional.
+const fn may_be_optional(kind: StepKind) -> bool {
+    matches!(kind, StepKind::Hope | StepKind::Reply | StepKind::Mcp)
+}
+
 fn failure(requirement: &str, finding: &Finding) -> Trouble {
     let pointer = finding.fact.field("pointer").and_then(|pointer| pointer.as_str().map(str::to_owned));
     Trouble::Failed { requirement: requirement.to_owned(), kind: finding.fact.kind.to_owned(), pointer }
@@ -92,7 +97,7 @@ fn failure(requirement: &str, finding: &Finding) -> Trouble {
 /// What a step expected; steps of different cases that expect the same are alike. Texts and files differ from case to case.
 fn expectation(step: &StepEvent) -> String {
     match step.kind {
-        StepKind::Reply | StepKind::File | StepKind::Process => format!("{:?}", step.kind),
+        StepKind::Reply | StepKind::File | StepKind::Process | StepKind::Mcp => format!("{:?}", step.kind),
         _ if step.expected.is_some() => serde_json::to_string(&step.expected).unwrap_or_default(),
         kind => format!("{kind:?} {}", step.text),
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Whether the subject uses MCP servers, as far as a run has seen. It only saves time: a subject that let a whole time limit pass without
-/// any message is given less time later, unless it tries to call a tool of a server. Without such an attempt, nothing fails.
+/// Whether the subject uses MCP servers, as far as a run has seen. It only saves time: a subject that sent no message during one wait is
+/// given less time later, unless it tries to call a tool of a server. Without such an attempt, nothing fails.
 #[derive(Debug, Clone, Default)]
 pub struct KnownServers(Arc<AtomicU8>);
 
@@ -12,7 +12,7 @@ const SILENT: u8 = 1;
 const HEARD: u8 = 2;
 
 impl KnownServers {
-    /// Whether a time limit passed without any message to a server, and none came in any other case.
+    /// Whether a wait passed without any message to a server, and none came in any other case.
     pub(in crate::run) fn are_silent(&self) -> bool {
         self.0.load(Ordering::Relaxed) == SILENT
     }

@@ -12,7 +12,7 @@ use crate::run::case::inbox::Received;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::Channel;
 use crate::run::tester::{McpMessage, tool_name};
-use crate::run::timing::SILENT_SERVERS;
+use crate::run::timing::{FIRST_OF_SERVER, SILENT_SERVERS};
 use crate::trace::{CALL_MCP_TOOL, Expected, Observed, Outcome, StepKind, What};
 use crate::wire::Envelope;
 
@@ -25,7 +25,16 @@ pub(super) async fn expect<C: Channel>(
     // After an unmet step it decides nothing, and is not worth a wait.
     let limit = if running.unmet.is_some() { Duration::ZERO } else { within.unwrap_or(running.limits.answer) };
     let deadline = Instant::now() + limit;
-    let soon = if running.subject.servers.are_silent() { Instant::now() + SILENT_SERVERS } else { deadline };
+    let patience = if running.subject.servers.are_silent() {
+        SILENT_SERVERS
+    } else if look.presence == Presence::Hope {
+        // A program starts its servers about as fast as it starts itself; the rest is for a loaded machine.
+        let start = running.channel.state().recorder.first_answer().unwrap_or(limit);
+        (FIRST_OF_SERVER * start).max(SILENT_SERVERS)
+    } else {
+        limit
+    };
+    let soon = Instant::now() + patience;
     loop {
         if let Some(n) = take(running, look) {
             running.subject.servers.note(true);
@@ -34,7 +43,7 @@ pub(super) async fn expect<C: Channel>(
         // Without an attempt to call a tool the rest of the time decides nothing.
         let until = if attempts(running, &look.server).is_empty() { soon.min(deadline) } else { deadline };
         if running.channel.state().over || !running.next(until).await {
-            let is_whole = Instant::now() >= deadline && !limit.is_zero();
+            let is_whole = Instant::now() >= until && !limit.is_zero();
             let is_heard = !running.channel.state().mcp.messages.is_empty();
             if is_whole || is_heard {
                 running.subject.servers.note(is_heard);
