@@ -58,3 +58,4 @@ pub mod monitor;
 pub mod plan;
 pub mod report;
 pub mod snapshot;
+pub mod suite;

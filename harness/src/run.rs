@@ -1,6 +1,6 @@
 //! Runs cases against a subject and records what happens. Nothing here judges; the result is a trace.
 //!
-//! `suite` runs many cases: each in a process of its own (`single`), or several in one (`shared`, by `plan`).
+//! `jobs` runs many cases: each in a process of its own (`single`), or several in one (`shared`, by `plan`).
 //! `transcript` runs the steps of one case (`case`, `step`), which talks to its `conversation` through a `channel`.
 
 mod case;
@@ -10,13 +10,13 @@ mod environment;
 mod floor;
 mod installed;
 mod interrupt;
+mod jobs;
 mod limits;
 mod plan;
 mod recorder;
 mod shared;
 mod single;
 mod step;
-mod suite;
 pub mod tester;
 mod timing;
 mod transcript;
@@ -25,9 +25,9 @@ pub use environment::{KnownFences, KnownServers, Subject};
 pub use floor::bare_starts;
 pub use installed::installed_version;
 pub use interrupt::{Stop, stop, stop_after, stopped, wait_for_signals};
+pub use jobs::{Progress, run_all, run_by_hand};
 pub use limits::Limits;
-pub use plan::largest_conversation;
+pub use plan::{largest_conversation, repeated_shapes};
 pub use single::run_case;
-pub use suite::{Progress, run_all, run_by_hand};
 
 pub use crate::case::MARKER;

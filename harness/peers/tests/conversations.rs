@@ -4,6 +4,7 @@
 mod reference;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use acp_conformance::judge::judge;
 use acp_conformance::report::Collector;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::requirement::Party;
-use acp_conformance::run::{Progress, Subject, run_all};
+use acp_conformance::run::Subject;
+use acp_conformance::suite::{Settled, Suite, SuiteListener, SuiteOptions};
 use acp_conformance::trace::{Event, ProcessEvent, Trace, What};
 use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Trial::test("failure_that_a_case_shows_alone_counts_for_all", fails_always),
         Trial::test("agent_that_ignores_unknown_requests_goes_on", ignores_unknown),
         Trial::test("agent_that_leaves_a_turn_open_gets_a_new_process", leaves_turn_open),
+        Trial::test("shapes_run_only_if_one_exercises_something", skips_repeated_shapes),
     ];
     let mut arguments = Arguments::from_args();
     // Agents with a fault are waited for more than they compute.
@@ -51,33 +54,42 @@ struct Run {
     traces: Vec<Trace>,
 }
 
-/// Runs the cases, in one conversation if possible, as the command line does: those that do not pass run again alone.
+/// Runs the cases, in one conversation if possible.
 fn run(cases: &[Case], subject: &Subject) -> Run {
     run_with(cases, subject, 1, false)
 }
 
 fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -> Run {
     let mut collector = Collector::new(V1.edition(), Party::Agent, subject.command.clone());
-    let mut traces = Vec::new();
-    let mut waiting = vec![(cases.iter().map(|case| case.id.clone()).collect::<Vec<_>>(), isolate)];
-    while !waiting.is_empty() {
-        for (ids, alone) in waiting {
-            let chosen: Vec<Case> = cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect();
-            run_all(&chosen, subject, jobs, alone, |event| {
-                if let Progress::Ended { trace, .. } = event {
-                    match trace.header.conversation {
-                        Some(_) => drop(collector.add_conversation(&trace, Some(&trace.file_name()))),
-                        None => drop(collector.add(&trace, Duration::ZERO, None)),
-                    }
-                    traces.push(*trace);
-                }
-                true
-            });
-        }
-        let (_, again) = collector.review();
-        waiting = if again.is_empty() { Vec::new() } else { vec![(again.alone, true), (again.together, false)] };
+    let mut traces = Traces(Vec::new());
+    let options = SuiteOptions { jobs, isolate, thorough: false, fail_fast: false };
+    let mut suite = Suite { collector: &mut collector, listener: &mut traces };
+    let Ok(()) = suite.run(cases.to_vec(), subject, options);
+    Run { report: collector.finish(Duration::ZERO, false), traces: traces.0 }
+}
+
+/// Keeps the traces of a suite.
+struct Traces(Vec<Trace>);
+
+impl SuiteListener for Traces {
+    type Error = Infallible;
+
+    fn started(&mut self, _: &str) -> Result<(), Infallible> {
+        Ok(())
     }
-    Run { report: collector.finish(Duration::ZERO, false), traces }
+
+    fn played(&mut self, _: &str) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn keep(&mut self, trace: &Trace) -> Result<Option<String>, Infallible> {
+        self.0.push(trace.clone());
+        Ok(trace.header.conversation.map(|_| trace.file_name()))
+    }
+
+    fn settled(&mut self, _: &Collector, _: Settled<'_>) -> Result<(), Infallible> {
+        Ok(())
+    }
 }
 
 fn agent_cases() -> Vec<Case> {
@@ -247,6 +259,20 @@ fn leaves_turn_open() -> Result<(), Failed> {
     let spawned = |event: &&Event| matches!(event.what, What::Process(ProcessEvent::Spawned { .. }));
     let starts = run.traces.iter().flat_map(|trace| &trace.events).filter(spawned).count();
     ensure(starts == 3, || format!("{starts} starts"))
+}
+
+fn skips_repeated_shapes() -> Result<(), Failed> {
+    let is_chosen = |case: &Case| Case::file_of(&case.id) == "v1/agent/fs/read-undeclared";
+    let cases: Vec<Case> = agent_cases().into_iter().filter(is_chosen).collect();
+    let skipped = |run: &Run| {
+        let verdicts = run.report.cases.iter().map(|case| case.verdict);
+        verdicts.filter(|verdict| *verdict == Verdict::NotExercised).count()
+    };
+    let idle = run(&cases, &agent("", false));
+    ensure(skipped(&idle) == cases.len() - 1, || format!("{:#?}", idle.report.cases))?;
+    ensure(idle.report.cases.len() == cases.len(), || "each case is in the report".to_owned())?;
+    let reads = run(&cases, &reference::subject(Party::Agent, &[]));
+    ensure(skipped(&reads) == 0, || format!("{:#?}", reads.report.cases))
 }
 
 /// Every case passes, and no requirement fails, but for what the agent always breaks.

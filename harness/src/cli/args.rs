@@ -110,6 +110,9 @@ pub struct AgentArgs {
     /// result is incomplete
     #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "snapshots", "update_expected"])]
     pub quick: bool,
+    /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check
+    #[arg(long)]
+    pub thorough: bool,
 }
 
 const AGENT_EXAMPLES: &str = "Examples:
@@ -250,7 +253,7 @@ pub struct StartArgs {
     /// Use your own HOME instead of an empty one for each case
     #[arg(long)]
     pub keep_home: bool,
-    /// How many cases run at once [default: the number of cores]
+    /// How many processes of the program run at once [default: one per core for clients, half as many again for agents]
     #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
     /// Time limit for the response to initialize, or for a client to start its agent [default: 30s; seconds, unless

@@ -11,7 +11,7 @@ use super::output::{say, stdout};
 use super::outputs::Outputs;
 use super::plan::{self, RunPlan};
 use super::progress::ProgressLine as Shown;
-use super::suite::{Driver, Going, Keep, Wanted, drive};
+use super::suite::{Driver, Going, Keep, Listener, Wanted, drive};
 use crate::certificate::{CertificatePlace, Claims, Issued, ProfileMark, issue};
 use crate::edition::Bundle;
 use crate::judge::judge;
@@ -64,7 +64,7 @@ fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result
     };
     let took = started.elapsed();
     let partial = going.partial(plan).is_some();
-    let Going { collector, mut outputs, .. } = *going;
+    let Going { collector, listener: Listener { mut outputs, .. } } = *going;
     let report = collector.finish(took, false);
     outputs.event(&SuiteEvent::Run(&report))?;
     if partial {

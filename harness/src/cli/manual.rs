@@ -51,6 +51,7 @@ pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result
         cases,
         jobs: 1,
         isolate: true,
+        thorough: true,
         reproduce: format!("{planted}--manual"),
         origin,
         baseline,

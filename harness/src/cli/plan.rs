@@ -32,6 +32,8 @@ pub(super) struct RunPlan {
     pub(super) jobs: usize,
     /// Whether each case has a conversation of its own.
     pub(super) isolate: bool,
+    /// Whether cases run of which another shape exercised nothing.
+    pub(super) thorough: bool,
     /// What the user would type to start the subject again.
     pub(super) reproduce: String,
     /// What the profile of the subject says of it.
@@ -76,7 +78,7 @@ pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Res
         plan.cases = largest_conversation(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
         plan.jobs = 1;
     }
-    Ok(RunPlan { isolate: args.isolate, ..plan })
+    Ok(RunPlan { isolate: args.isolate, thorough: args.thorough || args.isolate, ..plan })
 }
 
 /// Plans the run of a client.
@@ -156,9 +158,26 @@ fn make(args: &RunArgs, party: Party, controls: Controls, bundle: &'static Bundl
     let mut subject = options.subject(profile)?;
     subject.fault = fault;
     let reproduce = options.arguments();
-    let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let jobs = args.start.jobs.unwrap_or_else(cores).get();
-    Ok(RunPlan { bundle, subject, cases, jobs, isolate: false, reproduce, origin, baseline, known, part })
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let usual = match party {
+        // An agent waits for its commands, its model and its limits; meanwhile the next process starts.
+        Party::Agent => cores + cores / 2,
+        Party::Client => cores,
+    };
+    let jobs = args.start.jobs.map_or(usual, NonZeroUsize::get);
+    Ok(RunPlan {
+        bundle,
+        subject,
+        cases,
+        jobs,
+        isolate: false,
+        thorough: false,
+        reproduce,
+        origin,
+        baseline,
+        known,
+        part,
+    })
 }
 
 /// The options of a start.

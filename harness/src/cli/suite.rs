@@ -22,7 +22,8 @@ use crate::protocol::Edition;
 use crate::report::model::{CaseReport, Floor, Partial, PartialReason, Spent, Timings};
 use crate::report::{Chart, Collector, SuiteEvent, diagnose, rfc3339};
 use crate::requirement::{Level, Party};
-use crate::run::{Progress, Stop, Subject, bare_starts, run_all, run_by_hand, stop, stop_after, stopped};
+use crate::run::{Stop, Subject, bare_starts, run_by_hand, stop, stop_after, stopped};
+use crate::suite::{Settled, Suite, SuiteListener, SuiteOptions};
 use crate::trace::{ProcessEvent, Trace, What};
 use crate::verdict::Verdict;
 
@@ -60,7 +61,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
         Driver::Over(going, obstacle) => (going, obstacle),
     };
     let partial = going.partial(plan);
-    let Going { collector, mut outputs, spent, snapshots, .. } = *going;
+    let Going { collector, listener: Listener { mut outputs, spent, snapshots, .. } } = *going;
     let mut report = collector.finish(started.elapsed(), args.strict);
     report.began = Some(rfc3339(began));
     report.partial = partial;
@@ -185,7 +186,7 @@ pub(super) fn drive<'r>(
     }
     let mut going = Going::begin(plan, wanted, obstacle.is_some())?;
     if let Some(contact) = contact.as_ref().filter(|contact| contact.is_wanted(plan)) {
-        going.ended(&contact.trace, contact.took)?;
+        going.suite().ended(&contact.trace, contact.took)?;
     }
     if by_hand {
         going.run_by_hand(plan)?;
@@ -195,12 +196,19 @@ pub(super) fn drive<'r>(
     Ok(Driver::Over(Box::new(going), obstacle))
 }
 
-/// A run that is going on: each case is judged as it ends, and told to who wants to know.
+/// A run that is going on.
 pub(super) struct Going<'r> {
-    keep: Option<Keep<'r>>,
     /// What was found so far.
     pub(super) collector: Collector,
-    /// Who wants to know.
+    /// Who learns of it.
+    pub(super) listener: Listener<'r>,
+}
+
+/// Everyone who learns what happens in a run.
+pub(super) struct Listener<'r> {
+    keep: Option<Keep<'r>>,
+    edition: &'static Edition,
+    /// The forms of the report.
     pub(super) outputs: Outputs,
     spent: BTreeMap<String, Spent>,
     snapshots: Option<Snapshots>,
@@ -209,14 +217,16 @@ pub(super) struct Going<'r> {
 
 impl<'r> Going<'r> {
     fn begin(plan: &RunPlan, mut wanted: Wanted<'r>, is_cut_short: bool) -> anyhow::Result<Self> {
-        let mut collector = Collector::new(plan.bundle.edition(), plan.subject.party, plan.subject.command.clone());
+        let edition = plan.bundle.edition();
+        let mut collector = Collector::new(edition, plan.subject.party, plan.subject.command.clone());
         if plan.subject.agent_folder.is_some() {
             collector = collector.driven_by_hand();
         }
         let cases = if is_cut_short { 1 } else { plan.cases.len() };
         wanted.outputs.event(&SuiteEvent::Begin(&collector.begin(cases, wanted.whole, plan.reproduce.clone())))?;
         let Wanted { outputs, keep, snapshots, fail_fast, .. } = wanted;
-        Ok(Self { keep, collector, outputs, spent: BTreeMap::new(), snapshots, fail_fast })
+        let listener = Listener { keep, edition, outputs, spent: BTreeMap::new(), snapshots, fail_fast };
+        Ok(Self { collector, listener })
     }
 
     /// Why not all cases of the plan have run, if that is so.
@@ -229,110 +239,70 @@ impl<'r> Going<'r> {
             None if has_left() => PartialReason::Quit,
             None => return None,
         };
-        let not_run = plan.cases.iter().filter(|case| !self.spent.contains_key(&case.id)).count();
+        let not_run = plan.cases.iter().filter(|case| !self.collector.is_settled(&case.id)).count();
         (not_run > 0).then_some(Partial { reason, not_run })
     }
 
-    /// Takes in the trace of a case that had a conversation of its own.
-    fn ended(&mut self, trace: &Trace, took: Duration) -> anyhow::Result<()> {
-        let file = self.keep.map(|keep| write_trace(keep, trace, self.collector.edition())).transpose()?;
-        let arrived = Instant::now();
-        let report = self.collector.add(trace, took, file);
-        self.spent.insert(report.id.clone(), Spent::of(trace, took, arrived.elapsed()));
-        self.settled(&report, trace)
-    }
-
-    /// Takes in a conversation that held several cases. Those that do not pass are settled later.
-    fn conversation_ended(&mut self, trace: &Trace) -> anyhow::Result<()> {
-        let file = self.keep.map(|keep| write_trace(keep, trace, self.collector.edition())).transpose()?;
-        let settled = self.collector.add_conversation(trace, file.as_deref());
-        settled.iter().try_for_each(|(report, part)| self.settled_in_conversation(report, part))
-    }
-
-    /// Tells everyone the verdict on a case, whose run with others counts.
-    fn settled_in_conversation(&mut self, report: &CaseReport, part: &Trace) -> anyhow::Result<()> {
-        let took = Duration::from_millis(report.duration_ms);
-        self.spent.insert(report.id.clone(), Spent::of(part, took, Duration::ZERO));
-        self.settled(report, part)
-    }
-
-    /// Tells everyone the verdict on a case.
-    fn settled(&mut self, report: &CaseReport, trace: &Trace) -> anyhow::Result<()> {
-        if let Some(snapshots) = self.snapshots.as_mut().filter(|_| report.verdict != Verdict::HarnessError) {
-            snapshots.ended(trace)?;
-        }
-        if self.fail_fast.is_some_and(|fail_fast| fail_fast.ends(report, &self.collector)) {
-            stop(Stop::Failure);
-        }
-        self.outputs.event(&SuiteEvent::Case(report, Some(trace)))?;
-        if self.outputs.charts {
-            let chart = Chart::of(trace, self.collector.evidence(&report.id));
-            self.outputs.event(&SuiteEvent::Chart(&report.id, &chart))?;
-        }
-        Ok(())
+    fn suite(&mut self) -> Suite<'_, Listener<'r>> {
+        Suite { collector: &mut self.collector, listener: &mut self.listener }
     }
 
     fn run_by_hand(&mut self, plan: &RunPlan) -> anyhow::Result<()> {
-        let mut fault = None;
+        let mut problem = None;
         run_by_hand(&plan.cases, &plan.subject, |trace, took| {
-            fault = self.ended(trace, took).err();
-            fault.is_none()
+            problem = self.suite().ended(trace, took).err();
+            problem.is_none()
         });
-        fault.map_or(Ok(()), Err)
+        problem.map_or(Ok(()), Err)
     }
 
-    /// Runs every selected case but the handshake, if that was the first contact. Cases that do not pass in a conversation with
-    /// others run again alone.
+    /// Runs every selected case but the handshake, if that was the first contact.
     fn run_rest(&mut self, plan: &RunPlan) -> anyhow::Result<()> {
         let is_done = |case: &Case| is_handshake(&case.id) && plan.subject.fault.is_none();
-        let mut rest: Vec<Case> = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
-        // The cases of a fault are few, and most of them fail.
-        let isolate = plan.isolate || self.snapshots.is_some() || plan.subject.fault.is_some();
-        while !rest.is_empty() && stopped().is_none() {
-            self.run_cases(plan, &rest, isolate)?;
-            self.run_again(plan, &rest)?;
-            // After `--fail-fast` found a failure that was none alone, there is a rest.
-            let before = rest.len();
-            rest.retain(|case| !self.spent.contains_key(&case.id));
-            if rest.len() == before {
-                break;
-            }
-        }
-        Ok(())
+        let rest = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
+        let options = SuiteOptions {
+            jobs: plan.jobs,
+            // The cases of a fault are few, and most of them fail.
+            isolate: plan.isolate || self.listener.snapshots.is_some() || plan.subject.fault.is_some(),
+            thorough: plan.thorough,
+            fail_fast: self.listener.fail_fast.is_some(),
+        };
+        self.suite().run(rest, &plan.subject, options)
+    }
+}
+
+impl SuiteListener for Listener<'_> {
+    type Error = anyhow::Error;
+
+    fn started(&mut self, case: &str) -> anyhow::Result<()> {
+        self.outputs.event(&SuiteEvent::Start(case))
     }
 
-    /// Runs those of the cases again that did not pass in a conversation with others, as far as that is needed.
-    fn run_again(&mut self, plan: &RunPlan, cases: &[Case]) -> anyhow::Result<()> {
-        while stopped().is_none() {
-            let (settled, again) = self.collector.review();
-            settled.iter().try_for_each(|(report, part)| self.settled_in_conversation(report, part))?;
-            if again.is_empty() {
-                break;
-            }
-            for (ids, isolate) in [(again.alone, true), (again.together, false)] {
-                let chosen: Vec<Case> = cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect();
-                self.run_cases(plan, &chosen, isolate)?;
-            }
-        }
-        Ok(())
+    fn played(&mut self, case: &str) -> anyhow::Result<()> {
+        self.outputs.event(&SuiteEvent::Played(case))
     }
 
-    fn run_cases(&mut self, plan: &RunPlan, cases: &[Case], isolate: bool) -> anyhow::Result<()> {
-        let mut fault = None;
-        run_all(cases, &plan.subject, plan.jobs, isolate, |event| {
-            let told = match event {
-                Progress::Started(index) => self.outputs.event(&SuiteEvent::Start(&cases[index].id)),
-                Progress::Played(index) => self.outputs.event(&SuiteEvent::Played(&cases[index].id)),
-                // It ended before the failure of another case was known.
-                Progress::Ended { .. } if stopped() == Some(Stop::Failure) => Ok(()),
-                Progress::Ended { trace, took, .. } if trace.header.conversation.is_none() => self.ended(&trace, took),
-                Progress::Ended { trace, .. } => self.conversation_ended(&trace),
-            };
-            // Cases that were running still end after a fault.
-            fault = fault.take().or(told.err());
-            fault.is_none() && !(self.fail_fast.is_some() && self.collector.has_suspects())
-        });
-        fault.map_or(Ok(()), Err)
+    fn keep(&mut self, trace: &Trace) -> anyhow::Result<Option<String>> {
+        self.keep.map(|keep| write_trace(keep, trace, self.edition)).transpose()
+    }
+
+    fn settled(&mut self, collector: &Collector, case: Settled<'_>) -> anyhow::Result<()> {
+        let Settled { report, trace, took, judging } = case;
+        if let Some(trace) = trace {
+            self.spent.insert(report.id.clone(), Spent::of(trace, took, judging));
+            if let Some(snapshots) = self.snapshots.as_mut().filter(|_| report.verdict != Verdict::HarnessError) {
+                snapshots.ended(trace)?;
+            }
+        }
+        if self.fail_fast.is_some_and(|fail_fast| fail_fast.ends(report, collector)) {
+            stop(Stop::Failure);
+        }
+        self.outputs.event(&SuiteEvent::Case(report, trace))?;
+        if let Some(trace) = trace.filter(|_| self.outputs.charts) {
+            let chart = Chart::of(trace, collector.evidence(&report.id));
+            self.outputs.event(&SuiteEvent::Chart(&report.id, &chart))?;
+        }
+        Ok(())
     }
 }
 

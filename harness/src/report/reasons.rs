@@ -77,6 +77,7 @@ fn subjects(cause: &Cause) -> Vec<String> {
         Cause::UnknownSetting { setting } => vec![setting.clone()],
         Cause::ProtocolVersion { version } => vec![version.to_string()],
         Cause::Undecided { requirements } | Cause::NotExercised { requirements } => requirements.clone(),
+        Cause::Skipped { after } => vec![after.clone()],
         Cause::StepUnmet { .. }
         | Cause::SubjectEnded { .. }
         | Cause::NoneApplies
@@ -117,6 +118,9 @@ fn sentence(party: Party, cause: &Cause, calls_tools: bool) -> String {
         Cause::StepUnmet { .. } => "a step went otherwise than the case expects".to_owned(),
         Cause::Undecided { .. } => "what was observed does not decide the requirement".to_owned(),
         Cause::NotExercised { .. } => "nothing happened to which the requirement applies".to_owned(),
+        Cause::Skipped { .. } => {
+            "skipped; --thorough runs them: nothing happened in a case that differs only in a detail".to_owned()
+        }
         Cause::Other => "another reason".to_owned(),
     }
 }

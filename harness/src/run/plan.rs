@@ -3,6 +3,8 @@
 //! Cases that send the same `initialize` share one; what they do afterwards stays in sessions of their own. Cases that change what
 //! later ones would see, whatever the agent does, come last. A case that is about the start of the process is alone.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::step::send;
@@ -35,6 +37,26 @@ pub(super) fn conversations(cases: &[Case], jobs: usize) -> Vec<Vec<usize>> {
     conversations.sort_by_key(|group| std::cmp::Reverse(group.len()));
     conversations.extend(alone);
     conversations
+}
+
+/// Returns the positions of cases that repeat others and cost further starts: those of conversations that hold nothing but shapes
+/// of case files of which another shape shares a larger conversation.
+#[must_use]
+pub fn repeated_shapes(cases: &[Case]) -> Vec<usize> {
+    let mut files = HashSet::new();
+    let mut repeated = Vec::new();
+    for conversation in conversations(cases, 1) {
+        let is_repeated = |&index: &usize| {
+            let id = &cases[index].id;
+            id.contains('@') && files.contains(Case::file_of(id))
+        };
+        if conversation.iter().all(is_repeated) {
+            repeated.extend(conversation);
+        } else {
+            files.extend(conversation.iter().map(|&index| Case::file_of(&cases[index].id)));
+        }
+    }
+    repeated
 }
 
 /// Returns the positions of the cases of the conversation that holds the most.

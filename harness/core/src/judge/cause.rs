@@ -76,6 +76,11 @@ pub enum Cause {
         /// Their ids.
         requirements: Vec<String>,
     },
+    /// The case did not run: in another shape of its file, the subject did nothing to which the requirements apply.
+    Skipped {
+        /// The case with that shape.
+        after: String,
+    },
     /// A kind of a later version.
     #[serde(other)]
     Other,
@@ -99,6 +104,7 @@ impl Cause {
             Self::StepUnmet { .. } => "step-unmet",
             Self::Undecided { .. } => "undecided",
             Self::NotExercised { .. } => "not-exercised",
+            Self::Skipped { .. } => "skipped",
             Self::Other => "other",
         }
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 use super::Collector;
-use crate::judge::{JudgedTrace, JudgingSession, Trouble};
+use crate::case::Case;
+use crate::judge::{Cause, JudgedTrace, JudgingSession, Trouble};
 use crate::report::model::{CaseReport, OnlyShared};
 use crate::trace::Trace;
 use crate::verdict::Verdict;
@@ -104,6 +105,46 @@ impl Collector {
             self.shared.pending.insert(id, pending);
         }
         (settled, again)
+    }
+
+    /// Whether the report has a verdict on this case.
+    #[must_use]
+    pub fn is_settled(&self, case: &str) -> bool {
+        self.cases.iter().any(|report| report.id == case)
+    }
+
+    /// Reports a case as not exercised, without a run, if the subject did nothing that concerns its requirements in the shapes of its
+    /// file that have run.
+    pub fn skip_repeated(&mut self, case: &Case) -> Option<CaseReport> {
+        let shapes = self.cases.iter().filter(|report| Case::file_of(&report.id) == Case::file_of(&case.id));
+        let run: Vec<&CaseReport> = shapes.filter(|report| report.verdict != Verdict::NotExercised).collect();
+        let first = run.first().filter(|_| run.iter().all(|report| self.exercised_nothing(report)))?;
+        let report = CaseReport {
+            id: case.id.clone(),
+            verdict: Verdict::NotExercised,
+            duration_ms: 0,
+            file: case.own_file().map(str::to_owned),
+            trace: None,
+            otherwise: None,
+            reason: Some(format!("skipped: nothing happened in {} to which its requirements apply", first.id)),
+            cause: Some(Cause::Skipped { after: first.id.clone() }),
+            requirements: case.requirements.clone(),
+            also: Vec::new(),
+            notes: Vec::new(),
+        };
+        self.cases.push(report.clone());
+        Some(report)
+    }
+
+    /// Whether a case ran to its end and its subject did nothing that concerns its requirements.
+    fn exercised_nothing(&self, case: &CaseReport) -> bool {
+        let is_unexercised = |requirement: &String| {
+            let seen = self.by_requirement.get(requirement).into_iter().flatten();
+            seen.filter(|seen| seen.case == case.id).all(|seen| seen.tally.verdict() == Verdict::NotExercised)
+        };
+        case.verdict == Verdict::Inconclusive
+            && !case.requirements.is_empty()
+            && case.requirements.iter().all(is_unexercised)
     }
 
     /// Whether a requirement failed in a case of a shared conversation that has not run alone yet.

@@ -1,0 +1,181 @@
+//! Runs cases until each has a verdict.
+//!
+//! Cases share conversations first. Those that do not pass there run again alone. Cases that repeat others and cost further starts come
+//! last, if they are worth it.
+
+use std::time::{Duration, Instant};
+
+use crate::case::Case;
+use crate::report::Collector;
+use crate::report::model::CaseReport;
+use crate::run::{Progress, Stop, Subject, repeated_shapes, run_all, stopped};
+use crate::trace::Trace;
+
+/// How the cases of a suite run.
+#[derive(Debug, Clone, Copy)]
+pub struct SuiteOptions {
+    /// How many conversations go on at once.
+    pub jobs: usize,
+    /// Whether each case has a conversation of its own.
+    pub isolate: bool,
+    /// Whether cases run of which another shape exercised nothing. Isolated cases all run.
+    pub thorough: bool,
+    /// Whether a failure ends the suite, so that no further conversation begins before it is settled.
+    pub fail_fast: bool,
+}
+
+/// Follows a suite.
+pub trait SuiteListener {
+    /// Why the suite has to end.
+    type Error;
+
+    /// A case has begun.
+    ///
+    /// # Errors
+    ///
+    /// Any; it ends the suite, here and below.
+    fn started(&mut self, case: &str) -> Result<(), Self::Error>;
+
+    /// The transcript of a case is over; its conversation goes on.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::started`].
+    fn played(&mut self, case: &str) -> Result<(), Self::Error>;
+
+    /// Saves the trace of a conversation, and returns the path of the file if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::started`].
+    fn keep(&mut self, trace: &Trace) -> Result<Option<String>, Self::Error>;
+
+    /// A case has its verdict.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::started`].
+    fn settled(&mut self, collector: &Collector, case: Settled<'_>) -> Result<(), Self::Error>;
+}
+
+/// A case that has its verdict.
+#[derive(Clone, Copy)]
+pub struct Settled<'s> {
+    /// The report on it.
+    pub report: &'s CaseReport,
+    /// Its trace, or its part of the trace of a conversation. A case that was skipped has none.
+    pub trace: Option<&'s Trace>,
+    /// How long it ran.
+    pub took: Duration,
+    /// How long the judge took; zero for a case of a shared conversation.
+    pub judging: Duration,
+}
+
+/// A suite that is running.
+pub struct Suite<'s, L> {
+    /// What the cases show.
+    pub collector: &'s mut Collector,
+    /// What follows it.
+    pub listener: &'s mut L,
+}
+
+impl<L: SuiteListener> Suite<'_, L> {
+    /// Runs the cases, and returns when each has a verdict or the run was stopped.
+    ///
+    /// # Errors
+    ///
+    /// Those of the listener.
+    pub fn run(&mut self, mut cases: Vec<Case>, subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
+        let is_thorough = options.isolate || options.thorough;
+        let positions = if is_thorough { Vec::new() } else { repeated_shapes(&cases) };
+        let repeated: Vec<Case> = positions.iter().map(|&index| cases[index].clone()).collect();
+        cases.retain(|case| repeated.iter().all(|other| other.id != case.id));
+        self.run_until_settled(cases, subject, options)?;
+        let mut worthwhile = Vec::new();
+        for case in repeated {
+            match self.collector.skip_repeated(&case).filter(|_| stopped().is_none()) {
+                Some(report) => self.settle(&report, None)?,
+                None => worthwhile.push(case),
+            }
+        }
+        self.run_until_settled(worthwhile, subject, options)
+    }
+
+    /// Takes in the trace of a case that had a conversation of its own.
+    ///
+    /// # Errors
+    ///
+    /// Those of the listener.
+    pub fn ended(&mut self, trace: &Trace, took: Duration) -> Result<(), L::Error> {
+        let file = self.listener.keep(trace)?;
+        let arrived = Instant::now();
+        let report = self.collector.add(trace, took, file);
+        let judging = arrived.elapsed();
+        self.listener.settled(self.collector, Settled { report: &report, trace: Some(trace), took, judging })
+    }
+
+    fn run_until_settled(
+        &mut self,
+        mut cases: Vec<Case>,
+        subject: &Subject,
+        options: SuiteOptions,
+    ) -> Result<(), L::Error> {
+        while !cases.is_empty() && stopped().is_none() {
+            self.run_once(&cases, subject, options)?;
+            self.run_again(&cases, subject, options)?;
+            // After `--fail-fast` found a failure that was none alone, there is a rest.
+            let before = cases.len();
+            cases.retain(|case| !self.collector.is_settled(&case.id));
+            if cases.len() == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs those of the cases again that did not pass in a conversation with others, as far as that is needed.
+    fn run_again(&mut self, cases: &[Case], subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
+        while stopped().is_none() {
+            let (settled, again) = self.collector.review();
+            settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))?;
+            if again.is_empty() {
+                break;
+            }
+            for (ids, isolate) in [(again.alone, true), (again.together, false)] {
+                let chosen: Vec<Case> = cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect();
+                self.run_once(&chosen, subject, SuiteOptions { isolate, ..options })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run_once(&mut self, cases: &[Case], subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
+        let mut problem = None;
+        run_all(cases, subject, options.jobs, options.isolate, |event| {
+            let result = match event {
+                Progress::Started(index) => self.listener.started(&cases[index].id),
+                Progress::Played(index) => self.listener.played(&cases[index].id),
+                // It ended before the failure of another case was known.
+                Progress::Ended { .. } if stopped() == Some(Stop::Failure) => Ok(()),
+                Progress::Ended { trace, took, .. } if trace.header.conversation.is_none() => self.ended(&trace, took),
+                Progress::Ended { trace, .. } => self.conversation_ended(&trace),
+            };
+            // Cases that were running still end after a problem.
+            problem = problem.take().or(result.err());
+            problem.is_none() && !(options.fail_fast && self.collector.has_suspects())
+        });
+        problem.map_or(Ok(()), Err)
+    }
+
+    /// Takes in a conversation that held several cases. Those that do not pass are settled later.
+    fn conversation_ended(&mut self, trace: &Trace) -> Result<(), L::Error> {
+        let file = self.listener.keep(trace)?;
+        let settled = self.collector.add_conversation(trace, file.as_deref());
+        settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))
+    }
+
+    fn settle(&mut self, report: &CaseReport, trace: Option<&Trace>) -> Result<(), L::Error> {
+        let took = Duration::from_millis(report.duration_ms);
+        self.listener.settled(self.collector, Settled { report, trace, took, judging: Duration::ZERO })
+    }
+}
