@@ -9,6 +9,7 @@ pub mod toml;
 pub mod yaml;
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -118,11 +119,14 @@ pub fn decode(path: &str, bytes: &[u8]) -> Result<Arc<SourceFile>, Box<Diagnosti
 /// Goes one step down in a JSON pointer.
 #[must_use]
 pub fn child(pointer: &str, token: impl std::fmt::Display) -> String {
-    let token = token.to_string();
+    let mut longer = String::with_capacity(pointer.len() + 16);
+    // Writing to a string does not fail.
+    let _ = write!(longer, "{pointer}/{token}");
+    let token = &longer[pointer.len() + 1..];
     if token.contains(['~', '/']) {
         return format!("{pointer}/{}", token.replace('~', "~0").replace('/', "~1"));
     }
-    format!("{pointer}/{token}")
+    longer
 }
 
 /// A place in a document, by its JSON pointer.

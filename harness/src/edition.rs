@@ -31,6 +31,17 @@ pub struct Files {
     pub cases: &'static Dir<'static>,
     /// The folder of deliberate faults.
     pub faults: &'static Dir<'static>,
+    /// What the build made of the requirements and the cases; without it, a program reads the YAML at each start.
+    pub lowered: Option<Lowered>,
+}
+
+/// The parts of an edition that each start reads, as JSON: it is read ten times as fast as YAML.
+#[derive(Clone, Copy)]
+pub struct Lowered {
+    /// The list of requirements.
+    pub requirements: &'static str,
+    /// The heads of the cases, by the path of the file below `cases/`: the members that a list shows.
+    pub heads: &'static str,
 }
 
 /// Protocol version 1, stable.
@@ -46,6 +57,10 @@ pub static V1: Bundle = Bundle::new(Files {
     folder: "v1",
     cases: &include_dir!("$CARGO_MANIFEST_DIR/cases/v1"),
     faults: &include_dir!("$CARGO_MANIFEST_DIR/cases/faults"),
+    lowered: Some(Lowered {
+        requirements: include_str!(concat!(env!("OUT_DIR"), "/requirements-v1.json")),
+        heads: include_str!(concat!(env!("OUT_DIR"), "/heads-v1.json")),
+    }),
 });
 
 /// A built-in file that cannot be used. The tests of this package exclude it for the files that it ships.
@@ -111,8 +126,10 @@ impl Bundle {
 
     fn try_catalogue(&'static self) -> Result<&'static Arc<Catalogue>, &'static BuiltInError> {
         let load = || {
-            let entries: Result<Vec<Requirement>, String> =
-                serde_saphyr::from_str(self.files.catalogue).map_err(|error| error.to_string());
+            let entries = match self.files.lowered {
+                Some(lowered) => serde_json::from_str(lowered.requirements).map_err(|error| error.to_string()),
+                None => requirements(self.files.catalogue),
+            };
             let catalogue = entries.and_then(|entries| Catalogue::new(entries).map_err(|error| error.to_string()));
             catalogue.map(Arc::new).map_err(|message| BuiltInError { file: self.catalogue_file(), message })
         };
@@ -144,6 +161,12 @@ impl Bundle {
         below.map(|(path, bytes)| (format!("{}/{path}", self.files.folder), bytes)).collect()
     }
 
+    /// Returns the heads of the cases as JSON, if the build made them.
+    #[must_use]
+    pub fn case_heads(&self) -> Option<&'static str> {
+        Some(self.files.lowered?.heads)
+    }
+
     /// Returns the fault files: the path below `cases/faults/` and the content of each, in the order of the paths.
     #[must_use]
     pub fn fault_files(&self) -> Vec<(String, &'static [u8])> {
@@ -155,6 +178,10 @@ impl Bundle {
     pub fn handshake(&self, subject: Party) -> String {
         format!("{}/{subject}/init/handshake", self.files.folder)
     }
+}
+
+fn requirements(yaml: &str) -> Result<Vec<Requirement>, String> {
+    serde_saphyr::from_str(yaml).map_err(|error| error.to_string())
 }
 
 /// Lists the YAML files of a folder with their paths below it, in order.
@@ -257,6 +284,12 @@ mod tests {
             assert_eq!(expected, Some(sha256(text).as_str()), "{file} was changed");
         }
         assert!(name.ends_with(origin["revision"].as_str().expect("a revision")));
+    }
+
+    #[test]
+    fn lowered_requirements_are_those_of_the_yaml() {
+        let written = requirements(V1.files.catalogue).expect("the YAML is a list of requirements");
+        assert!(V1.catalogue().iter().eq(&written));
     }
 
     #[test]

@@ -27,6 +27,7 @@ static TINY: Bundle = Bundle::new(Files {
     folder: "tiny",
     cases: &include_dir!("$CARGO_MANIFEST_DIR/tests/edition/cases"),
     faults: &include_dir!("$CARGO_MANIFEST_DIR/tests/edition/faults"),
+    lowered: None,
 });
 
 const CLIENT: &str = env!("CARGO_BIN_EXE_acp-reference-client");

@@ -36,7 +36,7 @@ impl ListArgs {
     }
 }
 
-fn cases(args: &ListArgs, bundle: &Bundle) -> anyhow::Result<()> {
+fn cases(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
     let mut cases = headlines(bundle);
     cases.retain(|case| args.wants(&[&case.id], case.subject));
     if let Some(shard) = args.shard {
