@@ -36,7 +36,7 @@ use crate::judge::timing::{CLEAN_UP, between};
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::INVENTED;
-use crate::wire::RpcId;
+use crate::wire::{Members, RpcId};
 
 /// What a party said about itself in `initialize`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -324,13 +324,13 @@ impl Conversation {
     pub fn introduction(&self, party: Party) -> Option<Introduction> {
         let info = match party {
             Party::Agent => {
-                self.initialized.as_ref().map(|(_, result)| result.get("agentInfo").or(result.get("info")))??
+                self.initialized.as_ref().map(|(_, result)| result.member("agentInfo").or(result.member("info")))??
             }
             Party::Client => {
-                self.initialize.as_ref().map(|(_, asked)| asked.get("clientInfo").or(asked.get("info")))??
+                self.initialize.as_ref().map(|(_, asked)| asked.member("clientInfo").or(asked.member("info")))??
             }
         };
-        let text = |name: &str| info.get(name).and_then(Value::as_str).map(str::to_owned);
+        let text = |name: &str| info.member(name).and_then(Value::as_str).map(str::to_owned);
         Some(Introduction { name: Some(text("name")?), version: text("version") })
     }
 
@@ -351,7 +351,7 @@ impl Conversation {
     #[must_use]
     pub fn turned_down(&self) -> Option<u64> {
         let major = u64::from(self.edition.major);
-        let asked = self.initialize.as_ref()?.1.get("protocolVersion")?.as_u64()?;
+        let asked = self.initialize.as_ref()?.1.member("protocolVersion")?.as_u64()?;
         let silent = self.methods_of(Party::Client).all(|method| method == "initialize");
         (asked > major && self.version() == Some(major) && silent).then_some(asked)
     }

@@ -20,7 +20,7 @@ use super::{owner, script, shapes};
 use crate::protocol::{Edition, Kind, Member, Method, Site, Update};
 use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};
-use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, RpcId, read_line};
+use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, Members, RpcId, read_line};
 
 /// Judges a trace: every check looks at every event that concerns the judged party.
 ///
@@ -346,7 +346,7 @@ impl Judge {
     /// The version in whose shape a payload is. Whoever asks for another version, or agrees to one, may use that of the other
     /// version.
     fn version_of(&self, method: &str, value: &Value) -> Option<u64> {
-        let named = value.get("protocolVersion").and_then(Value::as_u64).filter(|_| method == "initialize");
+        let named = value.member("protocolVersion").and_then(Value::as_u64).filter(|_| method == "initialize");
         named.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version())
     }
 
@@ -441,7 +441,7 @@ impl Judge {
         let payload = Payload {
             method,
             variant: (method == "session/update")
-                .then(|| value.get("update")?.get("sessionUpdate")?.as_str())
+                .then(|| value.member("update")?.member("sessionUpdate")?.as_str())
                 .flatten(),
             is_result,
             definition,

@@ -8,7 +8,7 @@ use super::conversation::Conversation;
 use crate::protocol::TerminalLogin;
 use crate::requirement::Party;
 use crate::trace::{AgentStart, Event, ProcessEvent, What};
-use crate::wire::{Content, read_line};
+use crate::wire::{Content, Members, read_line};
 
 /// How many logins are kept; a client that starts more of them is not better known by them.
 const MOST_LOGINS: usize = 64;
@@ -187,12 +187,12 @@ fn meant(start: &AgentStart, base: &AgentStart, offered: impl Iterator<Item = Te
 /// The logins in a terminal that an agent offers.
 fn terminal_logins(talk: &Conversation) -> impl Iterator<Item = TerminalLogin> {
     let result = talk.initialized.as_ref().map(|(_, result)| result);
-    let methods = result.and_then(|result| result.get("authMethods")?.as_array());
+    let methods = result.and_then(|result| result.member("authMethods")?.as_array());
     methods.into_iter().flatten().filter_map(TerminalLogin::of)
 }
 
 /// Whether a line is a message of JSON-RPC.
 fn is_message(bytes: &[u8]) -> bool {
-    let has = |value: &Value| value.get("jsonrpc").is_some();
+    let has = |value: &Value| value.member("jsonrpc").is_some();
     matches!(read_line(bytes), Content::One { value, .. } if has(&value))
 }

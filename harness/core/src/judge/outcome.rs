@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::wire::Members;
+
 /// What an answer holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome<'m> {
@@ -16,7 +18,7 @@ impl Outcome<'_> {
     #[must_use]
     pub fn error_code(&self) -> Option<i64> {
         match self {
-            Self::Error(error) => error.get("code")?.as_i64(),
+            Self::Error(error) => error.member("code")?.as_i64(),
             Self::Result(_) => None,
         }
     }
@@ -27,8 +29,8 @@ impl Outcome<'_> {
         match self {
             Self::Result(_) => "a result".to_owned(),
             Self::Error(error) => {
-                let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
-                format!("error {} ({message})", error.get("code").unwrap_or(&Value::Null))
+                let message = error.member("message").and_then(Value::as_str).unwrap_or_default();
+                format!("error {} ({message})", error.member("code").unwrap_or(&Value::Null))
             }
         }
     }

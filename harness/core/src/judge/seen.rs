@@ -6,7 +6,7 @@ use super::conversation::exchange::Exchange;
 use super::conversation::session::Session;
 use super::outcome::Outcome;
 use crate::protocol::{Kind, Member, Parts, Problem, Update};
-use crate::wire::{Content, LineEnd, RpcId};
+use crate::wire::{Content, LineEnd, Members, RpcId};
 
 /// A line on the protocol stream.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ impl<'m> CallSeen<'m> {
     /// A string member of the params.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&'m str> {
-        self.params?.get(name)?.as_str()
+        self.params?.member(name)?.as_str()
     }
 
     /// A string member of the params of a call of `method`; `None` for another method, whose params are not read.

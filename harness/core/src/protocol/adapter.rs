@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::wire::Members;
+
 /// One `session/update`, taken apart.
 #[derive(Debug, Clone, Copy)]
 pub struct Update<'v> {
@@ -17,7 +19,7 @@ impl<'v> Update<'v> {
     /// The text of its content.
     #[must_use]
     pub fn text(&self) -> Option<&'v str> {
-        self.body.get("content")?.get("text")?.as_str()
+        self.body.member("content")?.member("text")?.as_str()
     }
 }
 
@@ -55,15 +57,15 @@ pub struct V1;
 
 impl Adapter for V1 {
     fn client_capabilities<'v>(&self, initialize: &'v Value) -> Option<&'v Value> {
-        initialize.get("clientCapabilities").filter(|value| !value.is_null())
+        initialize.member("clientCapabilities").filter(|value| !value.is_null())
     }
 
     fn agent_capabilities<'v>(&self, result: &'v Value) -> Option<&'v Value> {
-        result.get("agentCapabilities").filter(|value| !value.is_null())
+        result.member("agentCapabilities").filter(|value| !value.is_null())
     }
 
     fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool {
-        let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.get(key)));
+        let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.member(key)));
         matches!(found, Some(Value::Bool(true) | Value::Object(_)))
     }
 
@@ -90,13 +92,13 @@ impl Adapter for V1 {
     }
 
     fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str> {
-        (method == "session/prompt").then(|| result.get("stopReason")?.as_str()).flatten()
+        (method == "session/prompt").then(|| result.member("stopReason")?.as_str()).flatten()
     }
 
     fn update<'v>(&self, params: &'v Value) -> Option<Update<'v>> {
-        let body = params.get("update")?;
-        let session = params.get("sessionId")?.as_str()?;
-        Some(Update { session, variant: body.get("sessionUpdate")?.as_str()?, body })
+        let body = params.member("update")?;
+        let session = params.member("sessionId")?.as_str()?;
+        Some(Update { session, variant: body.member("sessionUpdate")?.as_str()?, body })
     }
 
     fn is_turn_content(&self, variant: &str) -> bool {

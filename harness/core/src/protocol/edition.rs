@@ -10,6 +10,7 @@ use super::adapter::Adapter;
 use super::methods::MethodTable;
 use super::schema::{Problem, Schema};
 use crate::requirement::Catalogue;
+use crate::wire::Members;
 
 /// The newest major of the protocol that exists.
 pub const NEWEST_MAJOR: u64 = 2;
@@ -83,7 +84,7 @@ impl Edition {
     /// The version in a result of `initialize`, when it exists and is not that of this edition.
     #[must_use]
     pub fn other_version(&self, result: &Value) -> Option<u64> {
-        let version = result.get("protocolVersion")?.as_u64()?;
+        let version = result.member("protocolVersion")?.as_u64()?;
         Some(version).filter(|&version| (1..=NEWEST_MAJOR).contains(&version) && version != u64::from(self.major))
     }
 

@@ -14,6 +14,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("auth.methods.shape", On::End(no_methods)),
@@ -44,7 +45,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// The login methods in a result of `initialize`.
 fn methods_in(result: &Value) -> impl Iterator<Item = &Value> {
-    result.get("authMethods").and_then(Value::as_array).into_iter().flatten()
+    result.member("authMethods").and_then(Value::as_array).into_iter().flatten()
 }
 
 /// The login methods that the agent advertised.
@@ -53,15 +54,15 @@ fn advertised(talk: &Conversation) -> impl Iterator<Item = &Value> {
 }
 
 fn is_terminal(method: &Value) -> bool {
-    method.get("type").and_then(Value::as_str) == Some("terminal")
+    method.member("type").and_then(Value::as_str) == Some("terminal")
 }
 
 fn is_agents_own(method: &Value) -> bool {
-    method.get("type").is_none_or(|kind| kind == "agent")
+    method.member("type").is_none_or(|kind| kind == "agent")
 }
 
 fn name(method: &Value) -> &str {
-    method.get("id").and_then(Value::as_str).unwrap_or("without an id")
+    method.member("id").and_then(Value::as_str).unwrap_or("without an id")
 }
 
 /// Ids tell the methods apart in `authenticate`.
@@ -70,7 +71,7 @@ fn name(method: &Value) -> &str {
 fn unique_ids(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     let mut seen = BTreeSet::new();
-    for id in methods_in(result).filter_map(|method| method.get("id")?.as_str()) {
+    for id in methods_in(result).filter_map(|method| method.member("id")?.as_str()) {
         ruling.decide(seen.insert(id), || fact!("duplicate-id", "the agent advertised two login methods with the id `{id}`; expected unique ids", id; pointer = "/result/authMethods"));
     }
 }
@@ -80,7 +81,7 @@ fn known_type(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result) {
         let good = is_agents_own(method) || is_terminal(method);
-        let kind = method.get("type").unwrap_or(&Value::Null);
+        let kind = method.member("type").unwrap_or(&Value::Null);
         ruling.decide(good, || {
             fact!("unknown-type", "the agent advertised the login method `{id}` with the type {actual}; expected agent or terminal", id = name(method), actual = kind; pointer = "/result/authMethods")
         });
@@ -122,7 +123,7 @@ fn terminal_gate(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 fn terminal_no_command(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result).filter(|method| is_terminal(method)) {
-        let given = |member: &&str| method.get(member).is_some_and(|value| !value.is_null());
+        let given = |member: &&str| method.member(member).is_some_and(|value| !value.is_null());
         let own = ["command", "cwd"].into_iter().find(given);
         ruling.decide(own.is_none(), || {
             fact!("forbidden-member", "the agent advertised the terminal login `{id}` with the member `{member}`; expected only args and env", id = name(method), member = own; pointer = "/result/authMethods")
@@ -136,13 +137,13 @@ fn terminal_no_command(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 fn terminal_args_env(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result).filter(|method| is_terminal(method)) {
-        let member = |name: &str| method.get(name).filter(|value| !value.is_null());
+        let member = |name: &str| method.member(name).filter(|value| !value.is_null());
         let args =
             member("args").is_none_or(|args| args.as_array().is_some_and(|args| args.iter().all(Value::is_string)));
         let env = member("env").is_none_or(|env| env.as_object().is_some_and(|env| env.values().all(Value::is_string)));
         if member("args").is_some() || member("env").is_some() {
-            ruling.decide(args, || fact!("wrong-args", "the agent advertised the terminal login `{id}` with wrong `args`; expected a list of strings", id = name(method); actual = method.get("args")));
-            ruling.decide(env, || fact!("wrong-env", "the agent advertised the terminal login `{id}` with wrong `env`; expected an object of strings", id = name(method); actual = method.get("env")));
+            ruling.decide(args, || fact!("wrong-args", "the agent advertised the terminal login `{id}` with wrong `args`; expected a list of strings", id = name(method); actual = method.member("args")));
+            ruling.decide(env, || fact!("wrong-env", "the agent advertised the terminal login `{id}` with wrong `env`; expected an object of strings", id = name(method); actual = method.member("env")));
         }
     }
 }
@@ -151,7 +152,7 @@ fn terminal_args_env(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 fn authenticate<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Exchange> {
     let exchange = answer.exchange.filter(|exchange| exchange.method == "authenticate" && !exchange.deliberate)?;
     let mut own = advertised(moment.talk).filter(|method| is_agents_own(method));
-    own.any(|method| method.get("id") == exchange.params.get("methodId")).then_some(exchange)
+    own.any(|method| method.member("id") == exchange.params.member("methodId")).then_some(exchange)
 }
 
 /// "The Client calls authenticate with the advertised authentication method ID."
@@ -190,7 +191,7 @@ fn authenticate_unlocks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     let login = &moment.talk.course.login;
     let Some(done) = login.done.filter(|&done| done < exchange.n) else { return };
     let mut own = advertised(moment.talk).filter(|method| is_agents_own(method));
-    if !own.any(|method| method.get("id").and_then(Value::as_str) == login.method.as_deref()) {
+    if !own.any(|method| method.member("id").and_then(Value::as_str) == login.method.as_deref()) {
         return;
     }
     match answer.outcome.error_code() {
@@ -211,7 +212,7 @@ fn unknown_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     };
     let mut known = advertised(moment.talk).peekable();
     let any = known.peek().is_some();
-    if !any || known.any(|method| method.get("id").and_then(Value::as_str) == Some(id)) {
+    if !any || known.any(|method| method.member("id").and_then(Value::as_str) == Some(id)) {
         return;
     }
     match answer.outcome.error_code() {
@@ -275,7 +276,7 @@ fn required_code(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
                 expected = -32000;
                 code = answer.outcome.error_code()
             );
-            let servers = exchange.params.get("mcpServers").and_then(Value::as_array);
+            let servers = exchange.params.member("mcpServers").and_then(Value::as_array);
             match servers.is_some_and(|servers| !servers.is_empty()) {
                 true => ruling.inconclusive(fact, &[exchange.n]),
                 false => ruling.fail(fact, &[exchange.n]),

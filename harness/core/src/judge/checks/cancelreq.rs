@@ -15,7 +15,7 @@ use crate::judge::timing::{WRONG_CANCEL, between};
 use crate::protocol::Kind;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
-use crate::wire::RpcId;
+use crate::wire::{Members, RpcId};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancelreq.unsupported-ignored.agent", On::CaseEnd(served_after_any)),
@@ -58,7 +58,7 @@ fn gave_up_turn(moment: &Moment<'_>, answer: &Answer<'_>) -> bool {
 /// Whether the answer says that the request was cancelled.
 fn says_cancelled(answer: &Answer<'_>) -> bool {
     match answer.outcome {
-        Outcome::Result(result) => result.get("stopReason").and_then(Value::as_str) == Some("cancelled"),
+        Outcome::Result(result) => result.member("stopReason").and_then(Value::as_str) == Some("cancelled"),
         Outcome::Error(_) => answer.outcome.error_code() == Some(-32800),
     }
 }
@@ -182,7 +182,7 @@ fn served<'m>(moment: &'m Moment<'m>) -> impl Iterator<Item = &'m CancelRequest>
 
 /// The id in a `$/cancel_request`, when it is one of a kind that requests have.
 fn cancelled_id<'v>(call: &CallSeen<'v>) -> Option<&'v Value> {
-    let id = call.params?.get("requestId")?;
+    let id = call.params?.member("requestId")?;
     (call.method == "$/cancel_request" && (id.is_string() || id.is_number())).then_some(id)
 }
 

@@ -14,6 +14,7 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen};
 use crate::judge::timing::{CANCEL_LIMIT, CLEAN_UP, TURN_AFTER_CLOSE, between, millis};
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("close.implemented", On::Response(implemented)).only(&[CLOSE]),
@@ -111,7 +112,7 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     };
     let Some(request) = turn.closed else { return };
     let reason = match answer.outcome {
-        Outcome::Result(result) => result.get("stopReason").and_then(Value::as_str),
+        Outcome::Result(result) => result.member("stopReason").and_then(Value::as_str),
         Outcome::Error(_) => None,
     };
     let tools = turn.tools.iter().filter_map(|id| session.tools.get(id));

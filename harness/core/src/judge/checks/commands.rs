@@ -7,6 +7,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("commands.after-session", On::Update(after_session)).only(&["available_commands_update"]),
@@ -23,7 +24,7 @@ fn after_session(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
 /// Not while the client still waits for the session's id.
 fn before_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("session/new") else { return };
-    let id = result.get("sessionId").and_then(Value::as_str).unwrap_or_default();
+    let id = result.member("sessionId").and_then(Value::as_str).unwrap_or_default();
     if let Some(&early) = moment.talk.course.early_commands.get(id) {
         let fact = fact!(
             "commands-before-response",

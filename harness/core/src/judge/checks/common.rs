@@ -10,6 +10,7 @@ use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
 use crate::protocol::is_absolute;
+use crate::wire::Members;
 
 /// The error by which an agent asks for a login.
 pub(super) const LOGIN: i64 = -32000;
@@ -64,8 +65,8 @@ pub(super) fn decide_absolute(
 /// Whether the message or the data of an error names `word`.
 pub(super) fn mentions(outcome: Outcome<'_>, word: &str) -> bool {
     let Outcome::Error(error) = outcome else { return false };
-    let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
-    let data = error.get("data").map(Value::to_string).unwrap_or_default();
+    let message = error.member("message").and_then(Value::as_str).unwrap_or_default();
+    let data = error.member("data").map(Value::to_string).unwrap_or_default();
     !word.is_empty() && [message, &data].iter().any(|text| text.to_lowercase().contains(&word.to_lowercase()))
 }
 
@@ -213,8 +214,9 @@ pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
         return;
     }
     // Content of other kinds may be refused for itself.
-    let blocks = exchange.params.get("prompt").and_then(Value::as_array);
-    let plain = blocks.is_some_and(|blocks| blocks.iter().all(|block| block.get("text").is_some_and(Value::is_string)));
+    let blocks = exchange.params.member("prompt").and_then(Value::as_array);
+    let plain =
+        blocks.is_some_and(|blocks| blocks.iter().all(|block| block.member("text").is_some_and(Value::is_string)));
     let gone = session.is_some_and(|session| session.closed.is_some())
         || turn.closed.is_some()
         || exchange.session().is_some_and(|id| moment.talk.deleted.contains_key(id));
@@ -230,7 +232,7 @@ pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
             );
             ruling.fail(fact, &[exchange.n]);
         }
-        None if answer.result_of("session/prompt").is_some_and(|(_, result)| result.get("stopReason").is_some()) => {
+        None if answer.result_of("session/prompt").is_some_and(|(_, result)| result.member("stopReason").is_some()) => {
             ruling.pass()
         }
         code => {

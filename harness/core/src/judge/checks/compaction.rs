@@ -8,6 +8,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::UpdateSeen;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("compaction.gate", On::Update(gate)).only(&[UPDATE, CHUNK]),
@@ -29,7 +30,7 @@ fn gate(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// The status of a compaction update.
 fn status<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
-    update.body.get("status").and_then(Value::as_str).filter(|_| update.variant == UPDATE)
+    update.body.member("status").and_then(Value::as_str).filter(|_| update.variant == UPDATE)
 }
 
 /// The id is "unique within the session", so what is completed does not begin again. A replay tells it once more.
@@ -39,7 +40,7 @@ fn status<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
 fn id_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|session| session.loading.is_none());
     let (Some(session), Some("in_progress")) = (session, status(update)) else { return };
-    let Some(id) = update.body.get("compactionId").and_then(Value::as_str) else { return };
+    let Some(id) = update.body.member("compactionId").and_then(Value::as_str) else { return };
     match session.compactions.get(id).map(String::as_str) {
         Some("completed") => {
             let fact = fact!(

@@ -16,6 +16,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Payload, UpdateSeen};
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("config.ids-unique", On::Payload(ids_unique)).only(&[
@@ -75,7 +76,7 @@ const SET: &str = "session/set_config_option";
 
 /// The list of options in a result or in an update.
 fn list(value: &Value) -> Option<&Vec<Value>> {
-    value.get("configOptions").or_else(|| value.get("update")?.get("configOptions"))?.as_array()
+    value.member("configOptions").or_else(|| value.member("update")?.member("configOptions"))?.as_array()
 }
 
 fn ids(options: &[Value]) -> impl Iterator<Item = &str> {
@@ -192,7 +193,7 @@ fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<
 /// Correct but unusual: `options` is null, which means the same.
 fn boolean_shape(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, option) in payload.places("SessionConfigBoolean") {
-        if option.get("options").is_some_and(|options| !options.is_null()) {
+        if option.member("options").is_some_and(|options| !options.is_null()) {
             let fact = fact!(
                 "boolean-with-options",
                 "the agent sent the boolean option `{config_id}` with `options`; expected none",
@@ -237,7 +238,7 @@ impl<'m> Change<'m> {
         let options = session.options.as_ref()?;
         let id = exchange.text("configId")?;
         let option = options.iter().find(|option| text(option, "id") == Some(id));
-        Some(Self { exchange, session, options, option, value: exchange.params.get("value")? })
+        Some(Self { exchange, session, options, option, value: exchange.params.member("value")? })
     }
 
     /// The option, when the value is one that it can take.
@@ -286,7 +287,7 @@ fn set_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// agent behind them. So of three and more options that are down to one, the list fails only if it showed the others beside
 /// the same value before: in the last list or in the first of the session.
 fn decide_complete(session: &Session, before: &[Value], now: &[Value], ruling: &mut Ruling<'_>) {
-    let value = |option: &Value| (option.get("id").cloned(), option.get("currentValue").cloned());
+    let value = |option: &Value| (option.member("id").cloned(), option.member("currentValue").cloned());
     let is_part_of = |list: &[Value]| {
         list.len() > now.len() + 1 && now.iter().all(|option| list.iter().any(|other| value(other) == value(option)))
     };
@@ -330,8 +331,8 @@ fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
         return;
     }
     let id = text(option, "id");
-    let now = list(result).and_then(|now| now.iter().find(|option| text(option, "id") == id)?.get("currentValue"));
-    let before = option.get("currentValue");
+    let now = list(result).and_then(|now| now.iter().find(|option| text(option, "id") == id)?.member("currentValue"));
+    let before = option.member("currentValue");
     match now {
         None => {}
         Some(now) if now == change.value && before != Some(now) => ruling.pass(),
@@ -454,9 +455,9 @@ fn update_complete(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
 
 /// "Agents SHOULD keep both in sync": where a result has modes and an option with the same values.
 fn in_sync(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(options), Some(modes)) = (list(payload.value), payload.value.get("modes")) else { return };
+    let (Some(options), Some(modes)) = (list(payload.value), payload.value.member("modes")) else { return };
     let listed: BTreeMap<&str, ()> = modes
-        .get("availableModes")
+        .member("availableModes")
         .and_then(Value::as_array)
         .into_iter()
         .flatten()

@@ -9,6 +9,7 @@ use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Payload, UpdateSeen};
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("message-id.groups", On::Update(groups)).only(&[
@@ -43,7 +44,7 @@ fn media(moment: &Moment<'_>, payload: &Payload<'_>, definition: &str, prefix: &
     /// The types of containers that hold sound alone as well as other things.
     const CONTAINERS: [&str; 2] = ["application/ogg", "video/"];
     for (at, block) in payload.places(definition) {
-        let text = |name: &str| block.get(name).and_then(Value::as_str);
+        let text = |name: &str| block.member(name).and_then(Value::as_str);
         decide_base64(moment, payload, &format!("{at}/data"), text("data").unwrap_or_default(), ruling);
         if let Some(kind) = text("mimeType").filter(|kind| !kind.to_lowercase().starts_with(prefix)) {
             let fact = fact!(
@@ -119,7 +120,7 @@ fn resource_blob(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling
 fn message_id<'v>(update: &UpdateSeen<'v>) -> Option<&'v str> {
     update
         .body
-        .get("messageId")?
+        .member("messageId")?
         .as_str()
         .filter(|_| update.variant.ends_with("_message_chunk") || is_thought(update.variant))
 }

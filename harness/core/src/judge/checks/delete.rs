@@ -8,6 +8,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("delete.implemented", On::Response(implemented)).only(&[DELETE]),
@@ -61,7 +62,7 @@ fn gone_from_list(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
         } else {
             ruling.fail(fact, &[answered]);
         }
-    } else if page.get("nextCursor").is_none_or(serde_json::Value::is_null)
+    } else if page.member("nextCursor").is_none_or(serde_json::Value::is_null)
         && talk.deleted.keys().any(|id| talk.listed.contains(id) && deleted(id).is_some())
     {
         ruling.pass();

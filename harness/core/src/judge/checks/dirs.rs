@@ -14,6 +14,7 @@ use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Payload, UpdateSeen};
 use crate::protocol::is_absolute;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("dirs.accepted", On::Response(accepted)).only(&["session/new", "session/load", "session/resume"]),
@@ -53,7 +54,7 @@ fn advertised(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 fn opening<'m>(moment: &Moment<'_>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Vec<Value>)> {
     let exchange = answer.exchange.filter(|exchange| !exchange.deliberate && moment.talk.agent_has(&CAPABILITY))?;
     let opens = matches!(exchange.method.as_str(), "session/new" | "session/load" | "session/resume");
-    Some((exchange, exchange.params.get("additionalDirectories").filter(|_| opens)?.as_array()?))
+    Some((exchange, exchange.params.member("additionalDirectories").filter(|_| opens)?.as_array()?))
 }
 
 /// Agents that advertise the capability "allow Clients to include `additionalDirectories` on supported requests".
@@ -105,14 +106,14 @@ fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, good: bool, ruling:
 fn effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     const WORDS: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
     let session = update.known.filter(|session| session.turn.is_some() && moment.talk.whole);
-    let tool = session.and_then(|session| session.tools.get(update.body.get("toolCallId")?.as_str()?));
+    let tool = session.and_then(|session| session.tools.get(update.body.member("toolCallId")?.as_str()?));
     let (Some(session), Some(tool), true) = (session, tool, moment.talk.agent_has(&CAPABILITY)) else { return };
     let Some(root) =
         session.roots.iter().find(|root| !tool.paths.is_empty() && tool.paths.iter().all(|path| lies_in(root, path)))
     else {
         return;
     };
-    match update.body.get("status").and_then(Value::as_str) {
+    match update.body.member("status").and_then(Value::as_str) {
         Some("completed") => ruling.pass(),
         Some("failed") if tool.is_allowed() => {
             let report = update.body.to_string().to_lowercase();
@@ -136,7 +137,7 @@ fn lies_in(directory: &str, path: &str) -> bool {
 
 /// The roots that an entry of a listing reports; omitted and empty are the same.
 fn reported(entry: &Value) -> Option<&Vec<Value>> {
-    entry.get("additionalDirectories")?.as_array().filter(|roots| !roots.is_empty())
+    entry.member("additionalDirectories")?.as_array().filter(|roots| !roots.is_empty())
 }
 
 /// "Agents that also advertise `sessionCapabilities.additionalDirectories` may include" them in a listing.
@@ -148,7 +149,7 @@ fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
             fact!(
                 "not-advertised",
                 "the agent listed `{session_id}` with additionalDirectories; expected this only if it advertises them",
-                session_id = entry.get("sessionId"); pointer = payload.pointer(at) + "/additionalDirectories"
+                session_id = entry.member("sessionId"); pointer = payload.pointer(at) + "/additionalDirectories"
             )
         });
     }
@@ -163,7 +164,7 @@ fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling
     for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_has(&CAPABILITY)) {
         let Some(roots) = reported(entry) else { continue };
         let roots: Vec<&str> = roots.iter().filter_map(Value::as_str).collect();
-        let id = entry.get("sessionId").and_then(Value::as_str).unwrap_or_default();
+        let id = entry.member("sessionId").and_then(Value::as_str).unwrap_or_default();
         match (roots.iter().find(|root| !is_absolute(root)), moment.talk.session(id)) {
             // The client gave it, and the agent accepted it.
             (Some(root), Some(session)) if session.roots.iter().any(|given| given == *root) => {

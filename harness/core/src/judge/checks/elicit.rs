@@ -12,7 +12,7 @@ use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
 use crate::protocol::{Kind, escaped};
-use crate::wire::RpcId;
+use crate::wire::{Members, RpcId};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("elicit.form-gate", On::Call(form_gate)).only(&[CREATE]),
@@ -69,7 +69,7 @@ fn decide_gate(moment: &Moment<'_>, call: &CallSeen<'_>, mode: &str, ruling: &mu
 ///
 /// Correct but unusual: a serializer that writes the other member as null.
 fn scope(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let has = |name: &str| call.params.and_then(|params| params.get(name)).is_some_and(|value| !value.is_null());
+    let has = |name: &str| call.params.and_then(|params| params.member(name)).is_some_and(|value| !value.is_null());
     if call.method != CREATE {
         return;
     }
@@ -123,7 +123,7 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 /// Correct but unusual: an agent that asks on behalf of a request that the client has cancelled but that is not answered.
 fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let params = call.params.filter(|_| call.method == CREATE);
-    let id = params.and_then(|params| params.get("requestId")).filter(|id| !id.is_null());
+    let id = params.and_then(|params| params.member("requestId")).filter(|id| !id.is_null());
     if let Some(id) = id {
         let open = moment.talk.open.contains_key(&(moment.from.other(), RpcId::new(id)));
         ruling.decide(open, || {
@@ -140,10 +140,10 @@ fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 ///
 /// Correct but unusual: a form without fields, and fields of types that this edition does not know.
 fn form_flat(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let form = call.params.filter(|_| call.method == CREATE).and_then(|params| params.get("requestedSchema"));
-    let fields = form.and_then(|form| form.get("properties")).and_then(Value::as_object);
+    let form = call.params.filter(|_| call.method == CREATE).and_then(|params| params.member("requestedSchema"));
+    let fields = form.and_then(|form| form.member("properties")).and_then(Value::as_object);
     for (name, field) in fields.into_iter().flatten() {
-        if field.get("type").and_then(Value::as_str) == Some("object") || field.get("properties").is_some() {
+        if field.member("type").and_then(Value::as_str) == Some("object") || field.member("properties").is_some() {
             let fact = fact!(
                 "nested-field",
                 "the agent requested a form whose field `{field}` is an object; expected flat fields",
@@ -278,7 +278,11 @@ fn form_without_links(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         return;
     };
     let mut texts = Vec::new();
-    params.get("message").into_iter().chain(params.get("requestedSchema")).for_each(|part| shown(part, &mut texts));
+    params
+        .member("message")
+        .into_iter()
+        .chain(params.member("requestedSchema"))
+        .for_each(|part| shown(part, &mut texts));
     let has = |marks: &[&str]| {
         texts.iter().find(|text| marks.iter().any(|mark| text.to_ascii_lowercase().contains(mark))).copied()
     };

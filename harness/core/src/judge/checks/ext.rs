@@ -14,6 +14,7 @@ use crate::judge::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::protocol::{Member, ProblemKind, Site};
 use crate::requirement::Party;
 use crate::trace::{INVENTED, ProcessEvent};
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("ext.meta-ignored.agent", On::Response(meta_ignored)),
@@ -139,7 +140,7 @@ fn is_explained(payload: &Payload<'_>, member: &Member<'_>) -> bool {
     let parent = |at: &str| at.rsplit_once('/').map_or(String::new(), |(parent, _)| parent.to_owned());
     let object = parent(&member.at());
     let misnamed = payload.problems.iter().any(|p| p.kind == ProblemKind::Missing && parent(&p.at) == object);
-    let kind = payload.value.pointer(&object).and_then(|object| object.get("type"));
+    let kind = payload.value.pointer(&object).and_then(|object| object.member("type"));
     let misplaced = payload.is_result
         && matches!(
             (payload.method, member.at().as_str()),
@@ -154,7 +155,7 @@ fn is_explained(payload: &Payload<'_>, member: &Member<'_>) -> bool {
 /// about a key that the agent may have defined itself. Both are inconclusive.
 fn meta_ignored(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
-    let carried = exchange.params.get("_meta").and_then(Value::as_object).is_some_and(|meta| !meta.is_empty());
+    let carried = exchange.params.member("_meta").and_then(Value::as_object).is_some_and(|meta| !meta.is_empty());
     match answer.outcome {
         _ if !carried => {}
         Outcome::Result(_) => ruling.pass(),
@@ -179,7 +180,8 @@ fn meta_ignored(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
                     code = answer.outcome.error_code()
                 )
             };
-            let keys = exchange.params.get("_meta").and_then(Value::as_object).into_iter().flat_map(|meta| meta.keys());
+            let keys =
+                exchange.params.member("_meta").and_then(Value::as_object).into_iter().flat_map(|meta| meta.keys());
             let own = !moment.talk.whole && keys.into_iter().any(|key| mentions(answer.outcome, key));
             if own || repeats_meta(error, &exchange.params) || answer.outcome.error_code() == Some(LOGIN) {
                 ruling.inconclusive(maybe_refused(), &[exchange.n]);
@@ -202,14 +204,14 @@ fn repeats_meta(error: &Value, params: &Value) -> bool {
             _ => false,
         }
     }
-    error.get("data").zip(params.get("_meta")).is_some_and(|(data, meta)| holds(data, meta))
+    error.member("data").zip(params.member("_meta")).is_some_and(|(data, meta)| holds(data, meta))
 }
 
 /// `traceparent`, `tracestate` and `baggage` "SHOULD be reserved for W3C trace context".
 fn trace_keys(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for meta in payload.parts.members.iter().filter(|member| member.name == "_meta") {
         for key in ["traceparent", "tracestate", "baggage"] {
-            let Some(value) = meta.value.get(key) else { continue };
+            let Some(value) = meta.value.member(key) else { continue };
             let good = value.as_str().is_some_and(|text| key != "traceparent" || is_traceparent(text));
             ruling.decide(good, || {
                 fact!(

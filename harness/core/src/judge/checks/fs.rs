@@ -10,6 +10,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen};
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("fs.read.capability", On::Call(read_capability)).only(&[READ]),
@@ -115,7 +116,7 @@ fn write_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ru
 ///
 /// Correct but unusual: `line` is null or absent, or behind the end of the file. None of these fails.
 fn line_one_based(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let line = call.params.and_then(|params| params.get("line")?.as_i64());
+    let line = call.params.and_then(|params| params.member("line")?.as_i64());
     if let (READ, Some(line @ 0..)) = (call.method, line) {
         ruling.decide(line > 0, || {
             fact!(

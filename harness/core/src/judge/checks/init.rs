@@ -14,6 +14,7 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
 use crate::protocol::{Kind, NEWEST_MAJOR, Site};
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent(
@@ -61,7 +62,7 @@ fn first<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, 
     let again = !moment.talk.whole && answer.outcome.error_code() == Some(-32600);
     let first = !again && moment.talk.initialize.as_ref().is_some_and(|(n, _)| *n == exchange.n);
     let valid = moment.talk.edition.stable.problems("InitializeRequest", &exchange.params).is_empty();
-    (first && valid).then(|| (exchange, exchange.params.get("protocolVersion").and_then(Value::as_u64)))
+    (first && valid).then(|| (exchange, exchange.params.member("protocolVersion").and_then(Value::as_u64)))
 }
 
 /// What is unusual about a valid `initialize`.
@@ -98,7 +99,7 @@ pub(super) fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, unusual: Trait,
     };
     match answer.outcome {
         Outcome::Result(result) if result.is_object() => {
-            if result.get("agentCapabilities").is_none() {
+            if result.member("agentCapabilities").is_none() {
                 ruling.note(fact!("no-capabilities", "the agent answered initialize without `agentCapabilities`, which advertises none"; pointer = "/result/agentCapabilities"));
             }
             ruling.pass();
@@ -168,8 +169,8 @@ fn supports_later(error: &Value, major: u16) -> bool {
 fn version_same(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, Some(asked))) = first(moment, answer) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
-    let Some(given) = result.get("protocolVersion").and_then(Value::as_u64) else { return };
-    let shape = result.get("agentCapabilities").is_some() || result.get("agentInfo").is_some();
+    let Some(given) = result.member("protocolVersion").and_then(Value::as_u64) else { return };
+    let shape = result.member("agentCapabilities").is_some() || result.member("agentInfo").is_some();
     match asked == u64::from(moment.talk.edition.major) {
         true if given == asked => ruling.pass(),
         true if shape => {
@@ -198,7 +199,7 @@ fn version_same(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 fn version_fallback(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, Some(asked))) = first(moment, answer) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
-    let Some(given) = result.get("protocolVersion").and_then(Value::as_u64) else { return };
+    let Some(given) = result.member("protocolVersion").and_then(Value::as_u64) else { return };
     match given {
         _ if (1..=NEWEST_MAJOR).contains(&asked) => {}
         1..=NEWEST_MAJOR => ruling.pass(),
@@ -220,8 +221,8 @@ fn version_fallback(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 /// "It SHOULD also provide a name and version to the Client as well."
 fn agent_info(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
-    if result.get("protocolVersion").and_then(Value::as_u64) == Some(u64::from(moment.talk.edition.major)) {
-        let given = result.get("agentInfo").is_some_and(|info| !info.is_null());
+    if result.member("protocolVersion").and_then(Value::as_u64) == Some(u64::from(moment.talk.edition.major)) {
+        let given = result.member("agentInfo").is_some_and(|info| !info.is_null());
         ruling.decide(given, || fact!("no-agent-info", "the agent answered initialize without `agentInfo`; expected a name and a version"; pointer = "/result/agentInfo"));
     }
 }

@@ -11,7 +11,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
-use crate::wire::{Envelope, RpcId};
+use crate::wire::{Envelope, Members, RpcId};
 
 pub(super) const BOTH: &[[Check; 2]] = &[
     Check::both(["jsonrpc.version-member.agent", "jsonrpc.version-member.client"], On::Message(version_member)),
@@ -36,7 +36,7 @@ pub(super) const BOTH: &[[Check; 2]] = &[
 ///
 /// Correct but unusual: the member stands last, or its value is spelled with escapes. The parsed value is compared.
 fn version_member(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
-    let version = message.get("jsonrpc");
+    let version = message.member("jsonrpc");
     ruling.decide(version.and_then(Value::as_str) == Some("2.0"), || match version {
         None => fact!("missing-version", "the {party} sent a message without the member `jsonrpc`; expected \"2.0\"", party = moment.from; pointer = "/jsonrpc", expected = "2.0"),
         Some(other) => fact!("wrong-version", "the {party} sent a message in which `jsonrpc` is {actual}; expected \"2.0\"", party = moment.from, actual = other.to_string(); pointer = "/jsonrpc", expected = "2.0"),
@@ -114,7 +114,7 @@ fn request_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 fn method_string(moment: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ruling: &mut Ruling<'_>) {
     // The method of a call is a string.
     let unclear = Some(message).filter(|_| matches!(envelope, Envelope::Unclear));
-    if let Some(method) = unclear.and_then(|message| message.get("method")).filter(|method| !method.is_string()) {
+    if let Some(method) = unclear.and_then(|message| message.member("method")).filter(|method| !method.is_string()) {
         ruling.fail(fact!("method-not-string", "the {party} sent a message whose `method` is {actual}; expected a string", party = moment.from, actual = method; pointer = "/method"), &[]);
     }
 }

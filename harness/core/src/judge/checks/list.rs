@@ -16,6 +16,7 @@ use crate::judge::seen::{Answer, CallSeen, Payload};
 use crate::judge::timestamp::is_iso8601;
 use crate::judge::timing::{CURSOR_LIFETIME, between};
 use crate::protocol::is_absolute;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("list.implemented", On::Response(implemented)).only(&[LIST]),
@@ -82,7 +83,7 @@ fn no_match_empty(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     let Some((exchange, result)) = page(answer) else { return };
     let Some(filter) = exchange.text("cwd") else { return };
     let matched = moment.talk.sessions.values().any(|session| session.cwd == filter);
-    match result.get("sessions") {
+    match result.member("sessions") {
         Some(Value::Array(sessions)) if sessions.is_empty() => ruling.pass(),
         None | Some(Value::Null) if !matched => {
             let fact = fact!(
@@ -104,8 +105,8 @@ fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     let Some((exchange, result)) = page(answer) else { return };
     let Some(filter) = exchange.text("cwd") else { return };
     let trim = |path: &str| path.trim_end_matches(['/', '\\']).to_owned();
-    for entry in result.get("sessions").and_then(Value::as_array).into_iter().flatten() {
-        let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+    for entry in result.member("sessions").and_then(Value::as_array).into_iter().flatten() {
+        let text = |name: &str| entry.member(name).and_then(Value::as_str).unwrap_or_default();
         let (id, cwd) = (text("sessionId"), text("cwd"));
         let given = moment.talk.session(id).map(|session| session.cwd.as_str());
         match given {
@@ -137,7 +138,7 @@ fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 /// Correct but unusual: a path of Windows, or a relative one that the client itself gave.
 fn entry_cwd(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, entry) in payload.places("SessionInfo") {
-        let text = |name: &str| entry.get(name).and_then(Value::as_str);
+        let text = |name: &str| entry.member(name).and_then(Value::as_str);
         if let Some(cwd) = text("cwd") {
             let pointer = payload.pointer(at) + "/cwd";
             decide_absolute(moment, text("sessionId"), (payload.method, &pointer), cwd, ruling);
@@ -247,7 +248,7 @@ fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
             "the agent answered a cursor with sessions of earlier pages alone; expected the next page";
             cursor = exchange.text("cursor"), pointer = "/result/sessions"
         );
-        let loops = result.get("nextCursor").and_then(Value::as_str) == exchange.text("cursor");
+        let loops = result.member("nextCursor").and_then(Value::as_str) == exchange.text("cursor");
         if walk.quiet && (ids.len() > 1 || loops) {
             ruling.fail(fact, &[exchange.n, walk.n]);
         } else {

@@ -11,6 +11,7 @@ use crate::judge::conversation::{Opening, Session};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("load.implemented", On::Response(implemented)).only(&[LOAD]),
@@ -264,7 +265,7 @@ fn replay_valid(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
     let Some(session) = session.filter(|session| loading(session) && is_history(update.variant)) else {
         return;
     };
-    let id = update.body.get("toolCallId").and_then(Value::as_str);
+    let id = update.body.member("toolCallId").and_then(Value::as_str);
     match id.filter(|_| update.variant == "tool_call_update") {
         Some(id) if !session.tools.contains_key(id) => {
             let fact = fact!(
@@ -325,7 +326,7 @@ fn message_ids_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
     let Some(session) = session.filter(|_| update.variant.ends_with("_chunk") && is_history(update.variant)) else {
         return;
     };
-    let Some(id) = update.body.get("messageId").and_then(Value::as_str) else { return };
+    let Some(id) = update.body.member("messageId").and_then(Value::as_str) else { return };
     match session.message_ids.get(id) {
         Some((variant, _)) if (variant == USER) != (update.variant == USER) => {
             let fact = fact!(
@@ -345,7 +346,7 @@ fn message_ids_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
 fn notice_replayed(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "notice");
     let Some(session) = session.filter(|session| session.loading.is_some() && session.turn.is_none()) else { return };
-    let title = update.body.get("title").and_then(Value::as_str).unwrap_or_default();
+    let title = update.body.member("title").and_then(Value::as_str).unwrap_or_default();
     if session.notices.contains(title) {
         let fact = fact!(
             "notice-replayed",

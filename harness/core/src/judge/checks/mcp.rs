@@ -14,7 +14,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::trace::{McpEvent, McpTransport, McpWhat, Visit};
-use crate::wire::{Content, Envelope, read_line};
+use crate::wire::{Content, Envelope, Members, read_line};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("mcp.stdio.supported", On::Mcp(|_, event, ruling| connected(McpTransport::Stdio, event, ruling))),
@@ -122,11 +122,11 @@ fn headers(moment: &Moment<'_>, visit: &Visit, ruling: &mut Ruling<'_>) {
 }
 
 fn text<'v>(entry: &'v Value, member: &str) -> Option<&'v str> {
-    entry.get(member)?.as_str()
+    entry.member(member)?.as_str()
 }
 
 fn items<'v>(entry: &'v Value, member: &str) -> &'v [Value] {
-    entry.get(member).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    entry.member(member).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The names and values of a list, without those names that stand in it twice.

@@ -16,6 +16,7 @@ use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Payload, UpdateSeen};
 use crate::judge::timing::{UPDATE_WITH_RESPONSE, between};
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("modes.current-listed", On::Payload(current_listed)).only(&[
@@ -40,8 +41,8 @@ const SET: &str = "session/set_mode";
 
 /// The ids of the modes that a state lists.
 fn ids(state: &Value) -> impl Iterator<Item = &str> {
-    let modes = state.get("availableModes").and_then(Value::as_array).into_iter().flatten();
-    modes.filter_map(|mode| mode.get("id")?.as_str())
+    let modes = state.member("availableModes").and_then(Value::as_array).into_iter().flatten();
+    modes.filter_map(|mode| mode.member("id")?.as_str())
 }
 
 /// The current mode is one of "the set of modes that the Agent can operate in".
@@ -50,8 +51,8 @@ fn ids(state: &Value) -> impl Iterator<Item = &str> {
 /// nothing is listed nothing can be compared.
 fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, state) in payload.places("SessionModeState") {
-        let current = state.get("currentModeId").and_then(Value::as_str);
-        if let Some(current) = current.filter(|_| state.get("availableModes").is_some_and(Value::is_array)) {
+        let current = state.member("currentModeId").and_then(Value::as_str);
+        if let Some(current) = current.filter(|_| state.member("availableModes").is_some_and(Value::is_array)) {
             let good = ids(state).any(|id| id == current);
             if ids(state).next().is_none() {
                 let fact = fact!(
@@ -171,7 +172,7 @@ fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
     let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
     };
-    let Some(mode) = update.body.get("currentModeId").and_then(Value::as_str) else { return };
+    let Some(mode) = update.body.member("currentModeId").and_then(Value::as_str) else { return };
     let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.method == SET);
     let asked = open.any(|open| open.session() == Some(update.session) && open.text("modeId") == Some(mode));
     match &session.mode_set {
@@ -247,7 +248,7 @@ fn unknown_refused(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 
 /// The schema requires `currentModeId`; an example on the page on modes has `modeId`.
 fn update_field(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let has = |name: &str| update.body.get(name).is_some();
+    let has = |name: &str| update.body.member(name).is_some();
     if update.variant == "current_mode_update" && has("modeId") && !has("currentModeId") {
         ruling.note(fact!(
             "mode-id-member",
@@ -261,7 +262,7 @@ fn update_field(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
 fn self_change(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "current_mode_update");
     let Some(session) = session.filter(|session| session.turn.is_some() && !client_sets(moment)) else { return };
-    let mode = update.body.get("currentModeId").and_then(Value::as_str);
+    let mode = update.body.member("currentModeId").and_then(Value::as_str);
     if session.mode().is_some() && mode.is_some() && session.mode() != mode {
         ruling.pass();
     }
@@ -303,7 +304,7 @@ fn update_listed(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
     let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
     };
-    let Some(mode) = update.body.get("currentModeId").and_then(Value::as_str).filter(|_| session.modes.is_some())
+    let Some(mode) = update.body.member("currentModeId").and_then(Value::as_str).filter(|_| session.modes.is_some())
     else {
         return;
     };

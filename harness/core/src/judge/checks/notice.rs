@@ -8,6 +8,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::UpdateSeen;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("notice.gate", On::Update(gate)).only(&[NOTICE]),
@@ -27,7 +28,7 @@ fn gate(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// "Values beginning with `_` are reserved for implementation-specific extensions", other unknown ones for ACP.
 fn severity(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let severity = update.body.get("severity").and_then(Value::as_str).filter(|_| update.variant == NOTICE);
+    let severity = update.body.member("severity").and_then(Value::as_str).filter(|_| update.variant == NOTICE);
     if let Some(severity) = severity {
         let known = matches!(severity, "info" | "warning" | "error") || is_own_value(severity);
         ruling.decide(known, || {

@@ -15,6 +15,7 @@ use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("permission.option-ids-unique", On::Call(option_ids_unique)).only(&["session/request_permission"]),
@@ -50,10 +51,12 @@ pub(super) const CHECKS: &[Check] = &[
 ///
 /// Correct but unusual: several options of one kind, or with one name.
 fn option_ids_unique(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let options =
-        call.params.filter(|_| call.method == "session/request_permission").and_then(|p| p.get("options")?.as_array());
+    let options = call
+        .params
+        .filter(|_| call.method == "session/request_permission")
+        .and_then(|p| p.member("options")?.as_array());
     let mut seen = BTreeSet::new();
-    for id in options.into_iter().flatten().filter_map(|option| option.get("optionId")?.as_str()) {
+    for id in options.into_iter().flatten().filter_map(|option| option.member("optionId")?.as_str()) {
         ruling.decide(seen.insert(id), || {
             fact!(
                 "duplicate-option-id",
@@ -166,7 +169,7 @@ fn acted(kind: State, tool_call_id: &str, path: Option<&str>) -> Fact {
 fn asking<'m>(moment: &Moment<'m>, session: &str) -> Vec<(&'m str, usize)> {
     let open = moment.talk.open_of(Party::Agent).filter(|open| open.method == "session/request_permission");
     let here = open.filter(|open| open.session() == Some(session));
-    here.filter_map(|open| Some((open.params.get("toolCall")?.get("toolCallId")?.as_str()?, open.n))).collect()
+    here.filter_map(|open| Some((open.params.member("toolCall")?.member("toolCallId")?.as_str()?, open.n))).collect()
 }
 
 /// "Before proceeding with execution, the Agent MAY request permission": what it asked for waits for the answer.
@@ -188,7 +191,7 @@ fn act_while_asking(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
 /// asks for one step alone; a recording shows nothing of what the permission is for.
 fn asked_afterwards(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let asks = call.params.filter(|_| call.method == "session/request_permission");
-    let Some(id) = asks.and_then(|params| params.get("toolCall")?.get("toolCallId")?.as_str()) else { return };
+    let Some(id) = asks.and_then(|params| params.member("toolCall")?.member("toolCallId")?.as_str()) else { return };
     let session = call.text("sessionId").unwrap_or_default();
     let (Some(session), Some(course)) = (moment.talk.session(session), moment.talk.course.session(session)) else {
         return;
@@ -204,7 +207,7 @@ fn asked_afterwards(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
 
 /// A status alone does not prove that the tool ran.
 fn status_while_asking(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let text = |name: &str| update.body.get(name).and_then(Value::as_str);
+    let text = |name: &str| update.body.member(name).and_then(Value::as_str);
     let (Some(id), Some("completed")) = (text("toolCallId"), text("status")) else { return };
     if let Some((_, n)) = asking(moment, update.session).into_iter().find(|(asked, _)| *asked == id) {
         let fact = fact!(

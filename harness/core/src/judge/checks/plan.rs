@@ -9,6 +9,7 @@ use crate::judge::conversation::plan_texts;
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("plan.complete", On::Update(complete)).only(&["plan"]),
@@ -20,7 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
 const POINTER: &str = "/params/update/entries";
 
 fn entries(body: &Value) -> &[Value] {
-    body.get("entries").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    body.member("entries").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// "The Agent MUST send a complete list of all plan entries in each update." Entries may be removed, so a list that is
@@ -79,7 +80,7 @@ fn updated(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
 fn left_pending(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let plan = &finish.session.plan;
-    if !plan.is_empty() && plan.iter().all(|entry| entry.get("status").and_then(Value::as_str) == Some("pending")) {
+    if !plan.is_empty() && plan.iter().all(|entry| entry.member("status").and_then(Value::as_str) == Some("pending")) {
         ruling.note(fact!(
             "plan-left-pending",
             "the agent ended the turn with a plan whose entries are all pending";

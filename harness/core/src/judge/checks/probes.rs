@@ -11,6 +11,7 @@ use crate::judge::conversation::option_values;
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, Payload, UpdateSeen};
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("delete.implies-list", On::Response(delete_implies_list)).only(&["initialize"]),
@@ -59,7 +60,7 @@ fn load_returns_state(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
     for (name, known) in [("modes", session.modes.is_some()), ("configOptions", session.options.is_some())] {
         if known {
-            tell(ruling, result.get(name).is_some_and(|state| !state.is_null()), || {
+            tell(ruling, result.member(name).is_some_and(|state| !state.is_null()), || {
                 fact!("state-not-returned", "the agent answered session/load without {member}", member = name)
             });
         }
@@ -85,9 +86,9 @@ fn load_reruns(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
 }
 
 fn permission_offers(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let options = call.params.and_then(|params| params.get("options")?.as_array());
+    let options = call.params.and_then(|params| params.member("options")?.as_array());
     let Some(options) = options.filter(|_| call.method == "session/request_permission") else { return };
-    let kinds = options.iter().filter_map(|option| option.get("kind")?.as_str());
+    let kinds = options.iter().filter_map(|option| option.member("kind")?.as_str());
     let refuses = kinds.into_iter().any(|kind| kind.starts_with("reject"));
     let fact = || match options.is_empty() {
         true => fact!("no-options", "the agent requested permission without options"),
@@ -107,7 +108,7 @@ fn permission_in_turn(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
 
 fn command_split(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(command) = call.text_of("terminal/create", "command") else { return };
-    let args = call.params.and_then(|params| params.get("args")?.as_array()).is_some_and(|args| !args.is_empty());
+    let args = call.params.and_then(|params| params.member("args")?.as_array()).is_some_and(|args| !args.is_empty());
     tell(ruling, args || !command.contains(' '), || {
         fact!("command-with-blanks", "the agent sent the command `{command}` with blanks and without args", command)
     });
@@ -127,7 +128,7 @@ fn update_after_close(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut
 
 fn chunk_in_window(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "compaction_summary_chunk");
-    let id = update.body.get("compactionId").and_then(Value::as_str);
+    let id = update.body.member("compactionId").and_then(Value::as_str);
     let (Some(session), Some(id)) = (session, id) else { return };
     match session.compactions.get(id).map(String::as_str) {
         Some("in_progress") => ruling.note(holds()),
@@ -142,15 +143,15 @@ fn chunk_in_window(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
 }
 
 fn tool_id(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(id) = update.body.get("toolCallId").and_then(Value::as_str) {
+    if let Some(id) = update.body.member("toolCallId").and_then(Value::as_str) {
         tell(ruling, !id.is_empty(), || fact!("empty-tool-call-id", "the agent sent an empty toolCallId"));
     }
 }
 
 fn command_names(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(commands) = update.body.get("availableCommands").and_then(Value::as_array) else { return };
+    let Some(commands) = update.body.member("availableCommands").and_then(Value::as_array) else { return };
     let mut seen = BTreeSet::new();
-    for name in commands.iter().filter_map(|command| command.get("name")?.as_str()) {
+    for name in commands.iter().filter_map(|command| command.member("name")?.as_str()) {
         let plain = !name.starts_with('/') && !name.contains(' ');
         tell(ruling, plain, || {
             fact!(

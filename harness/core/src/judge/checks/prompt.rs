@@ -16,6 +16,7 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
 use crate::judge::timing::{CLIENT_PATIENCE, OUTPUT_SILENCE, between, millis};
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.text", On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Text, ruling)))
@@ -108,10 +109,10 @@ enum Trait {
 
 /// Returns the traits of the params of a prompt; none when they hold content that the agent does not advertise.
 fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<Trait>> {
-    let blocks = params.get("prompt").and_then(Value::as_array).filter(|blocks| !blocks.is_empty())?;
+    let blocks = params.member("prompt").and_then(Value::as_array).filter(|blocks| !blocks.is_empty())?;
     let mut traits = Vec::new();
     for block in blocks {
-        let (capability, kind) = match block.get("type").and_then(Value::as_str)? {
+        let (capability, kind) = match block.member("type").and_then(Value::as_str)? {
             "text" => continue,
             "resource_link" => ("", Trait::Link),
             "image" => ("image", Trait::Image),
@@ -125,7 +126,7 @@ fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<Trait>> {
     }
     let objects = || std::iter::once(params).chain(blocks);
     let has_null = |object: &Value| object.as_object().is_some_and(|object| object.values().any(Value::is_null));
-    traits.extend(objects().any(|object| object.get("_meta").is_some_and(Value::is_object)).then_some(Trait::Meta));
+    traits.extend(objects().any(|object| object.member("_meta").is_some_and(Value::is_object)).then_some(Trait::Meta));
     traits.extend(objects().any(has_null).then_some(Trait::Nulls));
     traits.dedup();
     Some(traits)

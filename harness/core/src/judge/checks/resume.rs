@@ -12,6 +12,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("resume.implemented", On::Response(implemented)).only(&[RESUME]),
@@ -56,7 +57,7 @@ fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
         "the agent sent {update} before its response to {method}; expected no replay",
         update = update.variant, method = RESUME; session_id = update.session, pointer = "/params/update/sessionUpdate"
     );
-    let tool = update.body.get("toolCallId").and_then(Value::as_str).filter(|_| update.variant == "tool_call");
+    let tool = update.body.member("toolCallId").and_then(Value::as_str).filter(|_| update.variant == "tool_call");
     let again = repeats_history(session, update) || tool.is_some_and(|id| session.tools.contains_key(id));
     let unknown = !session.is_introduced() && !moment.talk.holes.anywhere;
     if again || unknown && update.variant == "user_message_chunk" {
@@ -98,7 +99,8 @@ fn continues(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 /// Correct but unusual: the agent refuses for another reason, or a server that it remembers does not start, and the error
 /// names `mcpServers` by chance. Only -32602 with that name fails.
 fn mcp_omitted(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(exchange) = proper(answer, RESUME).filter(|exchange| exchange.params.get("mcpServers").is_none()) else {
+    let Some(exchange) = proper(answer, RESUME).filter(|exchange| exchange.params.member("mcpServers").is_none())
+    else {
         return;
     };
     let named = ["mcpServers", "mcp_servers"].iter().any(|name| mentions(answer.outcome, name));

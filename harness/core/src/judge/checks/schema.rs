@@ -14,6 +14,7 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, Payload};
 use crate::protocol::{Kind, is_absolute};
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("schema.line-numbers-one-based.agent", On::Payload(line_numbers)).only(&[
@@ -160,7 +161,7 @@ fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
 fn session_of<'p>(payload: &'p Payload<'_>, at: &str) -> Option<&'p str> {
     let entry = at.strip_prefix("/sessions/").and_then(|rest| rest.split('/').next());
     let object = entry.map_or(Some(payload.value), |index| payload.value.pointer(&format!("/sessions/{index}")));
-    object?.get("sessionId")?.as_str()
+    object?.member("sessionId")?.as_str()
 }
 
 /// Whether the client gave the session this relative path as one of its roots.

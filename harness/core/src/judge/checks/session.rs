@@ -15,6 +15,7 @@ use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
 use crate::judge::timestamp::is_iso8601;
 use crate::protocol::Kind;
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("session.new.returns-id", On::Response(returns_id)).only(&["session/new"]),
@@ -42,7 +43,7 @@ fn returns_id(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("session/new") else { return };
     if result.is_null() {
         ruling.fail(fact!("null-result", "the agent answered session/new with null; expected an object with a session id"; pointer = "/result"), &[]);
-    } else if result.get("sessionId").and_then(Value::as_str) == Some("") {
+    } else if result.member("sessionId").and_then(Value::as_str) == Some("") {
         ruling.fail(
             fact!("empty-id", "the agent answered session/new with an empty session id"; pointer = "/result/sessionId"),
             &[],
@@ -55,7 +56,7 @@ fn returns_id(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: the agent gives the id of a session again that was closed or deleted. That is inconclusive.
 fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/new") else { return };
-    let Some(id) = result.get("sessionId").and_then(Value::as_str).filter(|id| !id.is_empty()) else { return };
+    let Some(id) = result.member("sessionId").and_then(Value::as_str).filter(|id| !id.is_empty()) else { return };
     match moment.talk.session(id) {
         Some(other) => {
             let fact = fact!("id-reused", "the agent answered session/new with `{session_id}`, the id of another session; expected a new id", session_id = id; pointer = "/result/sessionId");
@@ -77,8 +78,8 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let Some((exchange, result)) = answer.result_of("session/resume").or(answer.result_of("session/load")) else {
         return;
     };
-    let mode = |state: &Value| Some(state.get("currentModeId")?.as_str()?.to_owned());
-    let Some((id, now)) = exchange.session().zip(result.get("modes").and_then(mode)) else { return };
+    let mode = |state: &Value| Some(state.member("currentModeId")?.as_str()?.to_owned());
+    let Some((id, now)) = exchange.session().zip(result.member("modes").and_then(mode)) else { return };
     let before = moment.talk.session(id).and_then(|session| mode(session.modes.as_ref()?));
     let others = moment.talk.sessions.iter().filter(|(other, _)| *other != id);
     let mut chosen =
@@ -165,7 +166,7 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 /// The client learns the id of a new session by the answer, and cannot attribute an update before it.
 fn update_after_new(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/new") else { return };
-    let Some(id) = result.get("sessionId").and_then(Value::as_str) else { return };
+    let Some(id) = result.member("sessionId").and_then(Value::as_str) else { return };
     match moment.talk.course.strangers.get(id) {
         Some(&early) => {
             ruling.fail(
@@ -255,7 +256,7 @@ fn permission_session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &m
 
 /// "currency is an ISO 4217 currency code like \"USD\""; the schema allows other units as well, so those are noted.
 fn usage_currency(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let currency = update.body.get("cost").and_then(|cost| cost.get("currency")).and_then(Value::as_str);
+    let currency = update.body.member("cost").and_then(|cost| cost.member("currency")).and_then(Value::as_str);
     let Some(currency) = currency.filter(|_| update.variant == "usage_update") else { return };
     let iso = currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase());
     if !iso && !currency.trim().is_empty() {
@@ -267,8 +268,9 @@ fn usage_currency(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
 /// A `session_info_update` holds the metadata that changed, and not the identity of the session.
 fn info_partial(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.variant == "session_info_update" {
-        let fixed =
-            ["sessionId", "cwd", "additionalDirectories"].into_iter().find(|member| update.body.get(member).is_some());
+        let fixed = ["sessionId", "cwd", "additionalDirectories"]
+            .into_iter()
+            .find(|member| update.body.member(member).is_some());
         ruling.decide(fixed.is_none(), || {
             fact!(
                 "identity-in-update",
@@ -282,7 +284,7 @@ fn info_partial(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
 
 /// `updatedAt`: "ISO 8601 timestamp of last activity. Set to null to clear."
 fn info_updated_at(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let stamp = update.body.get("updatedAt").and_then(Value::as_str);
+    let stamp = update.body.member("updatedAt").and_then(Value::as_str);
     if let Some(stamp) = stamp.filter(|_| update.variant == "session_info_update") {
         ruling.decide(is_iso8601(stamp), || fact!("malformed-timestamp", "the agent sent `{actual}` as updatedAt; expected an ISO 8601 timestamp", actual = stamp; pointer = "/params/update/updatedAt"));
     }

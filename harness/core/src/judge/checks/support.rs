@@ -13,6 +13,7 @@ use crate::judge::seen::{Answer, UpdateSeen};
 use crate::judge::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
+use crate::wire::Members;
 
 fn parts(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".")
@@ -81,7 +82,7 @@ fn url_decoded(text: &str) -> Vec<u8> {
 /// Whether an error says by itself that it comes from an abort.
 pub(super) fn says_abort(error: &Value) -> bool {
     let text = error.to_string().to_lowercase();
-    error.get("code").and_then(Value::as_i64) == Some(-32800) || text.contains("abort") || text.contains("cancel")
+    error.member("code").and_then(Value::as_i64) == Some(-32800) || text.contains("abort") || text.contains("cancel")
 }
 
 /// The answer to a prompt that is the running turn of its session, with what is known about the turn.
@@ -124,7 +125,7 @@ impl<'m> Finish<'m> {
     /// The stop reason of a result.
     pub fn reason(&self) -> Option<&'m str> {
         match self.outcome {
-            Outcome::Result(result) => result.get("stopReason")?.as_str(),
+            Outcome::Result(result) => result.member("stopReason")?.as_str(),
             Outcome::Error(_) => None,
         }
     }
@@ -157,7 +158,7 @@ pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Opti
     if session.turn.is_some() || session.loading.is_some() || session.resuming.is_some() {
         return None;
     }
-    let tool = update.body.get("toolCallId").and_then(Value::as_str).and_then(|id| session.tools.get(id));
+    let tool = update.body.member("toolCallId").and_then(Value::as_str).and_then(|id| session.tools.get(id));
     if update.variant == "tool_call_update" && tool.is_none_or(|tool| tool.turn != session.prompts) {
         return None;
     }

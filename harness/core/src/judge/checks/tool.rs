@@ -12,6 +12,7 @@ use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Payload, UpdateSeen};
 use crate::protocol::Member;
+use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("tool.reported", On::Response(reported)).only(&["session/prompt"]),
@@ -56,7 +57,7 @@ const POINTER: &str = "/params/update/toolCallId";
 /// The session of a tool call report, with the call as it was known before.
 fn known<'m>(_: &Moment<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Session, &'m str, Option<&'m ToolCall>)> {
     let session = update.known?;
-    let id = update.body.get("toolCallId")?.as_str()?;
+    let id = update.body.member("toolCallId")?.as_str()?;
     Some((session, id, session.tools.get(id)))
 }
 
@@ -174,7 +175,7 @@ fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
 
 /// Whether the report of a finished tool call says again that it is finished, under the same title.
 fn is_restated(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
-    let status = update.body.get("status").and_then(Value::as_str);
+    let status = update.body.member("status").and_then(Value::as_str);
     matches!(status, Some("completed" | "failed")) && has_same_title(tool, update)
 }
 
@@ -184,14 +185,14 @@ fn runs_on(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
 }
 
 fn has_same_title(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
-    update.body.get("title").and_then(Value::as_str) == Some(tool.title.as_str())
+    update.body.member("title").and_then(Value::as_str) == Some(tool.title.as_str())
 }
 
 /// "title: A human-readable title"; an empty one is worth a note. A missing one fails by its shape.
 ///
 /// Correct but unusual: an empty title, which the schema allows.
 fn title_not_empty(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if update.variant == "tool_call" && update.body.get("title").and_then(Value::as_str) == Some("") {
+    if update.variant == "tool_call" && update.body.member("title").and_then(Value::as_str) == Some("") {
         ruling.note(fact!(
             "empty-title",
             "the agent reported a tool call with an empty title";
@@ -228,7 +229,7 @@ fn status_order(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
     let rank =
         |status: &str| ["pending", "in_progress", "completed", "failed"].iter().position(|known| *known == status);
     let Some((session, id, Some(tool))) = known(moment, update) else { return };
-    let next = update.body.get("status").and_then(Value::as_str);
+    let next = update.body.member("status").and_then(Value::as_str);
     let (Some(next), "tool_call_update", true) = (next, update.variant, tool.announced && session.loading.is_none())
     else {
         return;
@@ -250,7 +251,7 @@ fn status_order(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
 fn in_progress(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let known = known(moment, update).filter(|(session, ..)| session.loading.is_none());
     let Some((session, id, tool)) = known else { return };
-    match update.body.get("status").and_then(Value::as_str) {
+    match update.body.member("status").and_then(Value::as_str) {
         Some("in_progress") => ruling.pass(),
         Some("completed" | "failed") => {
             let pending = tool.filter(|tool| tool.announced && tool.status == "pending" && tool.kind == "execute");
@@ -274,7 +275,7 @@ fn in_progress(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
 
 /// The session that params name.
 fn session_of<'m>(payload: &Payload<'m>) -> Option<&'m str> {
-    payload.value.get("sessionId")?.as_str()
+    payload.value.member("sessionId")?.as_str()
 }
 
 /// "path: The absolute file path being accessed or modified."
@@ -396,7 +397,7 @@ pub(super) fn was_reopened(moment: &Moment<'_>, session: Option<&str>) -> bool {
 pub(super) fn may_have_other_terminals(moment: &Moment<'_>) -> bool {
     let params = moment.talk.initialize.as_ref().map(|(_, params)| params);
     let capabilities = params.and_then(|params| moment.talk.edition.adapter.client_capabilities(params));
-    capabilities.and_then(|all| all.get("_meta")).is_some_and(|meta| meta.to_string().contains("terminal"))
+    capabilities.and_then(|all| all.member("_meta")).is_some_and(|meta| meta.to_string().contains("terminal"))
 }
 
 /// "The terminal must be added before calling `terminal/release`."
@@ -441,8 +442,8 @@ fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &
 /// A tool call is reported before the changes it causes: not created when its file is already written.
 fn reported_before_effects(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, id, None)) = known_in("tool_call", moment, update) else { return };
-    let edits = update.body.get("kind").and_then(Value::as_str) == Some("edit");
-    let over = matches!(update.body.get("status").and_then(Value::as_str), Some("completed" | "failed"));
+    let edits = update.body.member("kind").and_then(Value::as_str) == Some("edit");
+    let over = matches!(update.body.member("status").and_then(Value::as_str), Some("completed" | "failed"));
     let report = update.body.to_string();
     let turn = session.turn.as_ref().filter(|turn| !turn.overlapped);
     let mut silent = turn.into_iter().flat_map(|turn| &turn.writes).filter(|write| !write.reported && edits && over);

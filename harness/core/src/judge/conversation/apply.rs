@@ -12,7 +12,7 @@ use crate::judge::timing::PROMPT_ANSWER;
 use crate::protocol::Update;
 use crate::requirement::Party;
 use crate::trace::{Outcome as StepOutcome, StepEvent, StepKind};
-use crate::wire::{Call, RpcId};
+use crate::wire::{Call, Members, RpcId};
 
 impl Conversation {
     /// Takes in a request or a notification.
@@ -66,7 +66,7 @@ impl Conversation {
             }
             (None, "session/cancel") => self.apply_cancel(n, params),
             (None, "$/cancel_request") => {
-                let id = params.get("requestId").map(RpcId::new);
+                let id = params.member("requestId").map(RpcId::new);
                 if let Some(exchange) = id.and_then(|id| self.open.get_mut(&(from, id))) {
                     exchange.cancel_requested = Some(n);
                 }
@@ -78,7 +78,7 @@ impl Conversation {
 
     fn learn_invented_session(&mut self, params: &Value) {
         const MOST: usize = 64;
-        let named = params.get("sessionId").and_then(Value::as_str).filter(|id| !self.sessions.contains_key(*id));
+        let named = params.member("sessionId").and_then(Value::as_str).filter(|id| !self.sessions.contains_key(*id));
         if let Some(id) = named.filter(|_| self.invented_sessions.len() < MOST) {
             self.invented_sessions.insert(id.to_owned());
         }
@@ -86,7 +86,7 @@ impl Conversation {
 
     fn learn_mcp_servers(&mut self, params: &Value) {
         const MOST: usize = 64;
-        for entry in params.get("mcpServers").and_then(Value::as_array).into_iter().flatten() {
+        for entry in params.member("mcpServers").and_then(Value::as_array).into_iter().flatten() {
             if self.mcp_servers.len() < MOST && !self.mcp_servers.contains(entry) {
                 self.mcp_servers.push(entry.clone());
             }
@@ -164,8 +164,8 @@ impl Conversation {
             strayed: None,
         });
         session.mode_set = None;
-        let blocks = exchange.params.get("prompt").and_then(Value::as_array);
-        let texts = blocks.into_iter().flatten().filter_map(|block| block.get("text")?.as_str());
+        let blocks = exchange.params.member("prompt").and_then(Value::as_array);
+        let texts = blocks.into_iter().flatten().filter_map(|block| block.member("text")?.as_str());
         // Each block is a piece by itself: what an agent puts between them must not look like another text.
         let text: String = texts.map(|text| format!("{text}\n")).collect();
         session.last_chunk = None;
@@ -197,7 +197,7 @@ impl Conversation {
     }
 
     fn apply_cancel(&mut self, n: usize, params: &Value) {
-        let id = params.get("sessionId").and_then(Value::as_str);
+        let id = params.member("sessionId").and_then(Value::as_str);
         let Some(session) = id.and_then(|id| self.sessions.get_mut(id)) else { return };
         match session.turn.as_mut() {
             Some(turn) => {
@@ -217,16 +217,16 @@ impl Conversation {
 
     /// The event of the prompt whose turn runs in the session that the params name.
     fn turn_of(&self, params: &Value) -> Option<usize> {
-        let session = params.get("sessionId").and_then(Value::as_str).and_then(|id| self.session(id))?;
+        let session = params.member("sessionId").and_then(Value::as_str).and_then(|id| self.session(id))?;
         Some(session.turn.as_ref()?.n)
     }
 
     fn apply_permission_request(&mut self, exchange: &Exchange) {
-        let Some(call) = exchange.params.get("toolCall") else { return };
+        let Some(call) = exchange.params.member("toolCall") else { return };
         self.embed_terminals(exchange.n, call);
         self.note_tool_report(exchange.n);
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
-        let Some(id) = call.get("toolCallId").and_then(Value::as_str) else { return };
+        let Some(id) = call.member("toolCallId").and_then(Value::as_str) else { return };
         let turn = session.prompts;
         let tool = session.tools.entry(id.to_owned()).or_insert_with(|| ToolCall::unannounced(exchange.n, turn));
         tool.learn(call);
@@ -264,12 +264,12 @@ impl Conversation {
         match (exchange.method.as_str(), outcome) {
             (method, _) if self.is_misdirected(exchange.from, method) => {}
             ("initialize", Outcome::Result(result)) if self.initialized.is_none() => {
-                self.version = result.get("protocolVersion").and_then(Value::as_u64);
+                self.version = result.member("protocolVersion").and_then(Value::as_u64);
                 self.other_version = self.edition.other_version(result);
                 self.initialized = Some((n, result.clone()));
             }
             ("session/new", Outcome::Result(result)) => {
-                if let Some(id) = result.get("sessionId").and_then(Value::as_str) {
+                if let Some(id) = result.member("sessionId").and_then(Value::as_str) {
                     let mut session = Session::new(Opening::New, n, &exchange.params);
                     session.learn_state(n, result);
                     self.sessions.insert(id.to_owned(), session);
@@ -298,7 +298,7 @@ impl Conversation {
             }
             ("session/list", Outcome::Result(result)) => self.apply_page(now, &exchange, result),
             ("session/set_mode", Outcome::Result(_)) => {
-                let wanted = exchange.params.get("modeId").cloned().unwrap_or_default();
+                let wanted = exchange.params.member("modeId").cloned().unwrap_or_default();
                 self.learn_mode(now, &exchange, wanted);
             }
             ("session/set_config_option", Outcome::Result(result)) => {
@@ -321,7 +321,7 @@ impl Conversation {
         let Some(modes) = session.modes.as_mut().and_then(Value::as_object_mut) else { return };
         let text = |mode: Option<&Value>| mode.and_then(Value::as_str).unwrap_or_default().to_owned();
         let after_another = session.mode_set.is_some();
-        let before = text(modes.get("currentModeId"));
+        let before = text(modes.member("currentModeId"));
         session.mode_set = Some(ModeSet { n, us, mode: text(Some(&mode)), before, after_another });
         modes.insert("currentModeId".to_owned(), mode);
     }
@@ -357,7 +357,7 @@ impl Conversation {
         if let Some(turn) = session.turn.as_mut() {
             turn.note_permission(n, decision);
         }
-        let id = exchange.params.get("toolCall").and_then(|call| call.get("toolCallId")?.as_str());
+        let id = exchange.params.member("toolCall").and_then(|call| call.member("toolCallId")?.as_str());
         let Some(tool) = id.and_then(|id| session.tools.get_mut(id)) else { return };
         if let Some(permission) = tool.permissions.iter_mut().find(|permission| permission.n == exchange.n) {
             permission.answer = Some((n, decision));
@@ -367,7 +367,7 @@ impl Conversation {
 
     /// Notes that the user did not accept a form or a page, for which a turn may end as well as for a permission.
     fn note_form_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
-        let accepted = matches!(outcome, Outcome::Result(it) if it.get("action") == Some(&Value::from("accept")));
+        let accepted = matches!(outcome, Outcome::Result(it) if it.member("action") == Some(&Value::from("accept")));
         let session = exchange.session();
         let named = self.sessions.iter_mut().filter(|(id, _)| session.is_none_or(|session| session == id.as_str()));
         for turn in named.filter_map(|(_, session)| session.turn.as_mut()).filter(|_| !accepted) {
@@ -376,14 +376,15 @@ impl Conversation {
     }
 
     fn apply_terminal(&mut self, n: usize, exchange: &Exchange, result: &Value) {
-        let (Some(id), Some(session)) = (result.get("terminalId").and_then(Value::as_str), exchange.session()) else {
+        let (Some(id), Some(session)) = (result.member("terminalId").and_then(Value::as_str), exchange.session())
+        else {
             return;
         };
         let turn = self.session(session).and_then(|session| Some(session.turn.as_ref()?.n));
         let mut terminal = Terminal::new(session, n);
         terminal.shares_id = self.terminals.get(id).is_some_and(|other| other.session != session || other.shares_id);
         terminal.turn = turn;
-        terminal.limit = exchange.params.get("outputByteLimit").and_then(Value::as_u64);
+        terminal.limit = exchange.params.member("outputByteLimit").and_then(Value::as_u64);
         self.terminals.insert(id.to_owned(), terminal);
     }
 
@@ -414,11 +415,13 @@ impl Conversation {
             "tool_call" | "tool_call_update" => session.learn_tool(n, update),
             "notice" => session.learn_notice(update.body),
             "compaction_update" | "compaction_summary_chunk" => session.learn_compaction(update.body),
-            "plan" => session.plan = update.body.get("entries").and_then(Value::as_array).cloned().unwrap_or_default(),
+            "plan" => {
+                session.plan = update.body.member("entries").and_then(Value::as_array).cloned().unwrap_or_default()
+            }
             "current_mode_update" => {
                 session.mode_set = None;
                 session.told_mode = true;
-                let mode = update.body.get("currentModeId").cloned().unwrap_or_default();
+                let mode = update.body.member("currentModeId").cloned().unwrap_or_default();
                 if let Some(modes) = session.modes.as_mut().and_then(Value::as_object_mut) {
                     modes.insert("currentModeId".to_owned(), mode);
                 }
@@ -429,8 +432,8 @@ impl Conversation {
     }
 
     fn embed_terminals(&mut self, n: usize, body: &Value) {
-        let items = body.get("content").and_then(Value::as_array).into_iter().flatten();
-        for id in items.filter_map(|item| item.get("terminalId")?.as_str()) {
+        let items = body.member("content").and_then(Value::as_array).into_iter().flatten();
+        for id in items.filter_map(|item| item.member("terminalId")?.as_str()) {
             if let Some(terminal) = self.terminals.get_mut(id) {
                 terminal.embedded = terminal.embedded.or(Some(n));
             }
@@ -461,10 +464,10 @@ impl Conversation {
 impl Session {
     /// Takes in modes and options from any object that may carry them.
     pub(super) fn learn_state(&mut self, n: usize, value: &Value) {
-        if let Some(modes) = value.get("modes").filter(|modes| modes.is_object()) {
+        if let Some(modes) = value.member("modes").filter(|modes| modes.is_object()) {
             self.earlier_modes = self.modes.replace(modes.clone()).map(|before| (before, n));
         }
-        if let Some(options) = value.get("configOptions").and_then(Value::as_array) {
+        if let Some(options) = value.member("configOptions").and_then(Value::as_array) {
             self.note_dropped(n, options);
             if self.options.is_none() {
                 self.first_options.clone_from(options);
@@ -474,7 +477,7 @@ impl Session {
     }
 
     fn learn_chunk(&mut self, update: &Update<'_>) {
-        let id = update.body.get("messageId").and_then(Value::as_str);
+        let id = update.body.member("messageId").and_then(Value::as_str);
         let last = self.last_chunk.as_ref().map(|(variant, id)| (variant.as_str(), id.as_deref()));
         // Most chunks go on with the message of the last one.
         if last != Some((update.variant, id)) {
@@ -500,7 +503,7 @@ impl Session {
     fn learn_notice(&mut self, notice: &Value) {
         let prompt = self.spoken.iter().rfind(|(variant, _)| variant == "user_message_chunk");
         let (Some((_, prompt)), true) = (prompt, self.turn.is_some()) else { return };
-        let title = notice.get("title").and_then(Value::as_str).filter(|title| !title.is_empty());
+        let title = notice.member("title").and_then(Value::as_str).filter(|title| !title.is_empty());
         if let Some(title) = title.filter(|title| prompt.contains(title)) {
             self.notices.insert(title.to_owned());
         }
@@ -508,7 +511,7 @@ impl Session {
 
     /// Takes in a report on a compaction; the first one creates it.
     fn learn_compaction(&mut self, report: &Value) {
-        let text = |name: &str| report.get(name).and_then(Value::as_str);
+        let text = |name: &str| report.member(name).and_then(Value::as_str);
         let Some(id) = text("compactionId") else { return };
         // What it put a summary in the place of need not be replayed.
         self.uneven |= self.loading.is_none();
@@ -519,7 +522,7 @@ impl Session {
     }
 
     fn learn_tool(&mut self, n: usize, update: &Update<'_>) {
-        let Some(id) = update.body.get("toolCallId").and_then(Value::as_str) else { return };
+        let Some(id) = update.body.member("toolCallId").and_then(Value::as_str) else { return };
         self.pause();
         let number = self.prompts;
         let tool = self.tools.entry(id.to_owned()).or_insert_with(|| ToolCall::unannounced(n, number));
@@ -546,20 +549,20 @@ impl ToolCall {
     }
 
     fn learn(&mut self, report: &Value) {
-        if let Some(title) = report.get("title").and_then(Value::as_str) {
+        if let Some(title) = report.member("title").and_then(Value::as_str) {
             title.clone_into(&mut self.title);
         }
-        if let Some(status) = report.get("status").and_then(Value::as_str) {
+        if let Some(status) = report.member("status").and_then(Value::as_str) {
             status.clone_into(&mut self.status);
         }
-        if let Some(kind) = report.get("kind").and_then(Value::as_str) {
+        if let Some(kind) = report.member("kind").and_then(Value::as_str) {
             kind.clone_into(&mut self.kind);
         }
         for list in ["locations", "content"] {
             let items = report.get(list).and_then(Value::as_array).into_iter().flatten();
-            self.paths.extend(items.filter_map(|item| Some(item.get("path")?.as_str()?.to_owned())));
+            self.paths.extend(items.filter_map(|item| Some(item.member("path")?.as_str()?.to_owned())));
         }
-        let input = report.get("rawInput").and_then(Value::as_object);
+        let input = report.member("rawInput").and_then(Value::as_object);
         let texts = input.into_iter().flatten().filter_map(|(_, value)| value.as_str());
         self.paths.extend(texts.filter(|text| text.starts_with('/')).map(str::to_owned));
     }

@@ -14,7 +14,7 @@ use crate::judge::seen::{Answer, LineSeen};
 use crate::judge::timing::{CANCEL_SWEEP, between};
 use crate::protocol::Update;
 use crate::requirement::Party;
-use crate::wire::{Call, Content, Envelope, LineEnd, RpcId};
+use crate::wire::{Call, Content, Envelope, LineEnd, Members, RpcId};
 
 /// What is remembered beside the sessions and exchanges themselves.
 #[derive(Debug, Clone, Default)]
@@ -78,7 +78,7 @@ impl Garbled {
             Content::NotJson { .. } => (GarbledKind::NotJson, None),
             Content::One { value, .. } if value.is_array() => (GarbledKind::Other, None),
             Content::One { value, .. } if matches!(Envelope::of(value), Envelope::Unclear) => {
-                (GarbledKind::NotMessage, value.get("id").map(RpcId::new))
+                (GarbledKind::NotMessage, value.member("id").map(RpcId::new))
             }
             // A reader that refuses the line answers it as one that it cannot read.
             Content::One { refused: true, .. } | Content::Several { .. } | Content::NotUtf8(_) => {
@@ -255,7 +255,7 @@ impl SessionCourse {
         }
         turn.ended = Some(now);
         turn.failed = matches!(outcome, Outcome::Error(_));
-        turn.gave_up = matches!(outcome, Outcome::Result(result) if result.get("stopReason").and_then(Value::as_str) == Some("cancelled"));
+        turn.gave_up = matches!(outcome, Outcome::Result(result) if result.member("stopReason").and_then(Value::as_str) == Some("cancelled"));
         match outcome {
             Outcome::Error(error) if turn.after.is_none() && turn.disturbed.is_none() && !exchange.deliberate => {
                 let (params, error) = (exchange.params.clone(), error.clone());
@@ -312,7 +312,7 @@ impl Course {
         if from == Party::Agent {
             self.first_call.get_or_insert(n);
         }
-        let session = params.get("sessionId").and_then(Value::as_str);
+        let session = params.member("sessionId").and_then(Value::as_str);
         if from == Party::Agent && call.id.is_some() {
             let turn = session.and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
             turn.into_iter().filter(|turn| turn.ended.is_none()).for_each(|turn| turn.acted = true);
@@ -339,7 +339,7 @@ impl Course {
             (Party::Agent, "fs/write_text_file" | "terminal/create") => {
                 let turn = session.and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
                 if let Some(turn) = turn.filter(|turn| turn.ended.is_none() && turn.deeds.len() < MOST_NOTED) {
-                    turn.deeds.push(Deed { n, path: params.get("path").and_then(Value::as_str).map(str::to_owned) });
+                    turn.deeds.push(Deed { n, path: params.member("path").and_then(Value::as_str).map(str::to_owned) });
                 }
             }
             (Party::Agent, "session/update") => {
@@ -348,7 +348,7 @@ impl Course {
                 }
             }
             (Party::Agent, "session/request_permission") => {
-                if let Some(call) = params.get("toolCall") {
+                if let Some(call) = params.member("toolCall") {
                     self.sessions.entry(session.unwrap_or_default().to_owned()).or_default().learn_kind(call);
                 }
             }
@@ -417,7 +417,7 @@ impl Course {
     }
 
     fn cancel_request(&mut self, talk: &Conversation, (n, us): (usize, u64), from: Party, params: &Value) {
-        let Some(id) = params.get("requestId").map(RpcId::new) else { return };
+        let Some(id) = params.member("requestId").map(RpcId::new) else { return };
         let exchange = talk.open.get(&(from, id.clone()));
         if let Some(exchange) = exchange.filter(|exchange| exchange.method == "session/prompt") {
             let course = exchange.session().and_then(|id| self.sessions.get_mut(id));
@@ -451,7 +451,7 @@ impl Course {
         }
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => {
-                let with_id = update.body.get("messageId").is_some_and(Value::is_string);
+                let with_id = update.body.member("messageId").is_some_and(Value::is_string);
                 let (variant, has_id) = course.chunk_run.get_or_insert_default();
                 update.variant.clone_into(variant);
                 *has_id = with_id;
@@ -461,7 +461,7 @@ impl Course {
         match update.variant {
             "tool_call" | "tool_call_update" => {
                 course.learn_kind(update.body);
-                course.reported.extend(update.body.get("toolCallId").and_then(Value::as_str).map(str::to_owned));
+                course.reported.extend(update.body.member("toolCallId").and_then(Value::as_str).map(str::to_owned));
             }
             "plan" => course.plan_dropped = dropped(&session.plan, update.body),
             _ => {}
@@ -551,7 +551,7 @@ impl Course {
 
 impl SessionCourse {
     fn learn_kind(&mut self, report: &Value) {
-        let text = |name: &str| report.get(name).and_then(Value::as_str);
+        let text = |name: &str| report.member(name).and_then(Value::as_str);
         if let (Some(id), Some(kind)) = (text("toolCallId"), text("kind")) {
             self.kinds.insert(id.to_owned(), kind.to_owned());
         }
@@ -560,12 +560,12 @@ impl SessionCourse {
 
 /// The texts of the entries of a plan.
 pub(in crate::judge) fn plan_texts(entries: &[Value]) -> BTreeSet<String> {
-    entries.iter().filter_map(|entry| Some(entry.get("content")?.as_str()?.to_owned())).collect()
+    entries.iter().filter_map(|entry| Some(entry.member("content")?.as_str()?.to_owned())).collect()
 }
 
 /// What a plan leaves out of the one before it, when it holds nothing but a part of that.
 fn dropped(before: &[Value], plan: &Value) -> BTreeSet<String> {
-    let entries = plan.get("entries").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let entries = plan.member("entries").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let (before, now) = (plan_texts(before), plan_texts(entries));
     let partial = !now.is_empty() && now.is_subset(&before);
     if partial { before.difference(&now).cloned().collect() } else { BTreeSet::new() }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::requirement::Party;
-use crate::wire::RpcId;
+use crate::wire::{Members, RpcId};
 
 /// A request, from its sending to its answer.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl Exchange {
     /// A string member of the params.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.params.get(name)?.as_str()
+        self.params.member(name)?.as_str()
     }
 
     /// The session that the request names.

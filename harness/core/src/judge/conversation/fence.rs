@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Conversation, Exchange, Opening, Session};
 use crate::requirement::Party;
-use crate::wire::{Call, RpcId};
+use crate::wire::{Call, Members, RpcId};
 
 impl Conversation {
     /// Takes in a fence. Only one that opens a session leaves a mark: an update for that session may come before the answer.
@@ -41,7 +41,7 @@ impl Conversation {
         let latest = self.latest_answered.entry(key.0).or_default();
         *latest = request.max(*latest);
         let Some(exchange) = self.open.remove(&key) else { return };
-        if let Some((result, id)) = result.and_then(|result| Some((result, result.get("sessionId")?.as_str()?))) {
+        if let Some((result, id)) = result.and_then(|result| Some((result, result.member("sessionId")?.as_str()?))) {
             let mut session = Session::new(Opening::New, n, &exchange.params);
             session.learn_state(n, result);
             self.sessions.entry(id.to_owned()).or_insert(session);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Conversation, Exchange};
+use crate::wire::Members;
 
 /// The last walk through the pages of `session/list`.
 #[derive(Debug, Clone, Default)]
@@ -46,9 +47,10 @@ const MOST_LISTED: usize = 10_000;
 
 /// The id and `updatedAt` of each entry of a page.
 pub fn entries(page: &Value) -> impl Iterator<Item = (&str, Option<&str>)> {
-    let sessions = page.get("sessions").and_then(Value::as_array).into_iter().flatten();
-    sessions
-        .filter_map(|entry| Some((entry.get("sessionId")?.as_str()?, entry.get("updatedAt").and_then(Value::as_str))))
+    let sessions = page.member("sessions").and_then(Value::as_array).into_iter().flatten();
+    sessions.filter_map(|entry| {
+        Some((entry.member("sessionId")?.as_str()?, entry.member("updatedAt").and_then(Value::as_str)))
+    })
 }
 
 /// Whether all have changed, and more than one, so that none need have changed by itself.
@@ -67,7 +69,7 @@ impl Conversation {
 
     /// Takes in one page.
     pub(super) fn apply_page(&mut self, (n, us): (usize, u64), request: &Exchange, page: &Value) {
-        let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        let next = page.member("nextCursor").and_then(Value::as_str).map(str::to_owned);
         self.cursors.extend(next.clone());
         let touched = self.listed_before(request).is_some_and(|before| all_of_several(&before.changes(page)));
         let mut walk = self.listing.take().filter(|walk| walk.goes_on(request)).unwrap_or_default();
@@ -79,8 +81,8 @@ impl Conversation {
                 self.listed.insert(id.to_owned());
             }
         }
-        let sessions = page.get("sessions").and_then(Value::as_array).into_iter().flatten();
-        let text = |entry: &Value, name: &str| Some(entry.get(name)?.as_str()?.to_owned());
+        let sessions = page.member("sessions").and_then(Value::as_array).into_iter().flatten();
+        let text = |entry: &Value, name: &str| Some(entry.member(name)?.as_str()?.to_owned());
         let cwds = sessions.filter_map(|entry| Some((text(entry, "sessionId")?, text(entry, "cwd")?)));
         self.listed_cwds.extend(cwds.filter(|(id, _)| self.listed.contains(id)));
         let filter = request.text("cwd").map(str::to_owned);

@@ -5,21 +5,22 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::session::Session;
+use crate::wire::Members;
 
 /// The bound on the options and values that are remembered after they were left out.
 const MOST_DROPPED: usize = 4096;
 
 /// A string member of an option.
 pub fn option_text<'m>(option: &'m Value, name: &str) -> Option<&'m str> {
-    option.get(name)?.as_str()
+    option.member(name)?.as_str()
 }
 
 /// The values that a select offers, flat or in groups.
 pub fn option_values(option: &Value) -> impl Iterator<Item = &str> {
-    let offered = option.get("options").and_then(Value::as_array).into_iter().flatten();
-    let inner = |entry: &'_ Value| entry.get("options").and_then(Value::as_array).is_some();
+    let offered = option.member("options").and_then(Value::as_array).into_iter().flatten();
+    let inner = |entry: &'_ Value| entry.member("options").and_then(Value::as_array).is_some();
     let grouped = offered.clone().filter(move |entry| inner(entry)).flat_map(|group| {
-        let options = group.get("options").and_then(Value::as_array).into_iter().flatten();
+        let options = group.member("options").and_then(Value::as_array).into_iter().flatten();
         options.filter_map(|entry| option_text(entry, "value"))
     });
     offered.filter_map(|entry| option_text(entry, "value")).chain(grouped)

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Conversation, Exchange, Session, Turn};
 use crate::judge::outcome::Outcome;
 use crate::requirement::Party;
+use crate::wire::Members;
 
 /// An error with which the client answered a request of the agent.
 #[derive(Debug, Clone)]
@@ -71,7 +72,7 @@ impl Conversation {
     /// The event of the `session/cancel` for the turn of the session that the params name, unless the client did something
     /// else to that session meanwhile.
     pub(super) fn cancel_of(&self, params: &Value) -> Option<usize> {
-        let id = params.get("sessionId").and_then(Value::as_str)?;
+        let id = params.member("sessionId").and_then(Value::as_str)?;
         let turn = self.session(id)?.turn.as_ref()?;
         let course = self.course.session(id)?.turn.as_ref()?;
         turn.cancelled.filter(|_| course.n == turn.n && course.disturbed.is_none())
@@ -92,7 +93,7 @@ impl Conversation {
     pub fn client_lacks(&self, path: &[&str]) -> bool {
         let Some((_, params)) = &self.initialize else { return false };
         let capabilities = self.edition.adapter.client_capabilities(params);
-        let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.get(key)));
+        let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.member(key)));
         matches!(found, None | Some(Value::Null | Value::Bool(false)))
     }
 
@@ -127,11 +128,11 @@ impl Turn {
     fn learn_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         match outcome {
             Outcome::Error(error) if self.refused.len() < MOST_NOTED => {
-                let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+                let message = error.member("message").and_then(Value::as_str).unwrap_or_default().to_owned();
                 let code = outcome.error_code();
                 self.refused.push(Refusal { n, method: exchange.method.clone(), code, message });
             }
-            Outcome::Result(result) if result.get("_meta").is_some_and(Value::is_object) => {
+            Outcome::Result(result) if result.member("_meta").is_some_and(Value::is_object) => {
                 self.meta_answer = self.meta_answer.or(Some(n));
             }
             _ => {}

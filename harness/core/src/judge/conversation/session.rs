@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::services::{Refusal, Write};
 use crate::judge::outcome::Outcome;
-use crate::wire::push_text;
+use crate::wire::{Members, push_text};
 
 /// How the client came to know a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,15 +141,15 @@ impl Session {
     /// A session that has just become known.
     #[must_use]
     pub fn new(opening: Opening, known: usize, params: &Value) -> Self {
-        let text = |name: &str| params.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let roots = params.get("additionalDirectories").and_then(Value::as_array);
+        let text = |name: &str| params.member(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let roots = params.member("additionalDirectories").and_then(Value::as_array);
         let roots = roots.into_iter().flatten().filter_map(|root| Some(root.as_str()?.to_owned())).collect();
         Self {
             opening,
             known,
             cwd: text("cwd"),
             roots,
-            mcp_servers: params.get("mcpServers").and_then(Value::as_array).map_or(0, Vec::len),
+            mcp_servers: params.member("mcpServers").and_then(Value::as_array).map_or(0, Vec::len),
             loading: None,
             resuming: None,
             turn: None,
@@ -197,14 +197,14 @@ impl Session {
     /// Whether `id` is one of the modes that the agent listed.
     #[must_use]
     pub fn lists_mode(&self, id: &str) -> bool {
-        let modes = self.modes.as_ref().and_then(|modes| modes.get("availableModes")).and_then(Value::as_array);
-        modes.into_iter().flatten().any(|mode| mode.get("id").and_then(Value::as_str) == Some(id))
+        let modes = self.modes.as_ref().and_then(|modes| modes.member("availableModes")).and_then(Value::as_array);
+        modes.into_iter().flatten().any(|mode| mode.member("id").and_then(Value::as_str) == Some(id))
     }
 
     /// The mode that it is in, as far as the client was told.
     #[must_use]
     pub fn mode(&self) -> Option<&str> {
-        self.modes.as_ref()?.get("currentModeId")?.as_str()
+        self.modes.as_ref()?.member("currentModeId")?.as_str()
     }
 
     /// Notes that the agent's text is interrupted, so that what comes next is no part of the same line.
@@ -357,15 +357,17 @@ impl Decision {
     /// Reads the answer to a permission request.
     pub(in crate::judge) fn of(request: &Value, outcome: Outcome<'_>) -> Self {
         let Outcome::Result(result) = outcome else { return Self::Other };
-        let member = |name: &str| result.get("outcome").and_then(|outcome| outcome.get(name));
+        let member = |name: &str| result.member("outcome").and_then(|outcome| outcome.member(name));
         let chosen = match member("outcome").and_then(Value::as_str) {
             Some("cancelled") => return Self::Cancelled,
             Some("selected") => member("optionId"),
             _ => return Self::Other,
         };
-        let options = request.get("options").and_then(Value::as_array).into_iter().flatten();
-        let kind =
-            options.into_iter().find(|option| option.get("optionId") == chosen).and_then(|o| o.get("kind")?.as_str());
+        let options = request.member("options").and_then(Value::as_array).into_iter().flatten();
+        let kind = options
+            .into_iter()
+            .find(|option| option.member("optionId") == chosen)
+            .and_then(|o| o.member("kind")?.as_str());
         match kind {
             Some("allow_once" | "allow_always") => Self::Allowed,
             Some("reject_once" | "reject_always") => Self::Rejected,

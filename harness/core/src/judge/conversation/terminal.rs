@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Exchange;
 use crate::judge::outcome::Outcome;
+use crate::wire::Members;
 
 /// A terminal, from its creation to its release.
 #[derive(Debug, Clone)]
@@ -55,8 +56,8 @@ impl TerminalExit {
     /// Reads the members `exitCode` and `signal`; none when both are absent or null.
     #[must_use]
     pub fn of(status: &Value) -> Option<Self> {
-        let code = status.get("exitCode").and_then(Value::as_i64);
-        let signal = status.get("signal").and_then(Value::as_str).map(str::to_owned);
+        let code = status.member("exitCode").and_then(Value::as_i64);
+        let signal = status.member("signal").and_then(Value::as_str).map(str::to_owned);
         (code.is_some() || signal.is_some()).then_some(Self { code, signal })
     }
 }
@@ -104,7 +105,7 @@ impl Terminal {
         match (exchange.method.as_str(), outcome) {
             ("terminal/wait_for_exit", Outcome::Result(_)) => self.exited = self.exited.or(Some(n)),
             ("terminal/output", Outcome::Result(result)) => {
-                let ended = result.get("exitStatus").is_some_and(Value::is_object);
+                let ended = result.member("exitStatus").is_some_and(Value::is_object);
                 self.exited = self.exited.or(ended.then_some(n));
                 self.read = Some(n);
             }
@@ -119,10 +120,10 @@ impl Terminal {
         let status = match exchange.method.as_str() {
             "terminal/wait_for_exit" => Some(result),
             "terminal/output" => {
-                let printed = result.get("output").and_then(Value::as_str).is_some_and(|output| !output.is_empty());
+                let printed = result.member("output").and_then(Value::as_str).is_some_and(|output| !output.is_empty());
                 let last = (printed && self.ended_before(exchange)).then_some(n);
                 self.last_words = self.last_words.or(last);
-                result.get("exitStatus")
+                result.member("exitStatus")
             }
             "terminal/kill" => {
                 self.kill_done = self.kill_done.or(Some(n));

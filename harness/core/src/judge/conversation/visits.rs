@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::Exchange;
 use crate::judge::outcome::Outcome;
 use crate::requirement::Party;
+use crate::wire::Members;
 
 /// How far a visit has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,8 @@ impl Visits {
     /// Takes in what the user said to it.
     pub(super) fn answer(&mut self, request: &Exchange, outcome: Outcome<'_>) {
         let Some(visit) = id_of(request).and_then(|id| self.known.get_mut(id)) else { return };
-        let agreed = matches!(outcome, Outcome::Result(result) if result.get("action") == Some(&Value::from("accept")));
+        let agreed =
+            matches!(outcome, Outcome::Result(result) if result.member("action") == Some(&Value::from("accept")));
         if *visit == VisitState::Asked {
             *visit = if agreed { VisitState::Agreed } else { VisitState::Over };
         }
@@ -64,7 +66,7 @@ impl Visits {
 
     /// Takes in the params of `elicitation/complete`.
     pub(super) fn complete(&mut self, params: &Value) {
-        let id = params.get("elicitationId").and_then(Value::as_str);
+        let id = params.member("elicitationId").and_then(Value::as_str);
         if let Some(visit) = id.and_then(|id| self.known.get_mut(id)) {
             *visit = VisitState::Over;
         }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::protocol::{Problem, ProblemKind};
+use crate::wire::Members;
 
 /// When a row counts as exercised, and what it owns.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub(super) const fn row(
 impl Row {
     /// Whether this value shows that the requirement holds, when nothing is wrong with it.
     pub(super) fn is_exercised(&self, value: &Value) -> bool {
-        self.when != When::Member || self.members.iter().any(|m| value.get(m).is_some_and(|v| !v.is_null()))
+        self.when != When::Member || self.members.iter().any(|m| value.member(m).is_some_and(|v| !v.is_null()))
     }
 
     /// Whether the problem belongs to the row, in the object that stands at `at`.

@@ -15,6 +15,7 @@ use crate::judge::seen::Payload;
 use crate::judge::tallies::Tallies;
 use crate::protocol::{Problem, ProblemKind, Site};
 use crate::requirement::Party;
+use crate::wire::Members;
 
 /// The half of the table that is about one party.
 struct Table {
@@ -195,7 +196,7 @@ impl Table {
         if has_set && payload.problems.iter().all(|problem| problem.kind != ProblemKind::NotInSet) {
             self.spelling.pass(event, tallies);
         }
-        let kind = payload.value.get("update").and_then(|update| update.get("sessionUpdate"));
+        let kind = payload.value.member("update").and_then(|update| update.member("sessionUpdate"));
         let known = kind.is_some_and(Value::is_string);
         let draft = payload.drafts.iter().any(|at| at == "/update/sessionUpdate");
         if payload.method == "session/update"

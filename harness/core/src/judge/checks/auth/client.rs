@@ -8,6 +8,7 @@ use crate::judge::check::{Check, On};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("auth.method-id-advertised", On::Call(method_id_advertised)).only(&["authenticate"]),
@@ -24,7 +25,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 fn method_id_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
     if moment.talk.initialized.is_some() && advertised(moment.talk).next().is_some() {
-        let known = advertised(moment.talk).any(|method| method.get("id").is_some_and(|known| known == id));
+        let known = advertised(moment.talk).any(|method| method.member("id").is_some_and(|known| known == id));
         ruling.decide(known, || fact!("unknown-method", "the client sent authenticate with `{method_id}`; expected the id of an advertised login method", method_id = id; pointer = "/params/methodId"));
     }
 }
@@ -35,7 +36,7 @@ fn method_id_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut R
 fn no_terminal_authenticate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
     let (terminal, own): (Vec<_>, Vec<_>) = advertised(moment.talk).partition(|method| is_terminal(method));
-    let among = |methods: &[&Value]| methods.iter().any(|method| method.get("id").is_some_and(|known| known == id));
+    let among = |methods: &[&Value]| methods.iter().any(|method| method.member("id").is_some_and(|known| known == id));
     match among(&own) {
         true if !terminal.is_empty() => ruling.pass(),
         false if among(&terminal) => {

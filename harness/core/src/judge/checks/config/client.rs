@@ -12,6 +12,7 @@ use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("config.set-known", On::Call(option_known)).only(&[SET_OPTION]),
@@ -37,7 +38,7 @@ impl<'m> Setting<'m> {
         let id = call.text("configId")?;
         let mut options = session.options.iter().flatten();
         let option = options.find(|option| option_text(option, "id") == Some(id));
-        Some(Self { session, id, value: call.params?.get("value")?, option })
+        Some(Self { session, id, value: call.params?.member("value")?, option })
     }
 
     fn kind(&self) -> Option<&'m str> {
@@ -132,7 +133,7 @@ fn value_fits(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
 ///
 /// Correct but unusual: a text "true" for a select. Only a JSON boolean fails.
 fn boolean_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let boolean = call.params.and_then(|params| params.get("value")).is_some_and(Value::is_boolean);
+    let boolean = call.params.and_then(|params| params.member("value")).is_some_and(Value::is_boolean);
     let Some((n, _)) = moment.talk.initialize.as_ref().filter(|_| boolean && call.method == SET_OPTION) else { return };
     if moment.talk.client_lacks(&BOOLEAN) {
         let fact = fact!(
@@ -148,7 +149,7 @@ fn boolean_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
 
 /// The option that stands for the modes of the session, when it has both: by its category, or by the same values.
 fn mode_option(session: &Session) -> Option<&Value> {
-    let modes = session.modes.as_ref()?.get("availableModes")?.as_array()?;
+    let modes = session.modes.as_ref()?.member("availableModes")?.as_array()?;
     let modes: BTreeSet<&str> = modes.iter().filter_map(|mode| option_text(mode, "id")).collect();
     let same = |option: &Value| option_values(option).collect::<BTreeSet<_>>() == modes;
     let mut options = session.options.iter().flatten();

@@ -11,6 +11,7 @@ use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
 use crate::protocol::is_absolute;
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("dirs.gate", On::Call(dirs_gate)).only(&["session/new", "session/load", "session/resume"]),
@@ -27,7 +28,7 @@ fn dirs_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
     let Some(params) = opening(call) else { return };
     if !items(params, "additionalDirectories").is_empty() {
         decide_announced(moment, &ROOTS, (call.method, "/params/additionalDirectories"), ruling);
-    } else if params.get("additionalDirectories").is_some() && moment.talk.agent_lacks(&ROOTS) {
+    } else if params.member("additionalDirectories").is_some() && moment.talk.agent_lacks(&ROOTS) {
         // Omitting the member and an empty list are the same.
         ruling.note(fact!("empty-list-not-advertised", "the client sent an empty list of additionalDirectories, which the agent does not advertise"; pointer = "/params/additionalDirectories"));
     }

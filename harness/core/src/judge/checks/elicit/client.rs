@@ -11,7 +11,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
-use crate::wire::RpcId;
+use crate::wire::{Members, RpcId};
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("elicit.implemented", On::Response(implemented)).only(&[CREATE]),
@@ -117,7 +117,7 @@ fn is_given_up(moment: &Moment<'_>, request: &Exchange) -> bool {
 
 /// Whether the session or the request that the elicitation belongs to is there, so that no error can be about that.
 fn has_place(moment: &Moment<'_>, request: &Exchange) -> bool {
-    let id = request.params.get("requestId").filter(|id| !id.is_null());
+    let id = request.params.member("requestId").filter(|id| !id.is_null());
     let open = id.is_none_or(|id| moment.talk.open.contains_key(&(moment.from, RpcId::new(id))));
     open && request.session().is_none_or(|id| moment.talk.session(id).is_some())
 }
@@ -129,7 +129,7 @@ fn has_place(moment: &Moment<'_>, request: &Exchange) -> bool {
 fn unknown_mode(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(_, mode)| !MODES.contains(mode)) else { return };
     let Outcome::Result(result) = answer.outcome else { return ruling.pass() };
-    let filled = result.get("content").and_then(Value::as_object).is_some_and(|content| !content.is_empty());
+    let filled = result.member("content").and_then(Value::as_object).is_some_and(|content| !content.is_empty());
     if is_accepted(result) && filled && !mode.starts_with('_') {
         let fact = fact!(
             "unknown-mode-as-form",
@@ -141,23 +141,23 @@ fn unknown_mode(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
         let fact = fact!(
             "unknown-mode-answered",
             "the client answered the unknown mode `{mode}` with the action {action}",
-            mode, action = result.get("action").unwrap_or(&Value::Null); method = CREATE, pointer = "/result/action"
+            mode, action = result.member("action").unwrap_or(&Value::Null); method = CREATE, pointer = "/result/action"
         );
         ruling.inconclusive(fact, &[request.n]);
     }
 }
 
 fn is_accepted(result: &Value) -> bool {
-    result.get("action").and_then(Value::as_str) == Some("accept")
+    result.member("action").and_then(Value::as_str) == Some("accept")
 }
 
 /// "For an accepted form elicitation, `content` SHOULD conform to the requested schema."
 fn content_conforms(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, result)) = proper(answer, CREATE).and_then(|_| answer.result_of(CREATE)) else { return };
     let shown = is_accepted(result) && request.text("mode") == Some("form");
-    let schema = request.params.get("requestedSchema").filter(|_| shown);
+    let schema = request.params.member("requestedSchema").filter(|_| shown);
     let Some(schema) = schema else { return };
-    match result.get("content") {
+    match result.member("content") {
         Some(Value::Object(content)) => match departure(schema, content) {
             Some(fact) => ruling.fail(fact, &[request.n]),
             None => ruling.pass(),

@@ -5,16 +5,17 @@ use serde_json::{Map, Value, json};
 use crate::fact;
 use crate::judge::Fact;
 use crate::protocol::escaped;
+use crate::wire::Members;
 
 /// The names of the fields that must be there.
 pub(super) fn required(schema: &Value) -> impl Iterator<Item = &str> {
-    let names = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    names.filter(|name| schema.get("properties").is_some_and(|fields| fields.get(name).is_some()))
+    let names = schema.member("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    names.filter(|name| schema.member("properties").is_some_and(|fields| fields.member(name).is_some()))
 }
 
 /// The first departure of the content from the form. A null counts as left out; patterns and formats are not compared.
 pub(super) fn departure(schema: &Value, content: &Map<String, Value>) -> Option<Fact> {
-    let filled = |name: &str| content.get(name).is_some_and(|value| !value.is_null());
+    let filled = |name: &str| content.member(name).is_some_and(|value| !value.is_null());
     if let Some(name) = required(schema).find(|name| !filled(name)) {
         return Some(fact!(
             "missing-field",
@@ -22,10 +23,10 @@ pub(super) fn departure(schema: &Value, content: &Map<String, Value>) -> Option<
             field = name; pointer = pointer(name)
         ));
     }
-    let fields = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let fields = schema.member("properties").and_then(Value::as_object).into_iter().flatten();
     let given = fields.filter(|(name, _)| filled(name));
     given
-        .filter_map(|(name, schema)| Some((Field { name, schema }, content.get(name)?)))
+        .filter_map(|(name, schema)| Some((Field { name, schema }, content.member(name)?)))
         .find_map(|(field, value)| field.mistake(value))
 }
 
@@ -42,7 +43,7 @@ struct Field<'f> {
 impl Field<'_> {
     /// The first thing that is wrong with the value of the field.
     fn mistake(&self, value: &Value) -> Option<Fact> {
-        let expected = self.schema.get("type").and_then(Value::as_str)?;
+        let expected = self.schema.member("type").and_then(Value::as_str)?;
         match (expected, value) {
             ("string", Value::String(text)) => self.text_mistake(text),
             ("integer", Value::Number(number)) if number.as_f64().is_some_and(|number| number.fract() != 0.0) => {
@@ -50,7 +51,7 @@ impl Field<'_> {
             }
             ("number" | "integer", Value::Number(_)) => self.range_mistake(value, ["minimum", "maximum"]),
             ("array", Value::Array(items)) => {
-                let choices = self.schema.get("items");
+                let choices = self.schema.member("items");
                 let wrong_choice = |item: &Value| self.choice_mistake(choices?, item.as_str()?);
                 let count = self.range_mistake(&json!(items.len()), ["minItems", "maxItems"]);
                 count.or_else(|| items.iter().find_map(wrong_choice))
@@ -92,8 +93,8 @@ impl Field<'_> {
 
     /// Returns the fact for a text that is not one of the choices, where the schema lists any.
     fn choice_mistake(&self, schema: &Value, actual: &str) -> Option<Fact> {
-        let list = |name: &str| schema.get(name).and_then(Value::as_array).into_iter().flatten();
-        let titled = list("oneOf").chain(list("anyOf")).filter_map(|choice| choice.get("const")?.as_str());
+        let list = |name: &str| schema.member(name).and_then(Value::as_array).into_iter().flatten();
+        let titled = list("oneOf").chain(list("anyOf")).filter_map(|choice| choice.member("const")?.as_str());
         let choices: Vec<&str> = list("enum").filter_map(Value::as_str).chain(titled).collect();
         if choices.is_empty() || choices.contains(&actual) {
             return None;

@@ -12,6 +12,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client(
@@ -56,7 +57,7 @@ fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str],
         return;
     }
     match answer.outcome {
-        Outcome::Result(result) if method == WRITE || result.get("content").is_some_and(Value::is_string) => {
+        Outcome::Result(result) if method == WRITE || result.member("content").is_some_and(Value::is_string) => {
             ruling.pass();
         }
         Outcome::Error(_) if answer.outcome.error_code() == Some(NO_METHOD) => {
@@ -93,8 +94,8 @@ fn refused(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str]
 /// and a limit of 0. None of these fails.
 fn read_limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of(READ) else { return };
-    let limit = exchange.params.get("limit").and_then(Value::as_u64).filter(|&limit| limit > 0);
-    let (Some(limit), Some(content)) = (limit, result.get("content").and_then(Value::as_str)) else { return };
+    let limit = exchange.params.member("limit").and_then(Value::as_u64).filter(|&limit| limit > 0);
+    let (Some(limit), Some(content)) = (limit, result.member("content").and_then(Value::as_str)) else { return };
     if exchange.deliberate || moment.talk.client_lacks(&READING) {
         return;
     }

@@ -9,6 +9,7 @@ use crate::judge::conversation::Conversation;
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::agent(
@@ -110,7 +111,7 @@ fn left_out_by_agent(talk: &Conversation, path: &[&str]) -> Option<Omission> {
 fn omission(said: &Value, root: &str, path: &[&str]) -> Option<Omission> {
     let mut value = said;
     for key in [&[root], path].concat() {
-        match value.get(key) {
+        match value.member(key) {
             None => return Some(Omission::Omitted),
             Some(Value::Null) => return Some(Omission::Null),
             Some(inner) => value = inner,
@@ -169,12 +170,12 @@ const KINDS: &[(&str, &[&str])] = &[
 
 /// What a call of the client needs the agent to support: the words for it, and the path of the capability.
 fn needs(talk: &Conversation, call: &CallSeen<'_>) -> Vec<(String, &'static [&'static str])> {
-    let list = |name: &str| call.params.and_then(|params| params.get(name)?.as_array()).into_iter().flatten();
+    let list = |name: &str| call.params.and_then(|params| params.member(name)?.as_array()).into_iter().flatten();
     let parts = match call.method {
         "session/prompt" => "prompt",
         _ => "mcpServers",
     };
-    let kinds = list(parts).filter_map(|part| part.get("type")?.as_str());
+    let kinds = list(parts).filter_map(|part| part.member("type")?.as_str());
     let known = kinds.filter_map(|kind| KINDS.iter().find(|(known, _)| *known == kind));
     let mut needs: Vec<_> = known.map(|(kind, path)| (format!("{kind} in {parts}"), *path)).collect();
     if list("additionalDirectories").next().is_some() {

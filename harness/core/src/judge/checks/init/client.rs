@@ -10,6 +10,7 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen};
 use crate::protocol::{Kind, NEWEST_MAJOR};
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("init.first", On::Call(first)),
@@ -35,7 +36,7 @@ fn initialize<'v>(call: &CallSeen<'v>) -> Option<&'v Value> {
 /// As above, where it is not for another version, which has other members.
 fn initialize_here<'v>(moment: &Moment<'_>, call: &CallSeen<'v>) -> Option<&'v Value> {
     let here = u64::from(moment.talk.edition.major);
-    let version = |params: &Value| params.get("protocolVersion").and_then(Value::as_u64);
+    let version = |params: &Value| params.member("protocolVersion").and_then(Value::as_u64);
     initialize(call).filter(|params| version(params).is_none_or(|version| version == here))
 }
 
@@ -109,7 +110,7 @@ fn once(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: a client that offers a later version than this edition, or 0.
 fn version_present(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(params) = initialize(call) {
-        ruling.decide(params.get("protocolVersion").is_some(), || fact!("no-version", "the client sent initialize without `protocolVersion`"; pointer = "/params/protocolVersion"));
+        ruling.decide(params.member("protocolVersion").is_some(), || fact!("no-version", "the client sent initialize without `protocolVersion`"; pointer = "/params/protocolVersion"));
     }
 }
 
@@ -119,7 +120,7 @@ fn version_present(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
 /// Correct but unusual: a client without capabilities leaves them out, or sends null or `{}`. That is noted or passes.
 fn capabilities_sent(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(params) = initialize_here(moment, call)
-        && params.get("clientCapabilities").is_none_or(Value::is_null)
+        && params.member("clientCapabilities").is_none_or(Value::is_null)
     {
         ruling.note(fact!("no-capabilities", "the client sent initialize without `clientCapabilities`, which advertises none"; pointer = "/params/clientCapabilities"));
     }
@@ -138,7 +139,7 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     let works = |result: &Value| {
         result.as_object().is_some_and(|members| !members.is_empty())
             && edition.stable.problems(definition, result).is_empty()
-            && result.get("action").is_none_or(|action| action == "accept")
+            && result.member("action").is_none_or(|action| action == "accept")
     };
     match answer.outcome {
         Outcome::Result(_) if talk.client_has(path) => ruling.pass(),
@@ -159,7 +160,7 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
 /// "It SHOULD also provide a name and version to the Agent as well."
 fn client_info(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(params) = initialize_here(moment, call) {
-        let given = params.get("clientInfo").is_some_and(|info| !info.is_null());
+        let given = params.member("clientInfo").is_some_and(|info| !info.is_null());
         ruling.decide(given, || fact!("no-client-info", "the client sent initialize without `clientInfo`; expected a name and a version"; pointer = "/params/clientInfo"));
     }
 }
@@ -168,7 +169,7 @@ fn client_info(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
 /// client offered that version or a later one.
 fn unsupported(moment: &Moment<'_>) -> Option<(usize, u64)> {
     let (n, _) = moment.talk.initialized.as_ref()?;
-    let offered = moment.talk.initialize.as_ref().and_then(|(_, asked)| asked.get("protocolVersion")?.as_u64());
+    let offered = moment.talk.initialize.as_ref().and_then(|(_, asked)| asked.member("protocolVersion")?.as_u64());
     let version = moment.talk.version().filter(|&version| version > NEWEST_MAJOR)?;
     offered.is_none_or(|offered| offered < version).then_some((*n, version))
 }

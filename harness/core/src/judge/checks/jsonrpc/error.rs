@@ -14,7 +14,7 @@ use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
 use crate::requirement::Party;
-use crate::wire::RpcId;
+use crate::wire::{Members, RpcId};
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::agent("jsonrpc.error-code-meaning.agent", On::Response(error_code_meaning)),
@@ -53,8 +53,8 @@ pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
 /// Correct but unusual: `-32601.0`, an empty message, `data` of any kind, and a code of the program's own.
 fn error_shape(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Outcome::Error(error) = answer.outcome else { return };
-    let code = error.get("code").is_some_and(|code| code.is_i64() || code.is_u64());
-    let message = error.get("message").is_some_and(Value::is_string);
+    let code = error.member("code").is_some_and(|code| code.is_i64() || code.is_u64());
+    let message = error.member("message").is_some_and(Value::is_string);
     ruling
         .decide(code && message, || fact!("malformed-error", "the {party} sent the error object {error}; expected an integer `code` and a string `message`", party = moment.from, error; pointer = "/error"));
 }
@@ -83,7 +83,7 @@ fn error_null_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 fn error_message_concise(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const LONGEST: usize = 300;
     let Outcome::Error(error) = answer.outcome else { return };
-    if let Some(text) = error.get("message").and_then(Value::as_str) {
+    if let Some(text) = error.member("message").and_then(Value::as_str) {
         let good = !text.trim().is_empty() && !text.trim().contains('\n') && text.chars().count() <= LONGEST;
         ruling.decide(good, || fact!("error-message-not-concise", "the {party} sent an error message that is empty, longer than {limit} characters or has line breaks", party = moment.from, limit = LONGEST; pointer = "/error/message", actual = text));
     }

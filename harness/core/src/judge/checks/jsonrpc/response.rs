@@ -9,7 +9,7 @@ use crate::judge::conversation::Exchange;
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
-use crate::wire::{Envelope, RpcId};
+use crate::wire::{Envelope, Members, RpcId};
 
 pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
     Check::both(
@@ -234,7 +234,7 @@ fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
 ///
 /// Correct but unusual: `"result": null`. Only absent members count as absent, so `"error": null` next to a result fails.
 fn response_xor(moment: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ruling: &mut Ruling<'_>) {
-    let has = |name: &str| message.get(name).is_some();
+    let has = |name: &str| message.member(name).is_some();
     if let Envelope::Response { result, error, .. } = envelope {
         ruling.decide(result.is_some() != error.is_some(), || {
             fact!(

@@ -10,6 +10,7 @@ use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
 use crate::protocol::is_absolute;
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("mcp.stdio.command-absolute", On::Call(command_absolute)).only(&[
@@ -26,7 +27,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 
 /// The entries of one transport. An entry for stdio is known by having no type.
 fn servers<'m>(params: &'m Value, transport: &str) -> impl Iterator<Item = &'m Value> {
-    items(params, "mcpServers").iter().filter(move |entry| match entry.get("type") {
+    items(params, "mcpServers").iter().filter(move |entry| match entry.member("type") {
         None | Some(Value::Null) => transport == "stdio",
         Some(kind) => kind.as_str() == Some(transport),
     })
@@ -35,7 +36,7 @@ fn servers<'m>(params: &'m Value, transport: &str) -> impl Iterator<Item = &'m V
 /// `command`: "The absolute path to the MCP server executable."
 fn command_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = opening(call) else { return };
-    for command in servers(params, "stdio").filter_map(|server| server.get("command")?.as_str()) {
+    for command in servers(params, "stdio").filter_map(|server| server.member("command")?.as_str()) {
         ruling.decide(is_absolute(command), || {
             fact!("relative-path", "the client sent {method} with the MCP server command `{path}`; expected an absolute path", method = call.method, path = command; pointer = "/params/mcpServers")
         });
@@ -56,7 +57,7 @@ fn passed_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
     let Some(params) = reopening(call) else { return };
     let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
     let before = session.filter(|session| session.mcp_servers > 0);
-    match (params.get("mcpServers"), before) {
+    match (params.member("mcpServers"), before) {
         (Some(Value::Array(servers)), _) if !servers.is_empty() => ruling.pass(),
         (_, None) => {}
         (None, Some(before)) if call.method == "session/load" => {

@@ -10,6 +10,7 @@ use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("modes.set-listed", On::Call(mode_listed)).only(&[SET_MODE]),
@@ -56,13 +57,14 @@ pub(in crate::judge::checks) fn fail_if_clear(
 /// these do not fail.
 fn mode_listed(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, mode)) = settled(moment, call, SET_MODE).zip(call.text("modeId")) else { return };
-    let Some(modes) = session.modes.as_ref().filter(|modes| modes.get("availableModes").is_some_and(Value::is_array))
+    let Some(modes) =
+        session.modes.as_ref().filter(|modes| modes.member("availableModes").is_some_and(Value::is_array))
     else {
         return;
     };
     if session.lists_mode(mode) {
         ruling.pass();
-    } else if modes.get("currentModeId").and_then(Value::as_str) == Some(mode) {
+    } else if modes.member("currentModeId").and_then(Value::as_str) == Some(mode) {
         // The agent is in that mode, whatever it lists.
     } else if let Some(list) = just_dropped(moment, session, mode) {
         let fact = fact!(
@@ -84,7 +86,7 @@ fn mode_listed(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
 /// The response that left out a mode which the list before it had, if the client may not have read it yet.
 fn just_dropped(moment: &Moment<'_>, session: &Session, mode: &str) -> Option<usize> {
     let (modes, n) = session.earlier_modes.as_ref()?;
-    let listed = modes.get("availableModes").and_then(Value::as_array).into_iter().flatten();
+    let listed = modes.member("availableModes").and_then(Value::as_array).into_iter().flatten();
     let mut ids = listed.filter_map(|mode| option_text(mode, "id"));
     (ids.any(|id| id == mode) && !moment.talk.answered_after(Party::Client, *n)).then_some(*n)
 }

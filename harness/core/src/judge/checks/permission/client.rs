@@ -13,6 +13,7 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen};
 use crate::judge::timing::{LATER_TURN_OVER, USER_CROSSING, between, millis};
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("permission.implemented", On::Response(implemented)).only(&[ASK]),
@@ -84,18 +85,18 @@ fn implemented(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// The option that a result chooses.
 fn chosen<'m>(outcome: Outcome<'m>) -> Option<&'m str> {
     let Outcome::Result(result) = outcome else { return None };
-    let outcome = result.get("outcome").filter(|outcome| is_selected(outcome))?;
-    outcome.get("optionId")?.as_str()
+    let outcome = result.member("outcome").filter(|outcome| is_selected(outcome))?;
+    outcome.member("optionId")?.as_str()
 }
 
 fn is_selected(outcome: &Value) -> bool {
-    outcome.get("outcome").and_then(Value::as_str) == Some("selected")
+    outcome.member("outcome").and_then(Value::as_str) == Some("selected")
 }
 
 /// The options of a request, by their ids.
 fn offered(request: &Exchange) -> Vec<&str> {
-    let options = request.params.get("options").and_then(Value::as_array).into_iter().flatten();
-    options.filter_map(|option| option.get("optionId")?.as_str()).collect()
+    let options = request.params.member("options").and_then(Value::as_array).into_iter().flatten();
+    options.filter_map(|option| option.member("optionId")?.as_str()).collect()
 }
 
 /// "optionId: The ID of the option the user selected", of those in the request.
@@ -105,7 +106,7 @@ fn offered(request: &Exchange) -> Vec<&str> {
 fn option_offered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, id)) = proper(answer, ASK).zip(chosen(answer.outcome)) else { return };
     let offered = offered(request);
-    let all = request.params.get("options").and_then(Value::as_array).map_or(0, Vec::len);
+    let all = request.params.member("options").and_then(Value::as_array).map_or(0, Vec::len);
     let doubled = moment.talk.shared_ids.contains(&(request.from, request.id.clone()));
     if offered.contains(&id) {
         ruling.pass();
@@ -132,8 +133,8 @@ fn option_offered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 /// of its own. So only a case fails, in which neither happens.
 fn tool_call_minimal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = proper(answer, ASK) else { return };
-    let call = request.params.get("toolCall").and_then(Value::as_object);
-    let id = call.filter(|call| call.len() == 1).and_then(|call| call.get("toolCallId")?.as_str());
+    let call = request.params.member("toolCall").and_then(Value::as_object);
+    let id = call.filter(|call| call.len() == 1).and_then(|call| call.member("toolCallId")?.as_str());
     let session = request.session().and_then(|id| moment.talk.session(id));
     let known = session.zip(id).and_then(|(session, id)| session.tools.get(id)).is_some_and(|tool| tool.announced);
     if !known || offered(request).is_empty() {
@@ -241,7 +242,7 @@ fn outcome_after_cancel(moment: &Moment<'_>, answer: &Answer<'_>, when: When, ru
     });
     match answer.outcome {
         Outcome::Result(_) if Decision::of(&request.params, answer.outcome) == Decision::Cancelled => ruling.pass(),
-        Outcome::Result(result) if !result.get("outcome").is_some_and(is_selected) => {}
+        Outcome::Result(result) if !result.member("outcome").is_some_and(is_selected) => {}
         Outcome::Error(_) if code == Some(NO_METHOD) => {}
         Outcome::Error(_) if request.cancel_requested.is_some() => {
             ruling.note(fact!(

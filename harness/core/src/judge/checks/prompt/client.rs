@@ -7,6 +7,7 @@ use crate::judge::checks::common::decide_announced;
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("prompt.image-gate", On::Call(|moment, call, ruling| content_gate(moment, call, &IMAGE, ruling)))
@@ -34,8 +35,8 @@ const EMBEDDED: Content = Content { kind: "resource", capability: "embeddedConte
 
 /// "Clients MUST restrict types of content according to the Prompt Capabilities established during initialization."
 fn content_gate(moment: &Moment<'_>, call: &CallSeen<'_>, content: &Content, ruling: &mut Ruling<'_>) {
-    let blocks = call.params.and_then(|params| params.get("prompt")?.as_array()).into_iter().flatten();
-    let mut meant = blocks.filter(|block| block.get("type").and_then(Value::as_str) == Some(content.kind));
+    let blocks = call.params.and_then(|params| params.member("prompt")?.as_array()).into_iter().flatten();
+    let mut meant = blocks.filter(|block| block.member("type").and_then(Value::as_str) == Some(content.kind));
     if call.method == "session/prompt" && meant.next().is_some() {
         decide_announced(moment, &["promptCapabilities", content.capability], (call.method, "/params/prompt"), ruling);
     }

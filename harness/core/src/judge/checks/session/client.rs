@@ -14,6 +14,7 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
 use crate::protocol::is_absolute;
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("session.known-id-only", On::Call(known_id_only)).only(&[
@@ -194,7 +195,7 @@ fn await_new(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
 ///
 /// Correct but unusual: the client loads an open session again and prompts meanwhile. It was set up before.
 fn session_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = call.params.and_then(|params| params.get("sessionId"));
+    let session = call.params.and_then(|params| params.member("sessionId"));
     if call.method == PROMPT && session.is_none_or(Value::is_null) {
         return without_session(moment, ruling);
     }
@@ -267,14 +268,14 @@ pub(in crate::judge::checks) fn reopening<'m>(call: &CallSeen<'m>) -> Option<&'m
 
 /// Returns a list of the params; empty when it is absent.
 pub(in crate::judge::checks) fn items<'m>(params: &'m Value, name: &str) -> &'m [Value] {
-    params.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    params.member(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The working directory "MUST be an absolute path".
 ///
 /// Correct but unusual: the root, a path of Windows or of a network share, or one with `..` in it. All are absolute.
 fn cwd_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(cwd) = opening(call).and_then(|params| params.get("cwd")?.as_str()) {
+    if let Some(cwd) = opening(call).and_then(|params| params.member("cwd")?.as_str()) {
         ruling.decide(is_absolute(cwd), || fact!("relative-path", "the client sent {method} with the relative cwd `{path}`; expected an absolute path", method = call.method, path = cwd; pointer = "/params/cwd"));
     }
 }

@@ -13,6 +13,7 @@ use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
 use crate::requirement::Party;
+use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("terminal.all-methods", On::Response(no_method)),
@@ -137,7 +138,7 @@ fn unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// the session was closed or loaded, which is inconclusive.
 fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, result)) = answer.result_of(CREATE) else { return };
-    let (Some(id), Some(session)) = (result.get("terminalId").and_then(Value::as_str), request.session()) else {
+    let (Some(id), Some(session)) = (result.member("terminalId").and_then(Value::as_str), request.session()) else {
         return;
     };
     let living = |terminal: &Terminal| terminal.released.is_none() && terminal.session == session;
@@ -179,7 +180,7 @@ fn exit_status_present(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
     if *n > request.n {
         return;
     }
-    match result.get("exitStatus") {
+    match result.member("exitStatus") {
         None | Some(Value::Null) => {
             let fact = fact!(
                 "exit-status-missing",
@@ -237,7 +238,7 @@ fn limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = about(moment, answer, &[OUTPUT]) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
     let limit = terminal.limit.filter(|&limit| limit > 0);
-    let (Some(limit), Some(output)) = (limit, result.get("output").and_then(Value::as_str)) else { return };
+    let (Some(limit), Some(output)) = (limit, result.member("output").and_then(Value::as_str)) else { return };
     let widened = output.chars().filter(|&c| c == char::REPLACEMENT_CHARACTER).count();
     let bytes = (output.len() - widened * (char::REPLACEMENT_CHARACTER.len_utf8() - 1)) as u64;
     if bytes > limit && !moment.talk.whole && output.chars().count() as u64 <= limit {
@@ -254,7 +255,7 @@ fn limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
             actual_bytes = bytes, expected_bytes = limit; pointer = "/result/output"
         );
         ruling.fail(fact, &[request.n, terminal.created]);
-    } else if result.get("truncated") == Some(&Value::Bool(true)) {
+    } else if result.member("truncated") == Some(&Value::Bool(true)) {
         ruling.pass();
     }
 }
@@ -266,8 +267,8 @@ fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     let Some((request, terminal)) = alive(moment, answer, &[OUTPUT]) else { return };
     let Some(before) = terminal.last_words.filter(|&n| n < request.n) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
-    let truncated = result.get("truncated") != Some(&Value::Bool(false));
-    match result.get("output").and_then(Value::as_str) {
+    let truncated = result.member("truncated") != Some(&Value::Bool(false));
+    match result.member("output").and_then(Value::as_str) {
         Some("") if !truncated => {
             let fact = fact!(
                 "output-lost",
@@ -293,7 +294,7 @@ fn wait_after_exit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     let Some((n, exit)) = terminal.exit.as_ref().filter(|_| terminal.ended_before(request)) else { return };
     match answer.outcome {
         // A nested status has a requirement of its own.
-        Outcome::Result(result) if result.get("exitStatus").is_some_and(Value::is_object) => {}
+        Outcome::Result(result) if result.member("exitStatus").is_some_and(Value::is_object) => {}
         Outcome::Result(result) => decide_same(exit, *n, result, ruling),
         Outcome::Error(_) if is_excused(request, answer) => {}
         Outcome::Error(_) => {
@@ -338,7 +339,7 @@ fn flat_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     };
     if TerminalExit::of(result).is_some() {
         ruling.pass();
-    } else if result.get("exitStatus").and_then(TerminalExit::of).is_some() {
+    } else if result.member("exitStatus").and_then(TerminalExit::of).is_some() {
         let fact = fact!(
             "nested-exit-status",
             "the client nested the exit of {method} in exitStatus; expected exitCode and signal in the result itself",

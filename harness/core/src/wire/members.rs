@@ -1,0 +1,43 @@
+//! Members of JSON objects by name.
+
+use serde_json::{Map, Value};
+
+/// Finds members by comparing their names: the map itself would hash the name, which costs ten times as much in an object
+/// with few members, and a message is asked for the same members by many checks.
+pub trait Members {
+    /// Returns the member of this name; `None` as well if this is not an object.
+    fn member(&self, name: &str) -> Option<&Value>;
+}
+
+impl Members for Map<String, Value> {
+    fn member(&self, name: &str) -> Option<&Value> {
+        /// The objects of the protocol have at most as many members.
+        const FEW: usize = 16;
+        if self.len() > FEW {
+            return self.get(name);
+        }
+        self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+}
+
+impl Members for Value {
+    fn member(&self, name: &str) -> Option<&Value> {
+        self.as_object()?.member(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_are_found_in_small_and_large_objects() {
+        let large: Value = (0..100).map(|i| (i.to_string(), json!(i))).collect::<Map<_, _>>().into();
+        assert_eq!(large.member("99"), Some(&json!(99)));
+        assert_eq!(json!({ "a": 1, "b": null }).member("b"), Some(&Value::Null));
+        assert_eq!(json!({ "a": 1 }).member("b"), None);
+        assert_eq!(json!(["a"]).member("a"), None);
+    }
+}
