@@ -8,6 +8,7 @@ mod exit;
 mod expected;
 mod explain;
 mod fault;
+mod last_failed;
 mod lint;
 mod list;
 mod manual;

@@ -1,6 +1,7 @@
 //! From what a user asks for to what runs: how the subject is started, and which cases there are. The command line and
 //! `cargo_test` fill in the same [`StartOptions`]. Nothing here prints or knows how options are parsed.
 
+mod advice;
 mod options;
 mod profiles;
 mod selection;
@@ -9,9 +10,11 @@ use std::io;
 
 use crate::diagnostic::Diagnostic;
 
-pub use options::{StartOptions, absolute_program};
+pub use advice::next_steps;
+pub use options::{StartOptions, absolute_program, this_program};
 pub use profiles::{built_in_profiles, editor_settings, editors, find_profile, profile_file};
-pub use selection::{Selection, load_cases};
+pub(crate) use selection::end_of;
+pub use selection::{Selection, load_cases, matches};
 
 /// A result with the mistakes in the files that were read for it; none of them is an error.
 pub type Checked<T> = Result<(T, Vec<Diagnostic>), PlanError>;

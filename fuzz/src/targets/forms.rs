@@ -92,6 +92,7 @@ fn report(texts: &[String]) -> RunReport {
         text: next(),
         cases: vec![id(2)],
     });
+    report.next_steps = vec![next()];
     report.model.insert(next(), 1);
     let known = Expectation::new(report.requirements[1].id.clone(), format!("known {}", next()));
     let weighing = Weighing { whole: true, strict: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
@@ -133,6 +134,7 @@ fn told(renderer: impl FnOnce(&mut Vec<u8>) -> Box<dyn Renderer + '_>, report: &
         cases: report.cases.len(),
         whole: true,
         reproduce: "-- agent".to_owned(),
+        cut_short: false,
     };
     let mut bytes = Vec::new();
     let mut renderer = renderer(&mut bytes);

@@ -189,8 +189,8 @@ fn broken_chart(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     tab.until(&format!("{finding}.includes('cancel.stop-reason')"))?;
     wants(
         "the command that reproduces it",
-        tab.value("document.querySelector('.command code').textContent.split(' -- ')[0]")?,
-        "acp-conformance agent --case v1/agent/cancel/while-asking --fault cancelled-as-end-turn".into(),
+        tab.value("document.querySelector('.command code').textContent.split(' -- ')[0].split(' agent ')[1]")?,
+        "--case v1/agent/cancel/while-asking --fault cancelled-as-end-turn".into(),
     )?;
     tab.value("[...document.querySelectorAll('.command .copy')][0].click()")?;
     tab.until("document.getElementById('said').textContent.startsWith('The command is')")?;

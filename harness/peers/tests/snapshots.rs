@@ -159,7 +159,8 @@ fn form(
         subject: report.subject.clone(),
         cases: report.cases.len(),
         whole: false,
-        reproduce: format!("-- {}", report.subject.command.join(" ")),
+        reproduce: format!("acp-conformance agent --case {{case}} -- {}", report.subject.command.join(" ")),
+        cut_short: false,
     };
     let mut out = Vec::new();
     let mut renderer = renderer(&mut out);

@@ -10,7 +10,7 @@ use crate::edition::{Bundle, Editions};
 use crate::expected::{Date, Expectation};
 use crate::plan::{PlanError, StartOptions, absolute_program, find_profile};
 use crate::profile::{self, Means, Profile, Setting};
-use crate::report::today;
+use crate::report::{CASE_PLACE, today};
 use crate::requirement::Party;
 use crate::run::{Limits, Subject};
 
@@ -31,6 +31,8 @@ pub(super) struct TestPlan {
     pub(super) deny_inconclusive: bool,
     /// What is wrong with what was said, so that nothing can be run.
     mistakes: Vec<String>,
+    /// The variable of the environment that names the subject, with its value.
+    variable: Option<(&'static str, String)>,
 }
 
 impl TestPlan {
@@ -45,7 +47,22 @@ impl TestPlan {
             today: today(),
             deny_inconclusive: std::env::var_os(INCONCLUSIVE_VARIABLE).is_some_and(|value| value == "fail"),
             mistakes: Vec::new(),
+            variable: None,
         }
+    }
+
+    /// Returns the command that runs one case of this test target again, with [`CASE_PLACE`] in the place of its id.
+    pub(super) fn reproduce(&self) -> String {
+        let this = std::env::current_exe().unwrap_or_default();
+        let stem = this.file_stem().unwrap_or_default().to_string_lossy();
+        // Cargo appends a hash to the name of the target.
+        let target = stem.rsplit_once('-').map_or(&*stem, |(target, _)| target);
+        let variable = self.variable.iter().map(|(name, value)| format!("{name}={} ", shell_words::quote(value)));
+        let test = match std::env::var("CARGO_PKG_NAME") {
+            Ok(package) => format!("cargo test -p {package} --test {target} --"),
+            Err(_) => shell_words::quote(&this.display().to_string()).into_owned(),
+        };
+        format!("{}{test} --exact {CASE_PLACE}", variable.collect::<String>())
     }
 
     pub(super) fn of_command<W: Into<String>>(party: Party, command: impl IntoIterator<Item = W>) -> Self {
@@ -66,10 +83,11 @@ impl TestPlan {
         };
         let line = std::env::var_os(variable)?;
         let line = line.to_string_lossy();
-        Some(shell_words::split(&line).map(|words| Self::of_command(party, words)).unwrap_or_else(|error| {
+        let plan = shell_words::split(&line).map(|words| Self::of_command(party, words)).unwrap_or_else(|error| {
             let mistake = format!("{variable} is no command line: {error}");
-            Self { mistakes: vec![mistake], ..Self::of_command(party, [line]) }
-        }))
+            Self { mistakes: vec![mistake], ..Self::of_command(party, [line.clone()]) }
+        });
+        Some(Self { variable: Some((variable, line.into_owned())), ..plan })
     }
 
     pub(super) fn of_profile(party: Party, path: &Path) -> Self {

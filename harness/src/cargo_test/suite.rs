@@ -13,7 +13,7 @@ use crate::case::{self, is_handshake};
 use crate::diagnostic::{Diagnostic, Look, render_all};
 use crate::expected::{Expectation, Mistake};
 use crate::report::model::{CaseReport, RequirementReport};
-use crate::report::{Collector, Detail, TextReport, diagnose};
+use crate::report::{Collector, Detail, TextReport, diagnose, reproduce};
 use crate::requirement::{Level, Party};
 use crate::run::{Subject, run_case};
 use crate::verdict::Verdict;
@@ -116,11 +116,10 @@ impl Suite {
         match verdict {
             Verdict::Pass | Verdict::Fail | Verdict::HarnessError => Ok(Completion::Completed),
             Verdict::NotApplicable => Ok(Completion::ignored_with(format!("not applicable: {reason}"))),
-            Verdict::Inconclusive | Verdict::NotExercised if self.plan.deny_inconclusive => Err(format!(
-                "{verdict}: {reason}\n  reproduce: acp-conformance {party} --case {id} {}",
-                self.plan.options.arguments()
-            )
-            .into()),
+            Verdict::Inconclusive | Verdict::NotExercised if self.plan.deny_inconclusive => {
+                let again = reproduce(id, &self.plan.reproduce()).unwrap_or_default();
+                Err(format!("{verdict}: {reason}\n  {again}").into())
+            }
             Verdict::Inconclusive | Verdict::NotExercised => {
                 Ok(Completion::ignored_with(format!("{verdict}: {reason}")))
             }
@@ -143,7 +142,7 @@ impl Suite {
         let surprises: Vec<RequirementReport> = surprises.into_iter().map(|(broken, _)| broken.clone()).collect();
         let mut text = StripStream::new(Vec::new());
         let written =
-            TextReport::new(&mut text, Detail::Cases).reproduced_by(self.plan.options.arguments()).failures(&surprises);
+            TextReport::new(&mut text, Detail::Cases).reproduced_by(self.plan.reproduce()).failures(&surprises);
         written.map_err(|error| Failed::from(format!("the failure could not be shown: {error}")))?;
         let text = String::from_utf8_lossy(&text.into_inner()).into_owned();
         Err(format!("{}\n{text}", case.title).into())
@@ -276,9 +275,12 @@ mod tests {
     fn a_verdict_becomes_the_outcome_of_a_test() {
         assert_eq!(tested(agent("1")), Ok(String::new()));
         let failure = tested(agent("\"1\"").env("KEY", "secret")).expect_err("the version is a text");
-        for part in
-            ["init.version-integer.agent", "MUST", "#", "--case v1/agent/init/handshake --env KEY=\"$KEY\" -- sh -c"]
-        {
+        for part in [
+            "init.version-integer.agent",
+            "MUST",
+            "#",
+            "cargo test -p acp-conformance --test acp_conformance -- --exact v1/agent/init/handshake",
+        ] {
             assert!(failure.contains(part), "{part}: {failure}");
         }
         assert!(!failure.contains("secret") && !failure.contains('\u{1b}'), "{failure}");

@@ -9,7 +9,7 @@ use super::model::{Certificate, CertifiedSubject, Claims, Coverage, FORMAT, Suit
 use crate::edition::Bundle;
 use crate::protocol::sha256;
 use crate::report::model::RunReport;
-use crate::report::{Chart, Collector, PageReport, Renderer, SuiteEvent};
+use crate::report::{CASE_PLACE, Chart, Collector, PageReport, Renderer, SuiteEvent};
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 
@@ -85,7 +85,8 @@ impl Judging {
             self.claims.profile.iter().map(|profile| format!("--profile {}", shell_words::quote(&profile.name)));
         let command = Some(&self.command).filter(|_| self.claims.profile.is_none());
         let command = command.map(|command| format!("-- {}", shell_words::join(command)));
-        profile.chain(command).collect::<Vec<_>>().join(" ")
+        let options = profile.chain(command).collect::<Vec<_>>().join(" ");
+        format!("acp-conformance {} --case {CASE_PLACE} {options}", self.claims.kind)
     }
 }
 

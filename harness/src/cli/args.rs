@@ -39,8 +39,8 @@ const EXIT_CODES: &str = "Exit codes:
   0  conformant, or no failure; failures listed in --expected do not count
   1  not conformant: a MUST failed; or an entry of --expected is stale or
      expired, a transcript of --snapshots differs, or diff found a regression
-  2  wrong usage, a subject that does not start, or a bad case, fault,
-     profile, trace or recording
+  2  wrong usage, a subject that does not start or exits at once, or
+     a bad case, fault, profile, trace or recording
   3  incomplete: no MUST failed, but some were not exercised
      (--allow-incomplete turns it into 0, unless the run could not
      exercise anything)
@@ -189,12 +189,19 @@ pub struct RunArgs {
     /// How to start the program.
     #[command(flatten)]
     pub start: StartArgs,
-    /// Run only cases whose id contains this text; may be repeated
-    #[arg(long = "case", value_name = "TEXT")]
+    /// Run only the case with this id, or the cases that a glob such as `prompt/*` matches, or whose ids contain this text; may be
+    /// repeated. A run of selected cases exits with 0 when they pass
+    #[arg(long = "case", value_name = "PATTERN")]
     pub cases: Vec<String>,
-    /// Run only cases for requirements whose id contains this text; may be repeated
-    #[arg(long = "requirement", value_name = "TEXT")]
+    /// Run only cases for these requirements, by id, glob or text; may be repeated
+    #[arg(long = "requirement", value_name = "PATTERN")]
     pub requirements: Vec<String>,
+    /// Skip these cases, by id, glob or text; may be repeated
+    #[arg(long = "skip", value_name = "PATTERN")]
+    pub skipped: Vec<String>,
+    /// Run only cases that failed in the last run from this directory
+    #[arg(long)]
+    pub last_failed: bool,
     /// Run one part of these cases, such as 2/3 for the second of three, to split a run among machines. The parts are the
     /// same on every machine (`acp-conformance list --shard`). A single shard exits with 0 unless a requirement failed; only
     /// `acp-conformance merge`, which merges the JSON reports, can detect missing coverage

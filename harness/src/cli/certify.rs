@@ -72,7 +72,7 @@ fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result
         return Ok(ProgramExit::Interrupted);
     }
     if let Some(obstacle) = obstacle {
-        say(&format!("\n{obstacle}\nThe run stopped; no certificate was written."));
+        say(&format!("\n{}\nThe run stopped; no certificate was written.", obstacle.text));
         return Ok(ProgramExit::of(report.verdict, false));
     }
     if report.verdict == Conformance::HarnessError {

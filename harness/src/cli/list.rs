@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::args::{ListArgs, OutputFormat};
@@ -10,9 +11,10 @@ use super::exit::ProgramExit;
 use super::output::stdout;
 use super::plan::told;
 use crate::case::{Headline, headlines};
+use crate::diagnostic::nearest;
 use crate::edition::Bundle;
 use crate::fault::{self, Fault};
-use crate::plan::built_in_profiles;
+use crate::plan::{built_in_profiles, end_of};
 use crate::profile::Profile;
 use crate::report::count;
 use crate::requirement::{Level, Party, Requirement};
@@ -29,6 +31,20 @@ pub(super) fn run(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
 }
 
 impl ListArgs {
+    /// Fails if the filter leaves nothing, with the id that was probably meant.
+    fn found<T>(&self, left: &[T], ids: &[&str]) -> anyhow::Result<()> {
+        match &self.filter {
+            Some(filter) if left.is_empty() => {
+                let near = nearest(filter, ids.iter().map(|id| end_of(id, filter)));
+                bail!(
+                    "nothing matches `{filter}`{}",
+                    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether the filter fits one of these ids, and the party is one of those that are wanted.
     fn wants(&self, ids: &[&str], party: Party) -> bool {
         let named = self.filter.as_ref().is_none_or(|text| ids.iter().any(|id| id.contains(text)));
@@ -38,7 +54,9 @@ impl ListArgs {
 
 fn cases(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
     let mut cases = headlines(bundle);
+    let ids: Vec<String> = cases.iter().map(|case| case.id.clone()).collect();
     cases.retain(|case| args.wants(&[&case.id], case.subject));
+    args.found(&cases, &ids.iter().map(String::as_str).collect::<Vec<_>>())?;
     if let Some(shard) = args.shard {
         shard.keep(&mut cases);
     }
@@ -56,7 +74,9 @@ fn faults(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
     let cases = headlines(bundle);
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let (mut faults, _) = fault::embedded(bundle, &ids);
+    let ids: Vec<String> = faults.iter().map(|fault| fault.id.clone()).collect();
     faults.retain(|fault| args.wants(&[&fault.id, &fault.kills], fault.party));
+    args.found(&faults, &ids.iter().map(String::as_str).collect::<Vec<_>>())?;
     match args.format {
         OutputFormat::Text => {
             let row = |Fault { id, title, kills, cases, .. }: &Fault| {
@@ -73,7 +93,9 @@ fn faults(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
 
 fn profiles(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
     let mut profiles = told(built_in_profiles(bundle))?;
+    let names: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
     profiles.retain(|profile| args.wants(&[&profile.name], profile.kind));
+    args.found(&profiles, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
     match args.format {
         OutputFormat::Text => {
             let row = |Profile { name, kind, title, install, .. }: &Profile| {
@@ -95,6 +117,7 @@ fn requirements(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> 
             && args.status.is_none_or(|status| status == r.status)
     };
     let list: Vec<&Requirement> = bundle.catalogue().iter().filter(wanted).collect();
+    args.found(&list, &bundle.catalogue().iter().map(|known| known.id.as_str()).collect::<Vec<_>>())?;
     let level: fn(Level) -> &'static str = match args.format {
         OutputFormat::Text => Level::spoken,
         OutputFormat::Json => Level::name,

@@ -11,11 +11,12 @@ use serde_json::json;
 use super::args::ClientArgs;
 use super::output::say;
 use super::person::{self, KEYS, PATIENCE};
-use super::plan::{Choice, Origin, RunPlan, choose, controls, limits};
+use super::plan::{Choice, Origin, RunPlan, choose, controls, is_selection, limits};
 use crate::edition::Bundle;
 use crate::manual::{AgentFolder, order_for_a_person};
-use crate::plan::{editor_settings, editors};
+use crate::plan::{editor_settings, editors, this_program};
 use crate::profile::places;
+use crate::report::CASE_PLACE;
 use crate::requirement::Party;
 use crate::run::Subject;
 
@@ -52,11 +53,12 @@ pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result
         jobs: 1,
         isolate: true,
         thorough: true,
-        reproduce: format!("{planted}--manual"),
+        reproduce: format!("{} client --case {CASE_PLACE} {planted}--manual", this_program()),
         origin,
         baseline,
         known,
         part,
+        is_selection: is_selection(&args.run),
     })
 }
 

@@ -39,6 +39,7 @@ pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Progr
         cases: report.cases.len(),
         whole,
         reproduce,
+        cut_short: false,
     };
     outputs.event(&SuiteEvent::Begin(&begin))?;
     report.cases.iter().try_for_each(|case| outputs.event(&SuiteEvent::Case(case, None)))?;

@@ -136,6 +136,8 @@ pub(super) struct Outputs {
     /// Whether any of them shows charts.
     pub(super) charts: bool,
     progress: Option<ProgressLine>,
+    /// Whether text for people goes to standard output.
+    has_text: bool,
 }
 
 impl Outputs {
@@ -147,7 +149,8 @@ impl Outputs {
     pub(super) fn open(wanted: &[Output], detail: Detail) -> anyhow::Result<Self> {
         let wanted = complete(wanted)?;
         let charts = wanted.iter().any(Output::has_charts);
-        let mut outputs = Self { renderers: Vec::new(), files: Vec::new(), charts, progress: None };
+        let has_text = wanted.iter().any(|output| output.form == Form::Text && output.is_to_stdout());
+        let mut outputs = Self { renderers: Vec::new(), files: Vec::new(), charts, progress: None, has_text };
         wanted.into_iter().try_for_each(|output| outputs.add(output, detail))?;
         Ok(outputs)
     }
@@ -169,6 +172,11 @@ impl Outputs {
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         self.renderers.push(of_form(output.form, anstream::StripStream::new(file), detail));
         Ok(())
+    }
+
+    /// Whether text for people goes to standard output.
+    pub(super) const fn has_text(&self) -> bool {
+        self.has_text
     }
 
     /// Shows how far it is, too.

@@ -9,10 +9,10 @@ use super::args::{AgentArgs, ClientArgs, RunArgs, StartArgs};
 use super::expected::Baseline;
 use super::output::show;
 use super::shard::ShardPart;
-use super::{fault, person};
+use super::{fault, last_failed, person};
 use crate::case::LimitOverrides;
 use crate::case::model::Case;
-use crate::edition::Bundle;
+use crate::edition::{Bundle, Editions};
 use crate::fault::Planted;
 use crate::plan::{Checked, PlanError, Selection, StartOptions, find_profile, load_cases};
 use crate::profile::{Controls, Hints, Means, Profile};
@@ -44,6 +44,8 @@ pub(super) struct RunPlan {
     pub(super) known: Vec<String>,
     /// Which part of the selected cases these are, if they are not all.
     pub(super) part: Option<ShardPart>,
+    /// Whether the user chose some of the cases.
+    pub(super) is_selection: bool,
 }
 
 /// What a profile says of its subject.
@@ -60,6 +62,11 @@ impl Origin {
         Self { info: ProfileInfo { name, title, homepage, install, version: None }, version }
     }
 
+    /// The name of the profile.
+    pub(super) fn name(&self) -> &str {
+        &self.info.name
+    }
+
     /// The same for the report on a subject that said of itself which version it is, or did not.
     pub(super) fn info(&self, said: Option<&str>) -> ProfileInfo {
         let asked = self.version.as_deref().filter(|_| said.is_none());
@@ -73,7 +80,7 @@ impl Origin {
 ///
 /// Every way in which the arguments do not fit together, with the remedy.
 pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
-    let mut plan = make(&args.run, Party::Agent, Controls::default(), bundle)?;
+    let mut plan = make(&args.run, Party::Agent, Controls::default(), args.isolate, bundle)?;
     if args.quick {
         plan.cases = largest_conversation(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
         plan.jobs = 1;
@@ -87,7 +94,7 @@ pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Res
 ///
 /// As for an agent.
 pub(super) fn of_client(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
-    let mut plan = make(&args.run, Party::Client, controls(args), bundle)?;
+    let mut plan = make(&args.run, Party::Client, controls(args), false, bundle)?;
     plan.subject.check_client().map_err(anyhow::Error::msg)?;
     if plan.subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
         plan.subject.person = person::at_a_terminal(args.run.start.timeout_start);
@@ -142,8 +149,11 @@ pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> a
         baseline.check_cases(&known.iter().map(String::as_str).collect::<Vec<_>>())?;
     }
     let fault = args.fault.as_deref().map(|name| fault::find(name, Some(party), &all, bundle)).transpose()?;
-    let selection = Selection { cases: &args.cases, requirements: &args.requirements };
+    let selection = selection(args);
     let mut cases = selection.select(all, party)?;
+    if args.last_failed {
+        last_failed::keep(&mut cases, party)?;
+    }
     if let Some(fault) = fault.as_ref().filter(|_| selection.is_empty()) {
         cases.retain(|case| fault.cases.contains(&case.id));
     }
@@ -151,13 +161,24 @@ pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> a
     Ok(Choice { profile, cases, fault: fault.map(Planted::new), baseline, known, part })
 }
 
-fn make(args: &RunArgs, party: Party, controls: Controls, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
+/// The selection that the arguments name.
+fn selection(args: &RunArgs) -> Selection<'_> {
+    Selection { cases: &args.cases, requirements: &args.requirements, skipped: &args.skipped }
+}
+
+fn make(
+    args: &RunArgs,
+    party: Party,
+    controls: Controls,
+    isolate: bool,
+    bundle: &'static Bundle,
+) -> anyhow::Result<RunPlan> {
     let Choice { profile, cases, fault, baseline, known, part } = choose(args, party, bundle)?;
     let origin = profile.as_ref().map(Origin::of);
-    let options = options(args, party, controls)?;
+    let options = StartOptions { isolate, edition: other_edition(bundle), ..options(args, party, controls)? };
     let mut subject = options.subject(profile)?;
     subject.fault = fault;
-    let reproduce = options.arguments();
+    let reproduce = options.reproduce();
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let usual = match party {
         // An agent waits for its commands, its model and its limits; meanwhile the next process starts.
@@ -177,7 +198,19 @@ fn make(args: &RunArgs, party: Party, controls: Controls, bundle: &'static Bundl
         baseline,
         known,
         part,
+        is_selection: is_selection(args),
     })
+}
+
+/// Whether the arguments choose some of the cases.
+pub(super) fn is_selection(args: &RunArgs) -> bool {
+    !selection(args).is_empty() || !args.skipped.is_empty() || args.last_failed
+}
+
+/// The name of the edition, if another one is used where nothing names one.
+fn other_edition(bundle: &Bundle) -> Option<String> {
+    let is_usual = bundle.name() == Editions::built_in().preferred().name();
+    (!is_usual).then(|| bundle.name().to_owned())
 }
 
 /// The options of a start.
@@ -195,6 +228,8 @@ fn options(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<S
         controls,
         case_dir: args.case_dir.clone(),
         strict: args.strict,
+        isolate: false,
+        edition: None,
     })
 }
 

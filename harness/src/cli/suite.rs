@@ -9,23 +9,25 @@ use anyhow::{Context, bail};
 use super::args::RunArgs;
 use super::exit::ProgramExit;
 use super::expected::Baseline;
+use super::last_failed;
 use super::output::say;
 use super::outputs::Outputs;
-use super::plan::RunPlan;
+use super::plan::{Origin, RunPlan};
 use super::progress::ProgressLine;
 use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
 use crate::case::model::Case;
 use crate::case::{embedded_case, is_handshake};
 use crate::manual::Person;
+use crate::plan::next_steps;
 use crate::protocol::Edition;
 use crate::report::model::{CaseReport, Floor, Partial, PartialReason, Spent, Timings};
-use crate::report::{Chart, Collector, SuiteEvent, diagnose, rfc3339};
+use crate::report::{Chart, Collector, SuiteEvent, diagnose, exited_early, rfc3339};
 use crate::requirement::{Level, Party};
 use crate::run::{Stop, Subject, bare_starts, run_by_hand, stop, stop_after, stopped};
 use crate::suite::{Settled, Suite, SuiteListener, SuiteOptions};
 use crate::trace::{ProcessEvent, Trace, What};
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 /// How long nothing may be heard before the user is told what is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -56,15 +58,22 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
         whole: plan.cases.len() == plan.known.len(),
         fail_fast: args.fail_fast.then_some(FailFast { strict: args.strict, baseline: baseline.as_ref() }),
     };
-    let (going, obstacle) = match drive(plan, wanted, &|_| Ok(()))? {
+    let (going, met) = match drive(plan, wanted, &|_| Ok(()))? {
         Driver::Early(exit) => return Ok(exit),
-        Driver::Over(going, obstacle) => (going, obstacle),
+        Driver::Over(going, met) => (going, met),
     };
+    let going_exited_early = met.as_ref().is_some_and(|met| met.exited);
+    let obstacle = met.map(|met| met.text);
     let partial = going.partial(plan);
     let Going { collector, listener: Listener { mut outputs, spent, snapshots, .. } } = *going;
     let mut report = collector.finish(started.elapsed(), args.strict);
     report.began = Some(rfc3339(began));
     report.partial = partial;
+    report.obstacle.clone_from(&obstacle);
+    if obstacle.is_none() && partial.is_none() && plan.subject.fault.is_none() {
+        let profile = plan.origin.as_ref().map(Origin::name);
+        report.next_steps = next_steps(&report, &plan.subject, profile, plan.bundle);
+    }
     report.subject.profile =
         plan.origin.as_ref().map(|origin| Box::new(origin.info(report.subject.version.as_deref())));
     // A program that has to stop is not started once more.
@@ -78,17 +87,25 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
         baseline.weigh(&mut report, whole)?;
     }
     report.shard = plan.part.as_ref().map(|part| part.info(plan.reproduce.clone(), obstacle.is_some()));
+    let has_text = outputs.has_text();
     outputs.event(&SuiteEvent::Run(&report))?;
     outputs.close()?;
+    if plan.subject.fault.is_none() && report.obstacle.is_none() {
+        last_failed::note(&report);
+    }
     if let Some(planted) = &plan.subject.fault {
         super::fault::announce(planted, &report);
     }
-    if let Some(obstacle) = &obstacle {
-        say(&format!("\n{obstacle}\nNo further case was run."));
+    if let Some(obstacle) = report.obstacle.as_ref().filter(|_| !has_text) {
+        say(obstacle);
     }
     // Whether everything was exercised is for all shards together to tell. That nothing was is another matter.
-    let lenient = obstacle.is_none() && (args.result.allow_incomplete || plan.part.is_some());
+    let is_lenient = args.result.allow_incomplete || plan.part.is_some() || plan.is_selection && report.all_passed();
+    let lenient = obstacle.is_none() && is_lenient;
     let lenient = lenient && partial.is_none();
+    if report.verdict == Conformance::Incomplete && going_exited_early {
+        return Ok(ProgramExit::Usage);
+    }
     let exit = match stopped() {
         Some(Stop::Signal) => return Ok(ProgramExit::Interrupted),
         Some(Stop::TimeLimit | Stop::Failure) => return Ok(ProgramExit::of_report(&report, lenient)),
@@ -150,7 +167,16 @@ pub(super) enum Driver<'r> {
     /// Before there was anything to report.
     Early(ProgramExit),
     /// With what there is to report, and what kept all other cases from being run.
-    Over(Box<Going<'r>>, Option<String>),
+    Over(Box<Going<'r>>, Option<Obstacle>),
+}
+
+/// Why nothing can be learned from a subject.
+#[derive(Debug, Clone)]
+pub(super) struct Obstacle {
+    /// In words.
+    pub(super) text: String,
+    /// Whether the subject ended by itself before the conversation began.
+    exited: bool,
 }
 
 /// Runs the cases of the plan. Who wants to look at the first conversation before the cases begin can end the run there.
@@ -174,7 +200,7 @@ pub(super) fn drive<'r>(
         }));
     }
     if contact.as_ref().is_some_and(|contact| not_started(&contact.trace)) {
-        say(obstacle.as_deref().unwrap_or_default());
+        say(obstacle.as_ref().map_or("", |obstacle| &obstacle.text));
         return Ok(Driver::Early(ProgramExit::Usage));
     }
     if let Some(contact) = contact.as_ref().filter(|contact| contact.obstacle.is_none()) {
@@ -223,7 +249,9 @@ impl<'r> Going<'r> {
             collector = collector.driven_by_hand();
         }
         let cases = if is_cut_short { 1 } else { plan.cases.len() };
-        wanted.outputs.event(&SuiteEvent::Begin(&collector.begin(cases, wanted.whole, plan.reproduce.clone())))?;
+        let mut begin = collector.begin(cases, wanted.whole, plan.reproduce.clone());
+        begin.cut_short = is_cut_short;
+        wanted.outputs.event(&SuiteEvent::Begin(&begin))?;
         let Wanted { outputs, keep, snapshots, fail_fast, .. } = wanted;
         let listener = Listener { keep, edition, outputs, spent: BTreeMap::new(), snapshots, fail_fast };
         Ok(Self { collector, listener })
@@ -321,7 +349,7 @@ struct FirstContact {
     trace: Trace,
     took: Duration,
     /// Why nothing can be learned from this program.
-    obstacle: Option<String>,
+    obstacle: Option<Obstacle>,
 }
 
 impl FirstContact {
@@ -330,7 +358,8 @@ impl FirstContact {
         let started = Instant::now();
         let subject = Subject { fault: None, ..plan.subject.clone() };
         let trace = run_patiently(&handshake, &subject);
-        Ok(Self { obstacle: diagnose(&trace), took: started.elapsed(), trace })
+        let obstacle = diagnose(&trace).map(|text| Obstacle { text, exited: exited_early(&trace) });
+        Ok(Self { obstacle, took: started.elapsed(), trace })
     }
 
     /// Whether the handshake belongs in the report: it was selected, or it is all that there is to report.

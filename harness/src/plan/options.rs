@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::PlanError;
 use crate::case::LimitOverrides;
 use crate::profile::{Controls, Profile};
+use crate::report::CASE_PLACE;
 use crate::requirement::Party;
 use crate::run::Subject;
 
@@ -33,6 +34,10 @@ pub struct StartOptions {
     pub case_dir: Option<PathBuf>,
     /// Whether a broken SHOULD counts like a broken MUST.
     pub strict: bool,
+    /// Whether each case has a process of its own.
+    pub isolate: bool,
+    /// The edition of the protocol, where it is not the usual one.
+    pub edition: Option<String>,
 }
 
 impl StartOptions {
@@ -51,6 +56,8 @@ impl StartOptions {
             controls: Controls::default(),
             case_dir: None,
             strict: false,
+            isolate: false,
+            edition: None,
         }
     }
 
@@ -90,12 +97,29 @@ impl StartOptions {
         ))
     }
 
-    /// Returns the arguments of the program that start the same subject again. Values of the environment may be secret, so only
-    /// the names are in it.
+    /// Returns the arguments of the program that run the same subject again, from any directory and any shell: paths are absolute.
+    /// Variables of the environment whose names look secret are without their values.
     #[must_use]
     pub fn arguments(&self) -> String {
+        let here = std::env::current_dir().unwrap_or_default();
         let with = |option: &str, value: &str| format!("{option} {}", shell_words::quote(value));
-        let path = |path: &Path| path.display().to_string();
+        let path = |path: &Path| absolute(path, &here).display().to_string();
+        let file = |name: &String| if here.join(name).is_file() { path(Path::new(name)) } else { name.clone() };
+        let variable = |(name, value): &(String, String)| {
+            if is_secret(name, value) {
+                format!("--env {name}=\"${name}\"")
+            } else {
+                with("--env", &format!("{name}={value}"))
+            }
+        };
+        let command: Vec<String> = self
+            .command
+            .iter()
+            .enumerate()
+            .map(|(at, word)| if at == 0 { absolute_program(word, &here) } else { word.clone() })
+            .collect();
+        let needs_cwd = self.command.iter().skip(1).any(|word| names_file_below(word, &here));
+        let cwd = self.cwd.clone().or_else(|| needs_cwd.then(|| here.clone()));
         let limits = [
             ("--timeout-start", self.limits.start),
             ("--timeout-answer", self.limits.answer),
@@ -104,10 +128,11 @@ impl StartOptions {
         ];
         let Controls { acts, settings, agent_name, terminal, .. } = &self.controls;
         let mut words: Vec<String> = Vec::new();
-        words.extend(self.fault.iter().map(|name| with("--fault", name)));
-        words.extend(self.profile.iter().map(|name| with("--profile", name)));
-        words.extend(self.env.iter().map(|(name, _)| format!("--env {name}=\"${name}\"")));
-        words.extend(self.cwd.iter().map(|cwd| with("--cwd", &path(cwd))));
+        words.extend(self.edition.iter().map(|name| with("--edition", name)));
+        words.extend(self.fault.iter().map(|name| with("--fault", &file(name))));
+        words.extend(self.profile.iter().map(|name| with("--profile", &file(name))));
+        words.extend(self.env.iter().map(variable));
+        words.extend(cwd.iter().map(|cwd| with("--cwd", &path(cwd))));
         words.extend(self.keep_home.then(|| "--keep-home".to_owned()));
         words.extend(
             limits.iter().filter_map(|(option, limit)| Some(with(option, &format!("{}ms", (*limit)?.as_millis())))),
@@ -122,11 +147,46 @@ impl StartOptions {
         words.extend(terminal.then(|| "--terminal".to_owned()));
         words.extend(self.case_dir.iter().map(|dir| with("--cases", &path(dir))));
         words.extend(self.strict.then(|| "--strict".to_owned()));
-        if !self.command.is_empty() {
-            words.push(format!("-- {}", shell_words::join(&self.command)));
+        words.extend(self.isolate.then(|| "--isolate".to_owned()));
+        if !command.is_empty() {
+            words.push(format!("-- {}", shell_words::join(&command)));
         }
         words.join(" ")
     }
+
+    /// Returns the command that runs a case against the same subject again, with [`CASE_PLACE`] in the place of its id.
+    #[must_use]
+    pub fn reproduce(&self) -> String {
+        format!("{} {} --case {CASE_PLACE} {}", this_program(), self.party, self.arguments()).trim_end().to_owned()
+    }
+}
+
+/// Returns how this program is called in a shell: by its name if PATH leads to it, or else by its path.
+#[must_use]
+pub fn this_program() -> String {
+    const NAME: &str = env!("CARGO_PKG_NAME");
+    let Ok(this) = std::env::current_exe().and_then(|path| path.canonicalize()) else { return NAME.to_owned() };
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).map(|folder| folder.join(NAME)).find(|path| path.is_file());
+    let is_found = found.and_then(|path| path.canonicalize().ok()).is_some_and(|path| path == this);
+    if is_found { NAME.to_owned() } else { shell_words::quote(&this.display().to_string()).into_owned() }
+}
+
+/// Whether the value of an environment variable must not be shown.
+fn is_secret(name: &str, value: &str) -> bool {
+    const MARKS: [&str; 9] = ["KEY", "TOKEN", "SECRET", "PASS", "PWD", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE"];
+    let name = name.to_uppercase();
+    !["", "none"].contains(&value) && MARKS.iter().any(|mark| name.contains(mark))
+}
+
+/// Whether a word of a command line, or what follows its `=`, names a file below this directory.
+fn names_file_below(word: &str, here: &Path) -> bool {
+    let value = word.split_once('=').map_or(word, |(_, value)| value);
+    !value.is_empty() && Path::new(value).is_relative() && here.join(value).exists()
+}
+
+fn absolute(path: &Path, here: &Path) -> PathBuf {
+    here.join(path).components().collect()
 }
 
 /// Returns a program that is named by a path as a path from this directory, so that it is found from another one too.
@@ -135,5 +195,5 @@ pub fn absolute_program(program: &str, here: &Path) -> String {
     if !program.contains('/') || program.starts_with('{') {
         return program.to_owned();
     }
-    here.join(program).components().collect::<PathBuf>().display().to_string()
+    absolute(Path::new(program), here).display().to_string()
 }

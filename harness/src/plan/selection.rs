@@ -1,5 +1,6 @@
 //! Which cases run.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::{Checked, PlanError};
@@ -29,17 +30,21 @@ pub fn load_cases(dir: Option<&Path>, side: Option<Party>, bundle: &'static Bund
     Ok((cases, problems))
 }
 
-/// The texts by which cases are selected; all cases without any.
-#[derive(Debug, Clone, Copy)]
+/// The patterns by which cases are selected; all cases without any.
+///
+/// A pattern is the id of a case, or else a glob such as `prompt/*`, or else a part of ids.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Selection<'a> {
-    /// Parts of the ids of cases.
+    /// Patterns of the ids of cases.
     pub cases: &'a [String],
-    /// Parts of the ids of requirements that a case was written for.
+    /// Patterns of the ids of requirements that a case was written for.
     pub requirements: &'a [String],
+    /// Patterns of the ids of cases to leave out.
+    pub skipped: &'a [String],
 }
 
 impl Selection<'_> {
-    /// Whether this selects nothing in particular.
+    /// Whether neither cases nor requirements are named.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.cases.is_empty() && self.requirements.is_empty()
@@ -49,45 +54,127 @@ impl Selection<'_> {
     ///
     /// # Errors
     ///
-    /// That there are none, with the name that was probably meant.
+    /// A pattern matches nothing, with the id that was probably meant; or no case is left.
     pub fn select(&self, mut cases: Vec<Case>, party: Party) -> Result<Vec<Case>, PlanError> {
         cases.retain(|case| case.subject == party);
-        let wanted = |texts: &[String], ids: &[&str]| {
-            texts.is_empty() || texts.iter().any(|text| ids.iter().any(|id| id.contains(text.as_str())))
-        };
-        let (selected, others): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(|case| {
-            let requirements: Vec<&str> = case.requirements.iter().map(String::as_str).collect();
-            wanted(self.cases, &[&case.id]) && wanted(self.requirements, &requirements)
+        let ids: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
+        let known: BTreeSet<String> = cases.iter().flat_map(|case| case.requirements.iter().cloned()).collect();
+        let chosen = all_matches("--case", self.cases, party, &ids)?;
+        let required = all_matches("--requirement", self.requirements, party, &known)?;
+        let skipped = all_matches("--skip", self.skipped, party, &ids)?;
+        cases.retain(|case| {
+            let is_chosen = self.cases.is_empty() || chosen.contains(case.id.as_str());
+            let is_required = self.requirements.is_empty()
+                || case.requirements.iter().any(|requirement| required.contains(requirement.as_str()));
+            is_chosen && is_required && !skipped.contains(case.id.as_str())
         });
-        if selected.is_empty() {
-            return Err(PlanError::new(format!("no case of {} fits {}", party.one(), self.unmatched(&others))));
+        if cases.is_empty() {
+            return Err(PlanError::new("the selection leaves no case; `acp-conformance list` shows the cases"));
         }
-        Ok(selected)
+        Ok(cases)
     }
+}
 
-    /// Names what no case fits, and what was probably meant.
-    fn unmatched(&self, cases: &[Case]) -> String {
-        let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-        let requirements: Vec<&str> =
-            cases.iter().flat_map(|case| case.requirements.iter().map(String::as_str)).collect();
-        let given = self.cases.iter().map(|text| format!("--case {text}"));
-        let given = given.chain(self.requirements.iter().map(|text| format!("--requirement {text}")));
-        let given = given.collect::<Vec<_>>().join(" ");
-        match meant(self.cases, &ids).or_else(|| meant(self.requirements, &requirements)) {
-            Some(near) => format!("{given}; did you mean `{near}`?"),
-            None => format!("{given}; `acp-conformance list` shows the cases"),
+/// Returns the ids that some of the patterns match.
+fn all_matches<'i>(
+    option: &str,
+    patterns: &[String],
+    party: Party,
+    ids: &'i BTreeSet<String>,
+) -> Result<BTreeSet<&'i str>, PlanError> {
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let mut all = BTreeSet::new();
+    for pattern in patterns {
+        let found = matches(pattern, &ids);
+        if found.is_empty() {
+            return Err(PlanError::new(format!(
+                "no {party} case matches {option} {pattern}; {}",
+                remedy(pattern, &ids)
+            )));
+        }
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+/// Returns the ids that a pattern matches: the one that it is, with all of its shapes; or else those that the glob matches from
+/// the start or from a slash on, where `*` stands for any text and `?` for any character; or else those that contain it.
+#[must_use]
+pub fn matches<'i>(pattern: &str, ids: &[&'i str]) -> Vec<&'i str> {
+    let of = |fits: &dyn Fn(&str) -> bool| ids.iter().copied().filter(|id| fits(id)).collect::<Vec<_>>();
+    let whole = of(&|id| id == pattern);
+    if !whole.is_empty() {
+        return whole;
+    }
+    let shapes = of(&|id| id.split_once('@').is_some_and(|(case, _)| case == pattern));
+    if !shapes.is_empty() {
+        return shapes;
+    }
+    if pattern.contains(['*', '?']) {
+        let glob: Vec<char> = pattern.chars().collect();
+        let starts = |id: &str| {
+            let after_slashes = id.match_indices('/').map(|(at, _)| at + 1);
+            std::iter::once(0)
+                .chain(after_slashes)
+                .map(|at| id[at..].chars().collect::<Vec<char>>())
+                .collect::<Vec<_>>()
+        };
+        return of(&|id| starts(id).iter().any(|rest| fits_glob(&glob, rest)));
+    }
+    of(&|id| id.contains(pattern))
+}
+
+fn fits_glob(glob: &[char], text: &[char]) -> bool {
+    match glob.split_first() {
+        None => text.is_empty(),
+        Some(('*', rest)) => (0..=text.len()).any(|at| fits_glob(rest, &text[at..])),
+        Some((first, rest)) => {
+            text.split_first().is_some_and(|(found, text)| (*first == '?' || first == found) && fits_glob(rest, text))
         }
     }
 }
 
-/// Returns the id, or the end of one, that is near to a text which stands in none of them.
-fn meant<'i>(texts: &[String], ids: &[&'i str]) -> Option<&'i str> {
-    let mut strange = texts.iter().filter(|text| !ids.iter().any(|id| id.contains(text.as_str())));
-    strange.find_map(|text| nearest(text, ids.iter().map(|&id| end_of(id, text))))
+/// Names the id that was probably meant, or says where the ids are listed.
+fn remedy(pattern: &str, ids: &[&str]) -> String {
+    match nearest(pattern, ids.iter().map(|&id| end_of(id, pattern))) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`acp-conformance list` shows the cases".to_owned(),
+    }
 }
 
 /// Returns as many parts of the end of an id as the text has.
-fn end_of<'i>(id: &'i str, text: &str) -> &'i str {
+pub(crate) fn end_of<'i>(id: &'i str, text: &str) -> &'i str {
     let slashes = text.matches('/').count();
     id.rmatch_indices('/').nth(slashes).map_or(id, |(at, _)| &id[at + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDS: [&str; 5] = [
+        "v1/agent/fs/read",
+        "v1/agent/fs/read-empty",
+        "v1/agent/init/x@a",
+        "v1/agent/init/x@b",
+        "v1/agent/init/x-other",
+    ];
+
+    #[test]
+    fn pattern_is_an_id_or_a_glob_or_a_part() {
+        let found = |pattern| matches(pattern, &IDS);
+        assert_eq!(found("v1/agent/fs/read"), ["v1/agent/fs/read"]);
+        assert_eq!(found("fs/read").len(), 2);
+        assert_eq!(found("v1/agent/init/x"), ["v1/agent/init/x@a", "v1/agent/init/x@b"]);
+        assert_eq!(found("fs/*").len(), 2);
+        assert_eq!(found("*/x@?").len(), 2);
+        assert_eq!(found("s/*"), [""; 0]);
+        assert_eq!(found("init/x@b"), ["v1/agent/init/x@b"]);
+    }
+
+    #[test]
+    fn remedy_names_the_nearest_end() {
+        assert_eq!(remedy("fs/raed", &IDS), "did you mean `fs/read`?");
+        assert_eq!(remedy("zzz", &IDS), "`acp-conformance list` shows the cases");
+    }
 }

@@ -102,10 +102,10 @@ impl Collector {
         self
     }
 
-    /// What is known before the first case of a run; `reproduce` starts its subject again.
+    /// What is known before the first case of a run; `reproduce` is the command that runs a case again.
     #[must_use]
     pub fn begin(&self, cases: usize, whole: bool, reproduce: String) -> Begin {
-        Begin { suite: self.suite(), subject: self.subject(), cases, whole, reproduce }
+        Begin { suite: self.suite(), subject: self.subject(), cases, whole, reproduce, cut_short: false }
     }
 
     fn suite(&self) -> SuiteInfo {
@@ -275,6 +275,8 @@ impl Collector {
             timings: None,
             shard: None,
             partial: None,
+            obstacle: None,
+            next_steps: Vec::new(),
         }
     }
 }

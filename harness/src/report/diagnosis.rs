@@ -6,7 +6,7 @@ use super::visible::visible;
 use super::words::count;
 use crate::judge::observed_text;
 use crate::requirement::Party;
-use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::trace::{Event, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::wire::{Content, Envelope, read_line};
 
 /// What to tell the user when there was nothing to judge: an agent did not answer `initialize`, or a client did not come as
@@ -122,10 +122,27 @@ fn of_agent(trace: &Trace) -> Option<String> {
     } else {
         "The program runs, and wrote nothing to its standard output before the time limit for initialize (see --timeout-start). Does it want an argument such as `acp` or `--acp`?".to_owned()
     };
-    if let Some(last) = last_lines(trace, stderr) {
-        text.push_str(&format!("\nThe end of its standard error:\n{last}"));
+    match last_lines(trace, stderr) {
+        // The reason of a crash comes first.
+        Some(last) if ended.is_some() && !stopped => text = format!("The end of its standard error:\n{last}\n{text}"),
+        Some(last) => text.push_str(&format!("\nThe end of its standard error:\n{last}")),
+        None => {}
     }
     Some(text)
+}
+
+/// Whether the subject ended by itself before the conversation began.
+#[must_use]
+pub fn exited_early(trace: &Trace) -> bool {
+    let never_began = diagnose(trace).is_some();
+    let connected = |event: &Event| matches!(event.what, What::Process(ProcessEvent::AgentStarted(_)));
+    let is_client = trace.header.subject == Some(Party::Client);
+    let silent = if is_client {
+        !trace.events.iter().any(connected)
+    } else {
+        !trace.events.iter().any(|event| matches!(event.what, What::Line { from: Party::Agent, .. }))
+    };
+    never_began && silent && ended(trace).is_some() && !was_stopped(trace) && !flooded(trace)
 }
 
 /// Whether the subject closed its output before anything else ended.

@@ -34,9 +34,10 @@ pub struct Begin {
     pub cases: usize,
     /// Whether they are all cases that there are for such a subject.
     pub whole: bool,
-    /// The options and the command line that start the subject again, for a line that reproduces a failure; empty where there
-    /// is nothing to start.
+    /// The command that runs a case against the same subject again, with `{case}` in the place of its id; empty if there is none.
     pub reproduce: String,
+    /// Whether only the first contact is reported, because nothing can be learned from the subject.
+    pub cut_short: bool,
 }
 
 /// Makes something of the events of a run: text, a file, a line in a log.

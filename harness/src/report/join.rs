@@ -120,6 +120,8 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         timings: one.timings.zip(other.timings).map(|(one, other)| timings(one, other)),
         shard: None,
         partial: partial(one.partial, other.partial),
+        obstacle: one.obstacle.or(other.obstacle),
+        next_steps: Vec::new(),
     }
 }
 

@@ -96,7 +96,7 @@ impl<W: Write> JunitReport<W> {
                 let message = format!("{}: {}{others}", first.requirement.id, cut(&first.finding.text, LONGEST));
                 let line = first.finding.line.map_or_else(String::new, |line| format!(":{line}"));
                 let place = Some(format!("at {}{line}", file_of(case.case)));
-                let again = reproduce(first.finding.party, &case.case.id, &self.again);
+                let again = reproduce(&case.case.id, &self.again);
                 let text = [Some(told(&case.failed)), place, again].into_iter().flatten().collect::<Vec<_>>();
                 (level(first.requirement.level), message, text.join("\n\n"))
             }

@@ -89,7 +89,7 @@ impl<W: Write> MarkdownReport<W> {
         blocks.extend(all.iter().take(SHOWN).map(block));
         blocks.extend((all.len() > SHOWN).then(|| format!("… and {} more like it", all.len() - SHOWN)));
         let first = all.first().map(|broken| &broken.finding.case);
-        blocks.extend(first.and_then(|case| reproduce(requirement.party, case, &self.again)));
+        blocks.extend(first.and_then(|case| reproduce(case, &self.again)));
         let text = visible(&blocks.join("\n\n"));
         let fence = fence(&text);
         writeln!(self.out, "<details><summary>{}</summary>\n", in_markdown(&requirement.id))?;

@@ -77,6 +77,12 @@ pub struct RunReport {
     /// Why the run ended before all of its cases had run, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Partial>,
+    /// Why nothing could be learned from the subject, if that is so; only the first contact is in the report then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<String>,
+    /// What the user can do so that the next run decides more, a sentence each; other versions may word them otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next_steps: Vec<String>,
 }
 
 /// A run that ended before all of its cases had run. A case that was cut short is not in the report.
@@ -110,6 +116,13 @@ impl RunReport {
         level == Level::Must || self.strict && level == Level::Should
     }
 
+    /// Whether every case passed or does not apply, and there is one.
+    #[must_use]
+    pub fn all_passed(&self) -> bool {
+        let fine = |case: &CaseReport| matches!(case.verdict, Verdict::Pass | Verdict::NotApplicable);
+        !self.cases.is_empty() && self.cases.iter().all(fine)
+    }
+
     /// Whether all of these cases ran.
     #[must_use]
     pub fn has_all(&self, cases: &[&str]) -> bool {
@@ -132,7 +145,7 @@ pub struct ShardInfo {
     /// Whether only the first contact is told of, because nothing could be learned from the subject.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
-    /// The options and the command line that start the subject again.
+    /// The command that runs a case against the same subject again, with `{case}` in the place of its id.
     pub reproduce: String,
 }
 

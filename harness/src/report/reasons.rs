@@ -61,7 +61,7 @@ impl Key {
 }
 
 /// Whether the agent did anything in the run for which a model has to call a tool.
-pub(super) fn calls_tools(requirements: &[RequirementReport]) -> bool {
+pub(crate) fn calls_tools(requirements: &[RequirementReport]) -> bool {
     const AREAS: [&str; 4] = ["tool", "fs", "terminal", "permission"];
     let is_about_tools = |id: &str| id.split('.').next().is_some_and(|area| AREAS.contains(&area));
     requirements.iter().any(|requirement| is_about_tools(&requirement.id) && !requirement.cases.is_empty())

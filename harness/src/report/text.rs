@@ -35,6 +35,9 @@ pub enum Detail {
     Cases,
 }
 
+/// The beginning of the names of our own methods.
+const OWN_METHODS: &str = "_acp-conformance/";
+
 /// The most cases that are listed one by one.
 const FEW: usize = 10;
 
@@ -47,7 +50,7 @@ pub struct TextReport<W> {
     detail: Detail,
     /// Whether each case is written when it ends.
     lists_cases: bool,
-    /// How the subject is called in the line that reproduces a failure; empty where there is none to call.
+    /// The command that runs a case again, with a place for its id; empty if there is none.
     reproduce: String,
     /// Whether all cases were to be run; otherwise what was not exercised is no news.
     whole: bool,
@@ -61,7 +64,8 @@ impl<W: Write> Renderer for TextReport<W> {
                 self.whole = begin.whole;
                 // A person who drives the client by hand waits for the verdict on each.
                 let is_short = begin.cases <= FEW || begin.subject.driven.is_some();
-                self.lists_cases = self.detail >= if is_short { Detail::Areas } else { Detail::Cases };
+                self.lists_cases =
+                    !begin.cut_short && self.detail >= if is_short { Detail::Areas } else { Detail::Cases };
                 Ok(())
             }
             SuiteEvent::Start(_) | SuiteEvent::Played(_) | SuiteEvent::Chart(..) => Ok(()),
@@ -97,6 +101,9 @@ impl<W: Write> TextReport<W> {
     }
 
     fn run(&mut self, report: &RunReport) -> io::Result<()> {
+        if let Some(obstacle) = &report.obstacle {
+            return writeln!(self.out, "\n{}", visible(obstacle));
+        }
         self.failures(&report.surprises())?;
         if self.detail >= Detail::Areas {
             if self.detail == Detail::Cases {
@@ -113,12 +120,16 @@ impl<W: Write> TextReport<W> {
         }
         self.model(report)?;
         self.summary(report)?;
-        report.timings.as_ref().map_or(Ok(()), |timings| {
-            timings_text::write(&mut self.out, timings, report.summary.starts, report.subject.kind)
-        })
+        if let Some(timings) = &report.timings {
+            timings_text::write(&mut self.out, timings, report.summary.starts, report.subject.kind)?;
+        }
+        if !report.next_steps.is_empty() {
+            writeln!(self.out)?;
+        }
+        report.next_steps.iter().try_for_each(|step| writeln!(self.out, "{BOLD}next{BOLD:#}  {}", visible(step)))
     }
 
-    /// Says how the subject is started again, where no run has begun.
+    /// Sets the command that runs a case again, for failures outside a run.
     #[must_use]
     pub fn reproduced_by(mut self, reproduce: String) -> Self {
         self.reproduce = reproduce;
@@ -134,7 +145,12 @@ impl<W: Write> TextReport<W> {
     pub fn failures(&mut self, requirements: &[RequirementReport]) -> io::Result<()> {
         let mut failed: Vec<_> = requirements.iter().filter(|requirement| requirement.fails()).collect();
         failed.sort_by_key(|requirement| (requirement.level, Reverse(failures(requirement).count())));
-        failed.into_iter().try_for_each(|one| self.failure(one))
+        failed.iter().try_for_each(|one| self.failure(one))?;
+        let lines = failed.iter().flat_map(|one| &one.findings).flat_map(|finding| &finding.lines);
+        if lines.into_iter().any(|line| line.contains(OWN_METHODS)) {
+            writeln!(self.out, "\n{DIM}{OWN_METHODS}… messages are probes of acp-conformance{DIM:#}")?;
+        }
+        Ok(())
     }
 
     fn failure(&mut self, requirement: &RequirementReport) -> io::Result<()> {
@@ -160,7 +176,7 @@ impl<W: Write> TextReport<W> {
                 writeln!(self.out, "    {DIM}{}{DIM:#}", visible(line))?;
             }
         }
-        let first = failed.first().and_then(|finding| reproduce(requirement.party, &finding.case, &self.reproduce));
+        let first = failed.first().and_then(|finding| reproduce(&finding.case, &self.reproduce));
         first.map_or(Ok(()), |line| writeln!(self.out, "  {}", visible(&line)))
     }
 
@@ -296,7 +312,17 @@ impl<W: Write> TextReport<W> {
     }
 
     fn summary(&mut self, report: &RunReport) -> io::Result<()> {
+        // The verdict of a complete run says nothing about a selection.
+        let is_passing_selection =
+            !self.whole && report.shard.is_none() && report.partial.is_none() && report.all_passed();
+        let verdict = match report.verdict {
+            Conformance::Incomplete if is_passing_selection => {
+                if report.cases.iter().any(|case| case.verdict == Verdict::Pass) { "passed" } else { "not-applicable" }
+            }
+            verdict => verdict.name(),
+        };
         let style = match report.verdict {
+            Conformance::Incomplete if is_passing_selection => style_of(Verdict::Pass),
             Conformance::Conformant => style_of(Verdict::Pass),
             Conformance::Incomplete => style_of(Verdict::Inconclusive),
             Conformance::NotConformant | Conformance::HarnessError => style_of(Verdict::Fail),
@@ -306,12 +332,7 @@ impl<W: Write> TextReport<W> {
             Some(Driven::Manual) => ", driven by hand",
             None => "",
         };
-        writeln!(
-            self.out,
-            "\n{style}{}{style:#}  {subject}{driven}, judged by {}",
-            report.verdict.name(),
-            report.suite.edition
-        )?;
+        writeln!(self.out, "\n{style}{verdict}{style:#}  {subject}{driven}, judged by {}", report.suite.edition)?;
         if let Some(ShardInfo { number, of, .. }) = &report.shard {
             writeln!(
                 self.out,

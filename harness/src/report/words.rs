@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::model::{CaseReport, Partial, PartialReason, RunReport};
 use crate::case::model::Case;
-use crate::requirement::{Level, Party};
+use crate::requirement::Level;
 use crate::verdict::Verdict;
 
 /// How the levels are called where requirements are.
@@ -59,11 +59,13 @@ pub(super) fn file_of(case: &CaseReport) -> String {
     own.unwrap_or_else(|| format!("cases/{}.yaml", Case::file_of(&case.id)))
 }
 
-/// The command that plays a case again, where the subject can be started; `again` is what starts it. People paste it, and the
-/// report may be that of a stranger.
-pub(super) fn reproduce(party: Party, case: &str, again: &str) -> Option<String> {
-    let case = shell_words::quote(case);
-    (!again.is_empty()).then(|| format!("reproduce: acp-conformance {party} --case {case} {again}"))
+/// The place of the id of a case in the command that runs the case again.
+pub const CASE_PLACE: &str = "{case}";
+
+/// Returns the line with the command that runs a case again; none if the subject cannot be started. `command` has [`CASE_PLACE`]
+/// where the id goes. People paste the line, and the report may be that of a stranger.
+pub(crate) fn reproduce(case: &str, command: &str) -> Option<String> {
+    (!command.is_empty()).then(|| format!("reproduce: {}", command.replacen(CASE_PLACE, &shell_words::quote(case), 1)))
 }
 
 #[cfg(test)]
@@ -72,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_case_is_one_word_of_the_command_that_plays_it_again() {
-        let command = |case| reproduce(Party::Agent, case, "-- a").expect("a command");
+        let command = |case| reproduce(case, "acp-conformance agent --case {case} -- a").expect("a command");
         assert_eq!(
             command("v1/agent/init/x@read,no-write"),
             "reproduce: acp-conformance agent --case v1/agent/init/x@read,no-write -- a"

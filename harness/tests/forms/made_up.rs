@@ -123,7 +123,8 @@ pub fn begin(report: &RunReport) -> Begin {
         subject: report.subject.clone(),
         cases: report.cases.len(),
         whole: true,
-        reproduce: format!("-- {NASTY}"),
+        reproduce: format!("acp-conformance agent --case {{case}} -- {NASTY}"),
+        cut_short: false,
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) struct PageData<'p> {
 #[derive(Debug, Serialize)]
 pub(super) struct Reported {
     pub(super) report: RunReport,
-    /// How the subject is called in a line that reproduces a case; empty where there is none to call.
+    /// The command that runs a case again, with `{case}` in the place of its id; empty if there is none.
     pub(super) reproduce: String,
 }
 

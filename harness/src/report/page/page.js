@@ -51,7 +51,7 @@ const requirementLink = (id) => el('a', { href: `#requirement=${encodeURICompone
 
 function reproduction(party, id) {
   const report = reports.find((one) => one.subject.kind === party);
-  return report && report.reproduce ? command(`acp-conformance ${party} --case ${id} ${report.reproduce}`) : null;
+  return report && report.reproduce ? command(report.reproduce.replace('{case}', () => id)) : null;
 }
 
 function findingBox(id, finding) {

@@ -1,0 +1,148 @@
+//! The line that reproduces a failure: in another shell and an empty folder it shows the same failure, and after the fix it exits
+//! with 0.
+//!
+//! This program is the command line as well.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode, Output, Stdio};
+
+use acp_conformance::cli::{Args, ProgramExit, report_error, run};
+use acp_conformance::edition::Editions;
+use acp_conformance::transport::relay;
+use clap::Parser;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+#[allow(dead_code, reason = "each test target wants another part of it")]
+mod reference;
+
+use reference::{AGENT, CLIENT};
+
+/// Faults of the reference agent.
+const AGENT_FAULTS: [&str; 15] = [
+    "cancelled-as-end-turn",
+    "cancel-answered",
+    "agent-info-without-version",
+    "annotation-priority",
+    "audio-refused",
+    "auth-method-ids-equal",
+    "method-number",
+    "banner",
+    "batch",
+    "camel-case-variant",
+    "cancel-idle-spoils-prompt",
+    "capabilities-required",
+    "cancel-request-answered",
+    "cancelled-unasked",
+    "tool-kind-unknown",
+];
+
+/// Faults of the reference client.
+const CLIENT_FAULTS: [&str; 5] = [
+    "client-annotation-priority",
+    "client-terminal-cwd-ignored",
+    "client-authenticate-unlisted",
+    "client-boolean-regardless",
+    "client-banner",
+];
+
+fn main() -> ExitCode {
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    // Alone they select tests.
+    let command = std::env::args().nth(1);
+    if matches!(command.as_deref(), Some("agent" | "client")) && std::env::args().len() > 2 {
+        return run(Args::parse(), Editions::built_in())
+            .unwrap_or_else(|error| {
+                report_error(&error);
+                ProgramExit::Usage
+            })
+            .into();
+    }
+    let faults = |party: &'static str, faults: &'static [&'static str]| {
+        faults.iter().map(move |fault| Trial::test(format!("{party}/{fault}"), move || reproduces(party, fault)))
+    };
+    let options = Trial::test("options-and-paths", || {
+        options_and_paths();
+        Ok(())
+    });
+    let trials = faults("agent", &AGENT_FAULTS).chain(faults("client", &CLIENT_FAULTS)).chain([options]).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// The line reproduces the failure of a subject with a fault, and exits with 0 without the fault.
+fn reproduces(party: &str, fault: &str) -> Result<(), Failed> {
+    let subject: &[&str] = if party == "agent" { &["--", AGENT] } else { &["--profile", "acp-reference-client"] };
+    let folder = tempfile::tempdir()?;
+    let failed = said(&program(folder.path()).arg(party).args(["--fault", fault]).args(subject).output()?);
+    let failure = |text: &str| text.lines().find(|line| line.starts_with("failed  ")).map(str::to_owned);
+    let line = reproduce_line(&failed).ok_or_else(|| format!("no line reproduces it:\n{failed}"))?;
+    let empty = tempfile::tempdir()?;
+    let again = shell(empty.path(), &line);
+    let text = said(&again);
+    if failure(&text) != failure(&failed) || again.status.success() {
+        return Err(format!("{line}\n{failed}\nbecame\n{text}").into());
+    }
+    let fixed = shell(empty.path(), &line.replace(&format!(" --fault {fault}"), ""));
+    if !fixed.status.success() {
+        return Err(format!("{line}\nwithout the fault: {:?}\n{}", fixed.status, said(&fixed)).into());
+    }
+    Ok(())
+}
+
+/// Paths, quotes, cases of one's own and variables survive the way into another folder.
+fn options_and_paths() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path();
+    let cases = here.join("my cases/v1/agent/own");
+    fs::create_dir_all(&cases).expect("a folder");
+    let case = "title: The agent has a name\n\
+        subject: agent\n\
+        requirements: [init.respond]\n\
+        transcript:\n  \
+        - client: { id: hello, method: initialize, params: { protocolVersion: 1 } }\n  \
+        - agent: { id: hello, result: { agentInfo: { name: \"it's\" } }, decides: init.respond }\n";
+    fs::write(cases.join("name.yaml"), case).expect("a case");
+    fs::write(here.join("start.sh"), "test \"$WORDS\" = 'a \"b\" $c' && exec \"$1\"").expect("a script");
+    let words = "WORDS=a \"b\" $c";
+    let args = ["agent", "--cases", "my cases", "--case", "own/*", "--env", words, "--env", "MY_TOKEN=hunter2"];
+    let output = program(here).args(args).args(["--timeout-turn", "9s", "--", "sh", "start.sh", AGENT]).output();
+    let text = said(&output.expect("it runs"));
+    let line = reproduce_line(&text).unwrap_or_else(|| panic!("no line reproduces it:\n{text}"));
+    assert!(line.contains("MY_TOKEN=\"$MY_TOKEN\"") && !line.contains("hunter2"), "{line}");
+    let empty = tempfile::tempdir().expect("a folder");
+    let again = shell(empty.path(), &line);
+    assert!(said(&again).contains("failed  init.respond"), "{line}\n{}", said(&again));
+    let mended = case.replace("it's", "acp-reference-agent");
+    fs::write(cases.join("name.yaml"), mended).expect("a case");
+    let fixed = shell(empty.path(), &line);
+    assert!(fixed.status.success() && said(&fixed).contains("passed"), "{line}\n{}", said(&fixed));
+}
+
+/// This program, in this folder, with the reference client on its PATH.
+fn program(here: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.current_dir(here).stdin(Stdio::null()).env("PATH", path()).env("XDG_CACHE_HOME", here.join("cache"));
+    command
+}
+
+fn shell(here: &Path, line: &str) -> Output {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(here).stdin(Stdio::null());
+    command.env("PATH", path()).env("XDG_CACHE_HOME", here.join("cache")).output().expect("a shell")
+}
+
+fn path() -> std::ffi::OsString {
+    let before = std::env::var_os("PATH").unwrap_or_default();
+    let client = Path::new(CLIENT).parent().map(Path::to_path_buf);
+    std::env::join_paths(client.into_iter().chain(std::env::split_paths(&before))).expect("folders")
+}
+
+fn reproduce_line(text: &str) -> Option<String> {
+    text.lines().find_map(|line| line.trim_start().strip_prefix("reproduce: ")).map(str::to_owned)
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}

@@ -1,0 +1,165 @@
+//! What to do next after a run that could not decide much, in at most three sentences.
+
+use std::cmp::Reverse;
+use std::path::Path;
+
+use super::built_in_profiles;
+use crate::edition::Bundle;
+use crate::profile::Profile;
+use crate::report::model::{ReasonReport, RunReport};
+use crate::report::{calls_tools, count};
+use crate::requirement::Party;
+use crate::run::Subject;
+
+/// The most sentences.
+const MOST: usize = 3;
+
+/// Returns what the user can do so that the next run decides more; `profile` is the one that the run used.
+#[must_use]
+pub fn next_steps(
+    report: &RunReport,
+    subject: &Subject,
+    profile: Option<&str>,
+    bundle: &'static Bundle,
+) -> Vec<String> {
+    let reason = |kind: &str| report.reasons.iter().find(|reason| reason.kind == kind);
+    let mut steps = Vec::new();
+    match subject.party {
+        Party::Agent => {
+            let login = reason("login-required");
+            let idle = reason("prompt-not-followed").filter(|_| !calls_tools(&report.requirements));
+            let fitting = if profile.is_none() && (login.is_some() || idle.is_some()) {
+                fitting_profile(report, bundle)
+            } else {
+                None
+            };
+            steps.extend(login.map(|reason| after_login(reason, fitting.as_deref())));
+            steps.extend(idle.filter(|_| login.is_none()).map(|reason| {
+                without_tools(reason, subject.mentions_model(), !report.model.is_empty(), fitting.as_deref())
+            }));
+        }
+        Party::Client => steps.extend(missing_controls(reason("unknown-act"), reason("unknown-setting"))),
+    }
+    steps.truncate(MOST);
+    steps
+}
+
+fn after_login(reason: &ReasonReport, fitting: Option<&str>) -> String {
+    let cases = count(reason.cases.len(), "case needs", "cases need");
+    match fitting {
+        Some(name) => format!("{cases} a login; the built-in profile works without one: --profile {name}"),
+        None => format!(
+            "{cases} a login: give the agent its key (--env NAME=VALUE), let it use your own login (--keep-home), or lead it to \
+             the scripted model (--env OPENAI_BASE_URL={{model}}/v1 --env OPENAI_API_KEY=none)"
+        ),
+    }
+}
+
+fn without_tools(reason: &ReasonReport, wants_model: bool, asked_model: bool, fitting: Option<&str>) -> String {
+    let cases = count(reason.cases.len(), "case needs", "cases need");
+    match fitting {
+        Some(name) => {
+            format!("{cases} an agent that calls tools; a built-in profile has a model for it: --profile {name}")
+        }
+        None if asked_model => {
+            format!(
+                "{cases} an agent that calls tools; the scripted model was asked, see \"What the scripted model did\""
+            )
+        }
+        None if wants_model => {
+            format!("{cases} an agent that calls tools; it never asked the scripted model at {{model}}")
+        }
+        None => format!(
+            "{cases} an agent that calls tools. Lead its model to the scripted one, for example --env OPENAI_BASE_URL={{model}}/v1 \
+             --env OPENAI_API_KEY=none (Anthropic: ANTHROPIC_BASE_URL={{model}}); see `acp-conformance model --help`"
+        ),
+    }
+}
+
+/// Names the acts and settings whose description would decide most cases.
+fn missing_controls(acts: Option<&ReasonReport>, settings: Option<&ReasonReport>) -> Option<String> {
+    const SHOWN: usize = 4;
+    let named = |option: &'static str, reason: Option<&ReasonReport>| {
+        let about = reason.into_iter().flat_map(|reason| reason.about.clone());
+        about.map(|(name, cases)| (cases, format!("{option} {name}=…"))).collect::<Vec<_>>()
+    };
+    let mut all = [named("--act", acts), named("--setting", settings)].concat();
+    all.sort_by_key(|(cases, _)| Reverse(*cases));
+    if all.is_empty() {
+        return None;
+    }
+    let shown: Vec<String> =
+        all.iter().take(SHOWN).map(|(cases, name)| format!("{name} ({})", count(*cases, "case", "cases"))).collect();
+    Some(format!(
+        "most cases would be decided by {}; a profile can hold them, see `acp-conformance client --help`",
+        shown.join(", ")
+    ))
+}
+
+/// Returns the built-in profile of a subject: the one with its name or its program.
+fn fitting_profile(report: &RunReport, bundle: &'static Bundle) -> Option<String> {
+    let (profiles, _) = built_in_profiles(bundle).ok()?;
+    profiles.into_iter().find(|profile| fits(profile, report)).map(|profile| profile.name)
+}
+
+/// Whether a profile is of the subject of a report.
+fn fits(profile: &Profile, report: &RunReport) -> bool {
+    let subject = &report.subject;
+    let file = |word: &String| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
+    let program = subject.command.first().and_then(file);
+    // Several profiles start an interpreter.
+    let is_general = |program: &str| ["python3", "node", "sh"].contains(&program);
+    let same_program =
+        program.is_some_and(|program| !is_general(&program) && profile.command.first() == Some(&program));
+    let same_name = subject
+        .name
+        .as_ref()
+        .is_some_and(|name| name.eq_ignore_ascii_case(&profile.name) || name.eq_ignore_ascii_case(&profile.title));
+    profile.kind == subject.kind && (same_program || same_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::edition::V1;
+    use crate::report::Collector;
+
+    fn told(party: Party, command: &str, reasons: serde_json::Value) -> Vec<String> {
+        let collector = Collector::new(V1.edition(), party, vec![command.to_owned()]);
+        let mut report = collector.finish(Duration::ZERO, false);
+        report.reasons = serde_json::from_value(reasons).expect("reasons");
+        let subject = Subject { party, ..Subject::agent(vec![command.to_owned()], PathBuf::new()) };
+        next_steps(&report, &subject, None, &V1)
+    }
+
+    #[test]
+    fn agent_without_tools_or_login_is_led_to_a_model_or_profile() {
+        let reason = |kind: &str| json!([{ "verdict": "inconclusive", "kind": kind, "text": "", "cases": ["a", "b"] }]);
+        let steps = told(Party::Agent, "mine", reason("prompt-not-followed"));
+        assert!(
+            steps[0].starts_with("2 cases need an agent that calls tools") && steps[0].contains("{model}/v1"),
+            "{steps:?}"
+        );
+        let steps = told(Party::Agent, "/usr/bin/opencode", reason("prompt-not-followed"));
+        assert!(steps[0].ends_with("--profile opencode"), "{steps:?}");
+        let steps = told(Party::Agent, "mine", reason("login-required"));
+        assert!(steps[0].contains("--keep-home"), "{steps:?}");
+        assert!(told(Party::Agent, "mine", reason("subject-ended")).is_empty());
+    }
+
+    #[test]
+    fn client_is_told_the_acts_that_unlock_most_cases() {
+        let reason = json!([
+            { "verdict": "inconclusive", "kind": "unknown-act", "about": { "cancel": 9, "list": 2 }, "text": "", "cases": [] },
+            { "verdict": "inconclusive", "kind": "unknown-setting", "about": { "mcp-servers": 5 }, "text": "", "cases": [] },
+        ]);
+        let steps = told(Party::Client, "mine", reason);
+        let order = "--act cancel=… (9 cases), --setting mcp-servers=… (5 cases), --act list=… (2 cases)";
+        assert!(steps[0].contains(order), "{steps:?}");
+    }
+}
