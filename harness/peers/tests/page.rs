@@ -20,11 +20,13 @@ use serde_json::{Value, json};
 
 type Look = fn(&Tab<'_>, &Pages) -> Result<(), String>;
 
-const LOOKS: [(&str, Look); 11] = [
+const LOOKS: [(&str, Look); 13] = [
     ("every-filter-leaves-what-fits-it", filters),
     ("a-view-can-be-linked", links),
     ("a-chart-is-opened-by-keyboard", keyboard),
     ("a-chart-shows-what-was-expected-and-what-broke-the-rule", broken_chart),
+    ("the-wrong-member-is-marked", marked_member),
+    ("failures-come-first", failures_first),
     ("what-is-expected-to-fail-is-told", expected),
     ("nothing-hostile-becomes-markup", hostile),
     ("both-themes-can-be-read", themes),
@@ -175,6 +177,26 @@ fn keyboard(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
         tab.value("document.activeElement.matches('.broke')")?,
         true.into(),
     )
+}
+
+fn marked_member(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    tab.open(&pages.path("member.html"), "view=cases&case=v1/agent/init/handshake")?;
+    // The missing member is marked at the object that should hold it.
+    wants(
+        "what is marked in the open message",
+        tab.value(
+            "[...document.querySelectorAll('details[open] .wrong')].map((line) => line.textContent.trim()).join()",
+        )?,
+        "\"agentInfo\": {".into(),
+    )
+}
+
+fn failures_first(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    tab.open(&pages.path("broken.html"), "")?;
+    let words = "[...document.querySelectorAll('.list .verdicts .word')].map((word) => word.textContent)";
+    let failed = count(&pages.report("broken.json")?, "requirements", |one| one["verdict"] == "fail");
+    tab.until(&format!("{words}.length > {failed}"))?;
+    wants("the first rows fail", tab.value(&format!("{words}.lastIndexOf('fail') + 1"))?, failed.into())
 }
 
 fn broken_chart(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {

@@ -32,6 +32,7 @@ impl Pages {
         let pages = Self { folder };
         pages.drive("kept", &["--case", "cancel", "--case", "fs/read"])?;
         pages.drive("broken", &["--fault", "cancelled-as-end-turn"])?;
+        pages.drive("member", &["--fault", "agent-info-without-version"])?;
         let entry = format!("[[expected]]\nrequirement = 'cancel.stop-reason'\nreason = '{REASON}'\n");
         std::fs::write(pages.path("expected.toml"), entry).map_err(|error| error.to_string())?;
         let file = pages.text("expected.toml");

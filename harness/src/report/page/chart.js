@@ -54,8 +54,27 @@ function gistOf(said) {
   return Object.keys(said).length === 1 ? JSON.stringify(said) : JSON.stringify(shown);
 }
 
+/** Where a finding points to may lie in any of these members of a message. */
+const PAYLOADS = ['', '/params', '/result', '/error'];
+
+/** The path of the member at which a finding points; of the one around it where that is missing. */
+function markedPath(lines, pointer) {
+  for (let path = pointer; ; path = path.slice(0, path.lastIndexOf('/'))) {
+    const found = lines.find((line) => PAYLOADS.some((payload) => line.path === payload + path && line.path));
+    if (found || !path) return found;
+  }
+}
+
+/** A message as it is shown, with the lines of the members at which findings point. */
+function marked(text, pointers) {
+  const lines = prettyLines(text);
+  if (!lines) return [text];
+  const wrong = new Set(pointers.map((pointer) => markedPath(lines, pointer)));
+  return lines.map((line, at) => el('span', { class: wrong.has(line) && 'wrong' }, `${at > 0 ? '\n' : ''}${line.text}`));
+}
+
 /** A line of the protocol: an arrow with the name of the message, which opens to the message itself. */
-function messageRow(event, asked) {
+function messageRow(event, asked, wrong) {
   const text = event.line ?? event.base64 ?? '';
   const value = event.base64 === undefined ? parsed(text) : undefined;
   const from = event.from || 'unknown';
@@ -77,7 +96,12 @@ function messageRow(event, asked) {
         el('span', { class: 'gist' }, gist.slice(0, 200))),
       el('span', { class: 'arrow', 'aria-hidden': 'true' })),
     body, cutNote(event));
-  details.addEventListener('toggle', () => { body.textContent ||= (value !== undefined && pretty(text)) || text; });
+  const fill = () => { if (!body.hasChildNodes()) body.append(...marked(text, value === undefined ? [] : wrong)); };
+  details.addEventListener('toggle', fill);
+  if (wrong.length > 0) {
+    details.open = true;
+    fill();
+  }
   return details;
 }
 
@@ -140,8 +164,9 @@ const isShown = (event) => !event.step || event.step.kind === 'act' || event.ste
 function row(event, asked, lines, findings) {
   const isLine = event.from || event.line !== undefined || !event.step && event.base64 !== undefined
     && event.stderr === undefined && event.stdout === undefined;
-  const content = isLine ? messageRow(event, asked) : event.step ? stepRow(event, lines) : noteRow(event);
   const here = findings.filter(({ finding }) => finding.events[0] === event.n);
+  const wrong = here.filter(({ finding }) => finding.verdict === 'fail').map(({ finding }) => finding.fields?.pointer).filter(Boolean);
+  const content = isLine ? messageRow(event, asked, wrong) : event.step ? stepRow(event, lines) : noteRow(event);
   const proves = findings.some(({ finding }) => finding.verdict === 'fail' && finding.events.includes(event.n));
   const failed = here.some(({ finding }) => finding.verdict === 'fail');
   const boxes = some(here, 4, ({ id, finding }) => el('p', { class: `finding ${finding.verdict}` }, verdictMark(finding.verdict), ' ', el('b', {}, id), ' ', prose(finding.text)));

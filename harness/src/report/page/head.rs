@@ -1,5 +1,6 @@
 //! What stands in a page also without a script: the verdict, the subject, coverage, and what was broken.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
@@ -66,6 +67,7 @@ fn section(report: &RunReport) -> Markup {
             }
             (coverage(report))
             (broken(report))
+            (undecided(report))
         }
     }
 }
@@ -147,12 +149,33 @@ fn counts(requirements: &[RequirementReport], level: Level) -> BTreeMap<Verdict,
 }
 
 fn broken(report: &RunReport) -> Markup {
-    let broken: Vec<_> = report.requirements.iter().filter(|requirement| requirement.fails()).collect();
+    let mut broken: Vec<_> = report.requirements.iter().filter(|requirement| requirement.fails()).collect();
+    broken.sort_by_key(|requirement| (requirement.level, Reverse(failures(requirement).count())));
     html! {
         @if !broken.is_empty() {
-            h2 { "Broken" }
+            h2 { "Failures" }
             ul class="broken" {
                 @for requirement in broken { li { (broken_one(requirement, report)) } }
+            }
+        }
+    }
+}
+
+/// Lists why cases are undecided or were not exercised; what does not apply needs no explanation.
+fn undecided(report: &RunReport) -> Markup {
+    let reasons: Vec<_> = report.reasons.iter().filter(|reason| reason.verdict != Verdict::NotApplicable).collect();
+    html! {
+        @if !reasons.is_empty() {
+            h2 { "Undecided cases" }
+            ul class="reasons" {
+                @for reason in reasons {
+                    li {
+                        span class=(reason.verdict.name()) {
+                            (count(reason.cases.len(), "case", "cases")) " " (words(reason.verdict.name()))
+                        }
+                        ": " (visible(&reason.text))
+                    }
+                }
             }
         }
     }

@@ -3,28 +3,39 @@
 /** Deeper than that, lines are not moved further to the right. */
 const DEEPEST = 40;
 
-/** JSON with a line for each member; undefined where the text is no JSON. Numbers and doubled names stay as they are. */
-function pretty(text) {
+/** The JSON pointer to what stands at the beginning of a line inside these open brackets. */
+const pointerIn = (open) => open.map(({ name }) => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+
+/**
+ * JSON with a line for each member, each with the pointer to the member that begins there; undefined where the text is no JSON.
+ * Numbers and doubled names stay as they are.
+ */
+function prettyLines(text) {
   try {
     JSON.parse(text);
   } catch {
     return undefined;
   }
-  let out = '';
-  let depth = 0;
+  const lines = [{ text: '' }];
+  const open = [];
   let before = '';
-  const line = () => `\n${'  '.repeat(Math.min(depth, DEEPEST))}`;
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs)) {
     const closes = token === '}' || token === ']';
-    if (closes) depth -= 1;
-    const follows = before === ',' || (before === '{' || before === '[' ? !closes : closes);
-    if (follows) out += line();
-    out += token === ':' ? ': ' : token;
-    if (token === '{' || token === '[') depth += 1;
+    if (closes) open.pop();
+    if (before === ',' || (before === '{' || before === '[' ? !closes : closes)) {
+      const around = closes ? undefined : open.at(-1);
+      if (around) around.name = around.isList ? around.name + 1 : JSON.parse(token);
+      lines.push({ text: '  '.repeat(Math.min(open.length, DEEPEST)), path: around && pointerIn(open) });
+    }
+    lines.at(-1).text += token === ':' ? ': ' : token;
+    if (token === '{' || token === '[') open.push({ isList: token === '[', name: -1 });
     before = token;
   }
-  return out;
+  return lines;
 }
+
+/** JSON with a line for each member; undefined where the text is no JSON. */
+const pretty = (text) => prettyLines(text)?.map((line) => line.text).join('\n');
 
 /** The lines of both texts in order, each with `-` where only the first has it, `+` where only the second has. */
 function diff(before, after) {

@@ -99,11 +99,18 @@ function probeDetails(probe) {
     el('ul', { class: 'cases' }, some(probe.cases, 20, (id) => el('li', {}, caseLink(id)))));
 }
 
+const RANKS = ['fail', 'harness-error', 'inconclusive', 'not-exercised', 'pass', 'not-applicable'];
+
+/** Failures come first, then what is undecided, and a MUST comes before a SHOULD; otherwise the order stays. */
+function byRank(a, b) {
+  return RANKS.indexOf(a.verdict) - RANKS.indexOf(b.verdict) || (a.level ?? '').localeCompare(b.level ?? '');
+}
+
 /** The views: what is listed, and how one of it is told. */
 const VIEWS = {
   requirements: {
     key: 'requirement',
-    list: () => reports.flatMap((report) => report.requirements),
+    list: () => reports.flatMap((report) => report.requirements).sort(byRank),
     id: (one) => one.id,
     facts: (one) => ({ party: one.party, level: one.level, area: area(one.id), verdict: one.verdict }),
     text: (one) => data.catalogue[one.id]?.text,
@@ -113,7 +120,7 @@ const VIEWS = {
   },
   cases: {
     key: 'case',
-    list: () => reports.flatMap((report) => report.cases.map((one) => ({ ...one, report }))),
+    list: () => reports.flatMap((report) => report.cases.map((one) => ({ ...one, report }))).sort(byRank),
     id: (one) => one.id,
     facts: (one) => ({ party: one.report.subject.kind, area: one.id.split('/')[2] || 'recording', verdict: one.verdict }),
     text: (one) => one.reason,
