@@ -218,6 +218,10 @@ fn broken_chart(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     tab.until("document.getElementById('said').textContent.startsWith('The command is')")?;
     let asked = "[...document.querySelectorAll('.message')].filter((one) => one.textContent.includes('session/prompt')).map((one) => one.querySelector('.kind').textContent).join()";
     wants("an answer is named by its request", tab.value(asked)?, "request,result".into())?;
+    let steps = "[...document.querySelectorAll('.done-step')].filter((step) => step.offsetHeight > 0).length";
+    wants("steps that went as expected", tab.value(steps)?, 0.into())?;
+    tab.value("document.querySelector('.sequence input[type=checkbox]').click()")?;
+    tab.until(&format!("{steps} > 1"))?;
     // What was expected stands beside what came, in the made-up recording.
     open_hostile(tab, pages)?;
     let lines = |sign: &str| tab.value(&format!("document.querySelectorAll('.step .diff .{sign}').length"));

@@ -190,10 +190,16 @@ function chart({ events, of, header }, findings) {
       connection = event.connection || 0;
       list.append(el('li', { class: 'gap' }, `connection ${connection + 1}`));
     }
-    if (isShown(event)) list.append(row(event, asked, lines, findings));
+    const item = row(event, asked, lines, findings);
+    if (!isShown(event)) item.classList.add('done-step');
+    list.append(item);
   }
   gap(of - next);
   const fault = header.fault && el('p', { class: 'facts' }, `with the fault ${header.fault} put in`);
-  return el('div', { class: 'sequence' }, fault,
+  const steps = list.querySelectorAll('.done-step').length;
+  const toggle = steps > 0 && el('label', { class: 'facts' },
+    el('input', { type: 'checkbox', onchange: ({ target }) => list.classList.toggle('with-steps', target.checked) }),
+    ` Show the ${steps} steps of the case that went as expected`);
+  return el('div', { class: 'sequence' }, fault, toggle,
     el('div', { class: 'heads', 'aria-hidden': 'true' }, el('b', {}, 'client'), el('b', {}, 'agent')), list);
 }
