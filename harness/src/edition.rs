@@ -25,6 +25,8 @@ pub struct Files {
     pub edition: EditionSource<'static>,
     /// The requirements as YAML.
     pub catalogue: &'static str,
+    /// Correct exchanges for requirements: the id on a line, then its messages, indented.
+    pub exchanges: &'static str,
     /// The folder of `cases/` that holds the cases: `v1`.
     pub folder: &'static str,
     /// That folder.
@@ -54,6 +56,7 @@ pub static V1: Bundle = Bundle::new(Files {
         adapter: &protocol::V1,
     },
     catalogue: include_str!("../../cases/requirements/v1.yaml"),
+    exchanges: include_str!("../../cases/requirements/v1.exchanges.txt"),
     folder: "v1",
     cases: &include_dir!("$CARGO_MANIFEST_DIR/cases/v1"),
     faults: &include_dir!("$CARGO_MANIFEST_DIR/cases/faults"),
@@ -140,6 +143,13 @@ impl Bundle {
     #[must_use]
     pub fn catalogue_file(&self) -> String {
         format!("cases/requirements/{}.yaml", self.files.folder)
+    }
+
+    /// Returns a correct exchange for a requirement, one message per line; empty if there is none.
+    #[must_use]
+    pub fn exchange(&self, requirement: &str) -> Vec<&'static str> {
+        let mut lines = self.files.exchanges.lines().skip_while(|line| *line != requirement).skip(1);
+        std::iter::from_fn(|| lines.next()?.strip_prefix("  ")).collect()
     }
 
     /// Returns the address of the page that a requirement comes from.

@@ -8,7 +8,9 @@
 //! says.
 
 mod conversation;
+mod exchanges;
 mod joined;
+mod kept;
 mod recorded;
 
 use std::fs;
@@ -45,6 +47,7 @@ fn main() {
             Trial::test(format!("all-of-{party}s/joined"), move || joined::check(&paths, party)).with_kind("shards"),
         );
     }
+    trials.push(Trial::test("exchanges", move || exchanges::check(&paths)).with_kind("kept"));
     trials.sort_by(|a, b| a.name().cmp(b.name()));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

@@ -165,6 +165,36 @@ pub struct Requirement {
     /// More specific requirements of the same party: a mistake that violates one of them as well counts there.
     #[serde(default, rename = "refers-to")]
     pub refers_to: Vec<String>,
+    /// How to satisfy it with an official SDK, in a sentence each.
+    #[serde(default)]
+    pub sdk: BTreeMap<Sdk, String>,
+}
+
+/// An official SDK, in the order of display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sdk {
+    /// `@agentclientprotocol/sdk` on npm.
+    TypeScript,
+    /// `agent-client-protocol` on PyPI.
+    Python,
+    /// `agent-client-protocol` on crates.io.
+    Rust,
+    /// `com.agentclientprotocol:acp` on Maven Central.
+    Kotlin,
+}
+
+impl Sdk {
+    /// Returns the name of its language.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TypeScript => "TypeScript",
+            Self::Python => "Python",
+            Self::Rust => "Rust",
+            Self::Kotlin => "Kotlin",
+        }
+    }
 }
 
 impl Requirement {

@@ -24,6 +24,7 @@ static TINY: Bundle = Bundle::new(Files {
         adapter: &V1,
     },
     catalogue: include_str!("edition/requirements.yaml"),
+    exchanges: "",
     folder: "tiny",
     cases: &include_dir!("$CARGO_MANIFEST_DIR/tests/edition/cases"),
     faults: &include_dir!("$CARGO_MANIFEST_DIR/tests/edition/faults"),

@@ -81,7 +81,7 @@ pub enum Command {
     Reject(ReviewArgs),
     /// List cases, requirements, faults or profiles
     List(ListArgs),
-    /// Explain one requirement, or list those of an area
+    /// Explain a requirement or a case, or list the requirements of an area
     Explain(ExplainArgs),
     /// Check case, fault, profile and expected-failure files for mistakes
     Lint(LintArgs),
@@ -501,7 +501,7 @@ pub struct ListArgs {
 /// Arguments of `explain`.
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// The id, such as `cancel.stop-reason`, or an area, such as `cancel`
+    /// A requirement (`cancel.stop-reason`), a case (`v1/agent/cancel/while-asking`) or an area (`cancel`)
     pub requirement: String,
 }
 

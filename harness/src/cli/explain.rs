@@ -1,4 +1,4 @@
-//! `explain`: the entry of one requirement, or the list of an area.
+//! `explain`: one requirement, one case, or the list of an area.
 
 use std::io::Write;
 
@@ -19,26 +19,31 @@ pub(super) fn run(args: &ExplainArgs, bundle: &'static Bundle) -> anyhow::Result
         write!(stdout(), "{}", explain::show(&Sources::of(bundle).entry(requirement)))?;
         return Ok(ProgramExit::Good);
     }
+    let sources = Sources::of(bundle);
+    if let Some(case) = sources.case(&args.requirement) {
+        write!(stdout(), "{}", explain::show_case(&sources, case))?;
+        return Ok(ProgramExit::Good);
+    }
     let below = format!("{}.", args.requirement);
     let group: Vec<&Requirement> = catalogue.iter().filter(|r| r.id.starts_with(&below)).collect();
     if group.is_empty() {
-        bail!("{}", unknown(&args.requirement, catalogue));
+        bail!("{}", unknown(&args.requirement, catalogue, &sources));
     }
     write!(stdout(), "{}", explain::list(&group))?;
     Ok(ProgramExit::Good)
 }
 
-fn unknown(given: &str, catalogue: &Catalogue) -> String {
+fn unknown(given: &str, catalogue: &Catalogue, sources: &Sources) -> String {
     let ids = || catalogue.iter().map(|r| r.id.as_str());
     let halves: Vec<&str> = ids().filter(|id| id.starts_with(given)).take(8).collect();
     let remedy = if halves.is_empty() {
-        let near = nearest(given, ids().chain(explain::areas(catalogue)));
+        let near = nearest(given, ids().chain(explain::areas(catalogue)).chain(sources.case_ids()));
         near.map_or_else(
-            || "; `acp-conformance list --requirements` lists them".to_owned(),
+            || "; `acp-conformance list` and `list --requirements` list the ids".to_owned(),
             |near| format!("; did you mean `{near}`?"),
         )
     } else {
         format!("; these start with it: {}", halves.join(", "))
     };
-    format!("no requirement or area is named `{given}`{remedy}")
+    format!("no requirement, area or case is named `{given}`{remedy}")
 }

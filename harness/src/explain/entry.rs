@@ -1,4 +1,4 @@
-//! The content, without a form: what there is to say about one requirement.
+//! The content of an explanation, without its layout: everything known about a requirement or a case.
 
 use crate::case::{self, Case};
 use crate::edition::Bundle;
@@ -6,7 +6,7 @@ use crate::fault::{self, Fault};
 use crate::judge::Registry;
 use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
 
-/// Everything from which a requirement is explained.
+/// The built-in data for explanations.
 pub struct Sources {
     /// The edition.
     pub bundle: &'static Bundle,
@@ -16,15 +16,15 @@ pub struct Sources {
     faults: Vec<Fault>,
 }
 
-/// What there is to say about one requirement.
+/// The explanation of one requirement.
 pub struct Entry<'s> {
     /// The requirement.
     pub requirement: &'s Requirement,
     /// The address of the page that it comes from.
     pub link: Option<String>,
-    /// What can be said in a word or two: a name and its value.
+    /// Short facts: a name and its value.
     pub facts: Vec<(&'static str, String)>,
-    /// What takes a sentence or a list, in the order of reading.
+    /// Sections with a title, in the order of reading.
     pub parts: Vec<(&'static str, Section)>,
 }
 
@@ -36,15 +36,17 @@ pub enum Section {
     Files(Vec<Item>),
     /// What to type.
     Command(String),
+    /// Messages of a correct exchange, or the lines of a file.
+    Lines(Vec<String>),
 }
 
-/// A file of the repository that has to do with a requirement.
+/// A related file or entry.
 pub struct Item {
     /// Its id or name.
     pub id: String,
-    /// What it is about, in a sentence.
+    /// Its title, in a sentence.
     pub title: String,
-    /// Its path from the root of the repository.
+    /// Its path from the root of the repository, or the page of an entry.
     pub path: String,
 }
 
@@ -63,7 +65,7 @@ impl Sources {
         self.faults.iter()
     }
 
-    /// Gathers what there is to say about a requirement.
+    /// Gathers the explanation of a requirement.
     #[must_use]
     pub fn entry<'s>(&self, requirement: &'s Requirement) -> Entry<'s> {
         let cases: Vec<Item> = self.cases_for(&requirement.id).map(item_of_case).collect();
@@ -73,17 +75,21 @@ impl Sources {
             true => Ground::Nothing,
         };
         let mut parts = vec![(how_title(requirement.status, ground), Section::Sentences(requirement.how.clone()))];
+        let exchange: Vec<String> = self.bundle.exchange(&requirement.id).into_iter().map(str::to_owned).collect();
+        parts.extend((!exchange.is_empty()).then_some(("A correct exchange", Section::Lines(exchange))));
+        let hints = requirement.sdk.iter().map(|(sdk, hint)| format!("{}: {hint}", sdk.name())).collect::<Vec<_>>();
+        parts.extend((!hints.is_empty()).then_some(("With the SDKs", Section::Lines(hints))));
         parts.extend(requirement.remark.clone().map(|remark| ("Remark", Section::Sentences(remark))));
         let general = self.bundle.catalogue().iter().filter(|other| other.refers_to.contains(&requirement.id));
         let general: Vec<&str> = general.map(|other| other.id.as_str()).collect();
-        let related = [("Covers as well", requirement.refers_to.join(", ")), ("Also covered by", general.join(", "))];
+        let related = [("Also covers", requirement.refers_to.join(", ")), ("Also covered by", general.join(", "))];
         let related = related.into_iter().filter(|(_, ids)| !ids.is_empty());
         parts.extend(related.map(|(title, ids)| (title, Section::Sentences(ids + "."))));
-        parts.push(("The smallest fault that breaks it", Section::Sentences(requirement.mutant.clone())));
+        parts.push(("The smallest fault that violates it", Section::Sentences(requirement.mutant.clone())));
         parts.push(("Cases", if cases.is_empty() { without_case(ground) } else { Section::Files(cases) }));
         let faults = [
             ("Faults that it must catch", self.faults_that(|fault| fault.kills == requirement.id)),
-            ("Other faults that break it too", self.faults_that(|fault| fault.breaks_besides(&requirement.id))),
+            ("Other faults that violate it", self.faults_that(|fault| fault.breaks_besides(&requirement.id))),
         ];
         let without_fault = requirement.no_fault.clone().map(|why| ("Why no fault proves it", Section::Sentences(why)));
         parts.extend(without_fault);
@@ -91,6 +97,37 @@ impl Sources {
         parts.extend(faults.map(|(title, items)| (title, Section::Files(items))));
         parts.extend(command(requirement, ground).map(|command| ("Run it", Section::Command(command))));
         Entry { requirement, link: self.bundle.link(requirement), facts: facts(requirement), parts }
+    }
+
+    /// Finds a case by its id; the ids of a matrix may omit the shape.
+    #[must_use]
+    pub fn case(&self, id: &str) -> Option<&Case> {
+        let exact = self.cases.iter().find(|case| case.id == id);
+        exact.or_else(|| self.cases.iter().find(|case| Case::file_of(&case.id) == id))
+    }
+
+    /// Returns the ids of the cases, in their order.
+    pub fn case_ids(&self) -> impl Iterator<Item = &str> {
+        self.cases.iter().map(|case| case.id.as_str())
+    }
+
+    /// Gathers the requirements and the script of a case.
+    #[must_use]
+    pub fn case_parts(&self, case: &Case) -> Vec<(&'static str, Section)> {
+        let known = |id: &String| self.bundle.catalogue().find(id);
+        let requirements = case.requirements.iter().filter_map(known).map(|requirement| Item {
+            id: requirement.id.clone(),
+            title: requirement.text.clone(),
+            path: requirement.page(),
+        });
+        let script = case.source.text().lines().map(str::to_owned).collect();
+        let subject = subject(case.subject);
+        let command = format!("acp-conformance {} --case {} -- {subject}", case.subject, case.id);
+        vec![
+            ("Requirements", Section::Files(requirements.collect())),
+            ("Script", Section::Lines(script)),
+            ("Run it", Section::Command(command)),
+        ]
     }
 
     /// The cases that were written for a requirement.
@@ -127,9 +164,9 @@ pub(super) const fn level(level: Level) -> &'static str {
 fn facts(requirement: &Requirement) -> Vec<(&'static str, String)> {
     let status = match requirement.status {
         Status::Checked => "checked: a program decides it",
-        Status::Probe => "probe: the specification leaves it open, and nobody fails",
+        Status::Probe => "probe: the specification leaves it open, so it never fails",
         Status::Human => "human: only a person can decide it",
-        Status::Planned => "planned: nothing looks at it yet",
+        Status::Planned => "planned: not checked yet",
     };
     vec![
         ("binds", requirement.party.one().to_owned()),
@@ -139,22 +176,22 @@ fn facts(requirement: &Requirement) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// In what a requirement is looked at.
+/// Where a requirement is checked.
 #[derive(Clone, Copy)]
 enum Ground {
     /// In cases that were written for it.
     Cases,
     /// In the traces of all cases, by a check.
     EveryTrace,
-    /// In nothing.
+    /// Nowhere.
     Nothing,
 }
 
 const fn how_title(status: Status, ground: Ground) -> &'static str {
     match (status, ground) {
-        (Status::Human, _) => "How a person can judge it",
-        (Status::Planned, _) | (Status::Checked, Ground::Nothing) => "How it could be judged",
-        (Status::Checked, _) => "How it is judged",
+        (Status::Human, _) => "How a person can check it",
+        (Status::Planned, _) | (Status::Checked, Ground::Nothing) => "How it could be checked",
+        (Status::Checked, _) => "How it is checked",
         (Status::Probe, Ground::Nothing) => "How it could be recorded",
         (Status::Probe, _) => "How it is recorded",
     }
@@ -162,8 +199,8 @@ const fn how_title(status: Status, ground: Ground) -> &'static str {
 
 fn without_case(ground: Ground) -> Section {
     let why = match ground {
-        Ground::Nothing => "None: nothing looks at it in this version.",
-        _ => "None of its own: it is judged in the trace of every case.",
+        Ground::Nothing => "None: this version does not check it.",
+        _ => "None of its own: it is checked in the trace of every case.",
     };
     Section::Sentences(why.to_owned())
 }
@@ -175,11 +212,15 @@ fn command(requirement: &Requirement, ground: Ground) -> Option<String> {
         Ground::EveryTrace => String::new(),
         Ground::Nothing => return None,
     };
-    let subject = match requirement.party {
-        Party::Agent => "your-agent --acp",
-        Party::Client => "your-client --agent {agent} --dir {cwd} {prompt}",
-    };
-    Some(format!("acp-conformance {}{selection} -- {subject}", requirement.party))
+    Some(format!("acp-conformance {}{selection} -- {}", requirement.party, subject(requirement.party)))
+}
+
+/// An example of a command line for a subject.
+const fn subject(party: Party) -> &'static str {
+    match party {
+        Party::Agent => "my-agent --acp",
+        Party::Client => "my-client --agent {agent} --dir {cwd} {prompt}",
+    }
 }
 
 fn item_of_case(case: &Case) -> Item {

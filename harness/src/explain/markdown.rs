@@ -18,15 +18,15 @@ pub struct Page {
 const UP: &str = "../../";
 
 const WORDS: &str = "\
-A *MUST* that is broken makes a program not conformant; a broken *SHOULD* is reported; a *probe* is a question that the \
-specification leaves open, and nobody fails it.
+A failed *MUST* makes a program not conformant. A failed *SHOULD* is reported. A *probe* covers behaviour that the \
+specification leaves open; it never fails.
 
-| status | what it means |
+| status | meaning |
 |---|---|
 | checked | a program decides it |
-| probe | what happens may be recorded, and is never failed |
+| probe | the behaviour is recorded and never fails |
 | human | only a person can decide it |
-| planned | nothing looks at it yet |
+| planned | not checked yet |
 
 `acp-conformance explain cancel.stop-reason` shows an entry of these pages on a terminal, `acp-conformance explain cancel` lists an area.
 ";
@@ -42,8 +42,7 @@ pub fn pages(sources: &Sources) -> Vec<Page> {
 fn index(sources: &Sources, areas: &[&str]) -> String {
     let all: Vec<&Requirement> = sources.bundle.catalogue().iter().collect();
     let mut text = format!("# Requirements\n\n{}\n\n", origin());
-    let _ =
-        writeln!(text, "What the protocol asks of agents and clients: {} requirements, in our own words.", all.len());
+    let _ = writeln!(text, "The requirements of the protocol for agents and clients: {}, in our own words.", all.len());
     let _ = writeln!(text, "{WORDS}\n## Areas\n");
     text.push_str("| area | agent: MUST | SHOULD | probe | client: MUST | SHOULD | probe | checked |\n");
     text.push_str("|---|--:|--:|--:|--:|--:|--:|--:|\n");
@@ -112,6 +111,7 @@ fn show(entry: &Entry<'_>) -> String {
             Section::Sentences(sentences) => drop(writeln!(text, "\n**{title}.** {}", in_markdown(sentences))),
             Section::Command(command) => drop(writeln!(text, "\n```sh\n{command}\n```")),
             Section::Files(items) => drop(writeln!(text, "\n**{title}**\n\n{}", files(items))),
+            Section::Lines(lines) => drop(writeln!(text, "\n**{title}**\n\n```text\n{}\n```", lines.join("\n"))),
         }
     }
     text

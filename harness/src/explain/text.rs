@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use anstyle::Style;
 
-use super::entry::{Entry, Item, Section, level};
+use super::entry::{Entry, Item, Section, Sources, level};
+use crate::case::Case;
 use crate::requirement::{Party, Requirement};
 
 const BOLD: Style = Style::new().bold();
@@ -19,15 +20,32 @@ pub fn show(entry: &Entry<'_>) -> String {
     for (name, value) in entry.facts.iter().chain([&source]) {
         let _ = writeln!(text, "  {name:<8} {value}");
     }
-    for (title, part) in &entry.parts {
+    add_parts(&mut text, &entry.parts);
+    text
+}
+
+/// The title, the requirements and the script of a case.
+#[must_use]
+pub fn show_case(sources: &Sources, case: &Case) -> String {
+    let mut text = format!("{BOLD}{}{BOLD:#}\n\n{}\n", case.id, case.title);
+    add_parts(&mut text, &sources.case_parts(case));
+    text
+}
+
+fn add_parts(text: &mut String, parts: &[(&'static str, Section)]) {
+    for (title, part) in parts {
         let _ = writeln!(text, "\n{title}");
         match part {
             Section::Sentences(sentences) => drop(writeln!(text, "  {sentences}")),
             Section::Command(command) => drop(writeln!(text, "  {command}")),
             Section::Files(items) => text.push_str(&files(items)),
+            Section::Lines(lines) => {
+                for line in lines {
+                    let _ = writeln!(text, "  {line}");
+                }
+            }
         }
     }
-    text
 }
 
 fn files(items: &[Item]) -> String {
@@ -46,7 +64,7 @@ pub fn list(requirements: &[&Requirement]) -> String {
             continue;
         }
         let gap = if text.is_empty() { "" } else { "\n" };
-        let _ = writeln!(text, "{gap}{BOLD}What binds {}{BOLD:#}", party.one());
+        let _ = writeln!(text, "{gap}{BOLD}Requirements for {}s{BOLD:#}", party.name());
         for requirement in own {
             let Requirement { id, status, text: asks, .. } = requirement;
             let (level, status) = (level(requirement.level), status.name());
