@@ -13,7 +13,8 @@ use crate::verdict::Verdict;
 /// cases undecided before those for which cases do not apply.
 pub(super) fn reasons(party: Party, requirements: &[RequirementReport], cases: &[CaseReport]) -> Vec<ReasonReport> {
     let mut groups: BTreeMap<Key, Vec<(&CaseReport, &Cause)>> = BTreeMap::new();
-    for case in cases.iter().filter(|case| matches!(case.verdict, Verdict::Inconclusive | Verdict::NotApplicable)) {
+    let is_explained = |case: &&CaseReport| !matches!(case.verdict, Verdict::Pass | Verdict::Fail);
+    for case in cases.iter().filter(is_explained) {
         if let Some(cause) = &case.cause {
             groups.entry(Key::of(case.verdict, cause)).or_default().push((case, cause));
         }
@@ -118,9 +119,7 @@ fn sentence(party: Party, cause: &Cause, calls_tools: bool) -> String {
         Cause::StepUnmet { .. } => "a step went otherwise than the case expects".to_owned(),
         Cause::Undecided { .. } => "what was observed does not decide the requirement".to_owned(),
         Cause::NotExercised { .. } => "nothing happened to which the requirement applies".to_owned(),
-        Cause::Skipped { .. } => {
-            "skipped; --thorough runs them: nothing happened in a case that differs only in a detail".to_owned()
-        }
+        Cause::Skipped { .. } => "skipped, because nothing happened in a similar case; --thorough runs them".to_owned(),
         Cause::Other => "another reason".to_owned(),
     }
 }
