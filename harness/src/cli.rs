@@ -8,6 +8,7 @@ mod exit;
 mod expected;
 mod explain;
 mod fault;
+mod init;
 mod last_failed;
 mod lint;
 mod list;
@@ -21,6 +22,7 @@ mod outputs;
 mod person;
 mod plan;
 mod progress;
+mod project;
 mod record;
 mod redact;
 mod reports;
@@ -38,6 +40,7 @@ use std::convert::Infallible;
 use std::time::Instant;
 
 use crate::edition::Editions;
+use crate::requirement::Party;
 use crate::run::wait_for_signals;
 use crate::transport::process::{Orphans, kill_all};
 
@@ -66,10 +69,14 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
     let begun = Instant::now();
     match args.command {
         args::Command::Accept(review) => snapshots::accept(&review),
-        args::Command::Agent(agent) => {
+        args::Command::Agent(mut agent) => {
+            project::apply(&mut agent.run, Party::Agent, editions.preferred())?;
             driving(|| suite::run(plan::of_agent(&agent, editions.preferred())?, &agent.run, begun))
         }
-        args::Command::Client(client) => {
+        args::Command::Client(mut client) => {
+            if !client.manual {
+                project::apply(&mut client.run, Party::Client, editions.preferred())?;
+            }
             let plan = if client.manual { manual::plan } else { plan::of_client };
             driving(|| suite::run(plan(&client, editions.preferred())?, &client.run, begun))
         }
@@ -78,6 +85,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Verify(verify) => verify::run(&verify, editions),
         args::Command::Diff(diff) => diff::run(&diff, editions),
         args::Command::Explain(explain) => explain::run(&explain, editions.preferred()),
+        args::Command::Init(init) => driving(|| init::run(&init, editions.preferred())),
         args::Command::Lint(lint) => lint::run(&lint, editions.preferred()),
         args::Command::Matrix(matrix) => matrix::run(&matrix, editions),
         args::Command::Model(model) => model::run(&model, editions.preferred()),

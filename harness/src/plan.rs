@@ -10,9 +10,11 @@ use std::io;
 
 use crate::diagnostic::Diagnostic;
 
-pub use advice::next_steps;
+pub use advice::{fitting_profile, next_steps};
 pub use options::{StartOptions, absolute_program, this_program};
-pub use profiles::{built_in_profiles, editor_settings, editors, find_profile, profile_file};
+pub use profiles::{
+    PROJECT_FILE, built_in_profiles, editor_settings, editors, find_profile, profile_file, project_file, read_profile,
+};
 pub(crate) use selection::end_of;
 pub use selection::{Selection, load_cases, matches};
 

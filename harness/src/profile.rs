@@ -88,7 +88,8 @@ pub mod person;
 pub mod places;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use serde_json::Value;
@@ -142,6 +143,53 @@ pub struct Profile {
     pub expected: Vec<Expectation>,
     /// How the user of a client acts on it; as usual for an agent.
     pub controls: Controls,
+    /// The profile that this one builds on, until it is put over that.
+    pub base: Option<String>,
+    /// The directory in which the subject starts; the current one if there is none.
+    pub dir: Option<PathBuf>,
+    /// How its cases run where no option says otherwise.
+    pub run: RunSettings,
+}
+
+/// How cases run where no option says otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunSettings {
+    /// A folder with more cases.
+    pub cases: Option<String>,
+    /// The forms of the result.
+    pub formats: Vec<String>,
+    /// How many cases run at once.
+    pub jobs: Option<NonZeroUsize>,
+    /// Whether a failed SHOULD counts like a failed MUST.
+    pub strict: bool,
+    /// Whether an incomplete run exits with 0.
+    pub allow_incomplete: bool,
+}
+
+impl Profile {
+    /// Puts what this profile says over what another one says.
+    #[must_use]
+    pub fn over(self, base: Self) -> Self {
+        let has_command = !self.command.is_empty();
+        let with = |base: BTreeMap<String, String>, own| base.into_iter().chain(own).collect();
+        let mut controls = base.controls;
+        controls.overlay(self.controls);
+        Self {
+            install: if has_command { self.install } else { self.install.or(base.install) },
+            homepage: self.homepage.or(base.homepage),
+            version: self.version.or(base.version),
+            command: if has_command { self.command } else { base.command },
+            env: with(base.env, self.env),
+            home: with(base.home, self.home),
+            limits: base.limits.with(&self.limits),
+            prompts: with(base.prompts, self.prompts),
+            hints: if self.hints == Hints::default() { base.hints } else { self.hints },
+            expected: base.expected.into_iter().chain(self.expected).collect(),
+            controls,
+            base: None,
+            ..self
+        }
+    }
 }
 
 /// How the user of a client acts on it, and what else differs between clients.

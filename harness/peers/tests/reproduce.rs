@@ -4,6 +4,7 @@
 //! This program is the command line as well.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, ExitCode, Output, Stdio};
 
@@ -67,7 +68,12 @@ fn main() -> ExitCode {
         options_and_paths();
         Ok(())
     });
-    let trials = faults("agent", &AGENT_FAULTS).chain(faults("client", &CLIENT_FAULTS)).chain([options]).collect();
+    let project = Trial::test("project-file", || {
+        project_file();
+        Ok(())
+    });
+    let faults = faults("agent", &AGENT_FAULTS).chain(faults("client", &CLIENT_FAULTS));
+    let trials = faults.chain([options, project]).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -118,6 +124,27 @@ fn options_and_paths() {
     fs::write(cases.join("name.yaml"), mended).expect("a case");
     let fixed = shell(empty.path(), &line);
     assert!(fixed.status.success() && said(&fixed).contains("passed"), "{line}\n{}", said(&fixed));
+}
+
+/// The file of a project is found from below, its paths are relative to it, and options win.
+fn project_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (here, below) = (folder.path(), folder.path().join("src/deep"));
+    fs::create_dir_all(&below).expect("a folder");
+    symlink(AGENT, here.join("my agent")).expect("a link");
+    let project = "kind = \"agent\"\ncommand = [\"./my agent\"]\njobs = 1\nstrict = true\n\
+        formats = [\"json=report.json\"]\n[env]\nA = \"b\"\n";
+    fs::write(here.join("acp-conformance.toml"), project).expect("a file");
+    let args = ["agent", "--case", "v1/agent/init/handshake"];
+    let output = program(&below).args(args).output().expect("it runs");
+    assert!(output.status.success(), "{}", said(&output));
+    let report = fs::read_to_string(here.join("report.json")).expect("a report");
+    assert!(report.contains("\"strict\": true") && report.contains("my agent"), "{report}");
+    let output = program(&below).args(args).args(["--", "no-such-program"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    fs::write(here.join("acp-conformance.toml"), "kind = \"agent\"\n").expect("a file");
+    let output = program(&below).args(args).output().expect("it runs");
+    assert!(said(&output).contains("nothing says which program to start"), "{}", said(&output));
 }
 
 /// This program, in this folder, with the reference client on its PATH.

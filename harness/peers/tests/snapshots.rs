@@ -159,7 +159,11 @@ fn form(
         subject: report.subject.clone(),
         cases: report.cases.len(),
         whole: false,
-        reproduce: format!("acp-conformance agent --case {{case}} -- {}", report.subject.command.join(" ")),
+        reproduce: format!(
+            "acp-conformance {} --case {{case}} -- {}",
+            report.subject.kind,
+            report.subject.command.join(" ")
+        ),
         cut_short: false,
     };
     let mut out = Vec::new();

@@ -354,7 +354,7 @@ mod tests {
             (typed, "add --terminal"),
             (profile, "it is the profile of an agent, and a client is to be tested"),
             (Client::profile("no-such-profile.toml"), "no-such-profile.toml: no such file"),
-            (Client::profile("Cargo.toml"), "the key `name` is missing"),
+            (Client::profile("Cargo.toml"), "the key `kind` is missing"),
         ] {
             let failure = handshake_of(client.0).expect_err(remedy);
             assert!(failure.contains(remedy), "{failure}");

@@ -262,6 +262,19 @@ pub struct LimitOverrides {
     pub exit: Option<Duration>,
 }
 
+impl LimitOverrides {
+    /// Returns these limits with those of `other` in place of them.
+    #[must_use]
+    pub fn with(self, other: &Self) -> Self {
+        Self {
+            start: other.start.or(self.start),
+            answer: other.answer.or(self.answer),
+            turn: other.turn.or(self.turn),
+            exit: other.exit.or(self.exit),
+        }
+    }
+}
+
 /// One step of the transcript.
 #[derive(Debug, Clone)]
 pub struct Step {

@@ -79,6 +79,8 @@ pub enum Command {
     Accept(ReviewArgs),
     /// Discard the changed transcripts of --snapshots
     Reject(ReviewArgs),
+    /// Start a program, find out what it is, and write acp-conformance.toml for it
+    Init(InitArgs),
     /// List cases, requirements, faults or profiles
     List(ListArgs),
     /// Explain a requirement or a case, or list the requirements of an area
@@ -464,6 +466,26 @@ Examples:
   acp-conformance agent --case fs/read --trace-dir traces -- my-agent --acp
   acp-conformance record traces/v1-agent-fs-read.jsonl -o mine/v1/agent/fs/my-read.yaml
   acp-conformance agent --cases mine --case fs/my-read -- my-agent --acp";
+
+/// Arguments of `init`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = INIT_HELP)]
+pub struct InitArgs {
+    /// The command line of the program, after `--`; with {agent} and {prompt} it is a client
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// Replace the file if there is one
+    #[arg(long)]
+    pub force: bool,
+}
+
+const INIT_HELP: &str =
+    "The file is found from this folder and all folders below it. Then `acp-conformance` alone runs the \
+cases; options replace what the file says. It has the format of a profile: schemas/profile.schema.json.
+
+Examples:
+  acp-conformance init -- node dist/agent.js
+  acp-conformance init -- my-client --agent {agent} --cwd {cwd} {prompt}";
 
 /// Arguments of `list`.
 #[derive(Debug, clap::Args)]

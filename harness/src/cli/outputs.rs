@@ -53,6 +53,12 @@ impl Output {
         forms.iter().cloned().chain(page).collect()
     }
 
+    /// The same with its file where `place` puts it.
+    #[must_use]
+    pub(super) fn in_folder(self, place: impl Fn(&Path) -> PathBuf) -> Self {
+        Self { file: self.file.map(|file| place(&file)), ..self }
+    }
+
     /// Whether this format can hold reports on both parties.
     #[must_use]
     pub fn holds_both_parties(&self) -> bool {

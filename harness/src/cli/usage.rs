@@ -10,7 +10,9 @@ impl Args {
     #[must_use]
     pub fn of_command_line() -> Self {
         let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-        Self::try_parse().unwrap_or_else(|error| explained(error, &words).exit())
+        let command = super::project::command(&words).map(|party| party.name());
+        let all = std::env::args_os().take(1).chain(command.map(Into::into)).chain(std::env::args_os().skip(1));
+        Self::try_parse_from(all).unwrap_or_else(|error| explained(error, &words).exit())
     }
 }
 

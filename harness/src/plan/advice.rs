@@ -6,7 +6,7 @@ use std::path::Path;
 use super::built_in_profiles;
 use crate::edition::Bundle;
 use crate::profile::Profile;
-use crate::report::model::{ReasonReport, RunReport};
+use crate::report::model::{ReasonReport, RunReport, SubjectInfo};
 use crate::report::{calls_tools, count};
 use crate::requirement::Party;
 use crate::run::Subject;
@@ -29,7 +29,8 @@ pub fn next_steps(
             let login = reason("login-required");
             let idle = reason("prompt-not-followed").filter(|_| !calls_tools(&report.requirements));
             let fitting = if profile.is_none() && (login.is_some() || idle.is_some()) {
-                fitting_profile(report, bundle)
+                let SubjectInfo { command, name, .. } = &report.subject;
+                fitting_profile(Party::Agent, command, name.as_deref(), bundle)
             } else {
                 None
             };
@@ -96,26 +97,25 @@ fn missing_controls(acts: Option<&ReasonReport>, settings: Option<&ReasonReport>
     ))
 }
 
-/// Returns the built-in profile of a subject: the one with its name or its program.
-fn fitting_profile(report: &RunReport, bundle: &'static Bundle) -> Option<String> {
-    let (profiles, _) = built_in_profiles(bundle).ok()?;
-    profiles.into_iter().find(|profile| fits(profile, report)).map(|profile| profile.name)
-}
-
-/// Whether a profile is of the subject of a report.
-fn fits(profile: &Profile, report: &RunReport) -> bool {
-    let subject = &report.subject;
-    let file = |word: &String| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
-    let program = subject.command.first().and_then(file);
+/// Returns the name of the built-in profile of a subject: the one with its name or its program.
+#[must_use]
+pub fn fitting_profile(
+    party: Party,
+    command: &[String],
+    name: Option<&str>,
+    bundle: &'static Bundle,
+) -> Option<String> {
+    let program = command.first().and_then(|word| Some(Path::new(word).file_name()?.to_string_lossy().into_owned()));
     // Several profiles start an interpreter.
-    let is_general = |program: &str| ["python3", "node", "sh"].contains(&program);
-    let same_program =
-        program.is_some_and(|program| !is_general(&program) && profile.command.first() == Some(&program));
-    let same_name = subject
-        .name
-        .as_ref()
-        .is_some_and(|name| name.eq_ignore_ascii_case(&profile.name) || name.eq_ignore_ascii_case(&profile.title));
-    profile.kind == subject.kind && (same_program || same_name)
+    let program = program.filter(|program| !["python3", "node", "sh"].contains(&program.as_str()));
+    let fits = |profile: &Profile| {
+        let same_program = program.is_some() && profile.command.first() == program.as_ref();
+        let same_name = name
+            .is_some_and(|name| name.eq_ignore_ascii_case(&profile.name) || name.eq_ignore_ascii_case(&profile.title));
+        profile.kind == party && (same_program || same_name)
+    };
+    let (profiles, _) = built_in_profiles(bundle).ok()?;
+    profiles.into_iter().find(fits).map(|profile| profile.name)
 }
 
 #[cfg(test)]

@@ -68,7 +68,8 @@ impl StartOptions {
     /// That there is no command line, or that the current directory is gone.
     pub fn subject(&self, profile: Option<Profile>) -> Result<Subject, PlanError> {
         let here = std::env::current_dir().map_err(|error| PlanError::io("the current directory is gone", error))?;
-        let cwd = self.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd));
+        let dir = profile.as_ref().and_then(|profile| profile.dir.clone()).unwrap_or_else(|| here.clone());
+        let cwd = self.cwd.as_ref().map_or(dir, |cwd| here.join(cwd));
         let mut subject = match profile {
             Some(profile) => Subject::of_profile(profile, cwd),
             None => Subject { party: self.party, ..Subject::agent(Vec::new(), cwd) },

@@ -1,11 +1,11 @@
 //! The built-in profiles, and the files of others.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
 
-use super::{Checked, PlanError};
+use super::{Checked, PlanError, absolute_program};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::edition::Bundle;
 use crate::profile::{self, Profile};
@@ -20,16 +20,56 @@ static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
 ///
 /// That there is no such profile, that it has mistakes, or that it is one of the other party.
 pub fn find_profile(name: &str, party: Party, bundle: &'static Bundle) -> Checked<Profile> {
+    let (mut profile, mut problems) = read_profile(name, bundle)?;
+    if profile.kind != party {
+        let (found, wanted) = (profile.kind.one(), party.one());
+        let message = format!("it is the profile of {found}, and {wanted} is to be tested");
+        return Err(PlanError::mistakes(message, problems));
+    }
+    if let Some(base) = profile.base.take() {
+        let of_base = |error: PlanError| PlanError { message: format!("profile = {base:?}: {error}"), ..error };
+        let file = profile.dir.as_ref().map(|dir| dir.join(&base)).filter(|file| file.is_file());
+        let base_name = file.map_or_else(|| base.clone(), |file| file.display().to_string());
+        let (below, more) = read_profile(&base_name, bundle).map_err(of_base)?;
+        if below.kind != party || below.base.is_some() {
+            let what =
+                if below.kind == party { "it builds on another profile itself" } else { "it is of the other party" };
+            return Err(of_base(PlanError::new(what)));
+        }
+        problems.extend(more);
+        profile = profile.over(below);
+    }
+    Ok((profile, problems))
+}
+
+/// Reads a profile by itself, without the one that it builds on. In the file of a project, paths are relative to its folder.
+///
+/// # Errors
+///
+/// As for [`find_profile`].
+pub fn read_profile(name: &str, bundle: &'static Bundle) -> Checked<Profile> {
     let (shown, bytes) = profile_file(name)?;
     let (profile, problems) = profile::load_bytes(&shown, &bytes, bundle.catalogue());
-    match profile {
-        None => Err(PlanError::mistakes("the profile has mistakes", problems)),
-        Some(profile) if profile.kind != party => {
-            let (found, wanted) = (profile.kind.one(), party.one());
-            Err(PlanError::mistakes(format!("it is the profile of {found}, and {wanted} is to be tested"), problems))
+    let Some(mut profile) = profile else { return Err(PlanError::mistakes("the profile has mistakes", problems)) };
+    if Path::new(name).file_name().is_some_and(|file| file == PROJECT_FILE) {
+        let file = Path::new(name).canonicalize().map_err(|error| PlanError::io("cannot find it", error))?;
+        let dir = file.parent().unwrap_or(&file).to_path_buf();
+        if let Some(program) = profile.command.first_mut() {
+            *program = absolute_program(program, &dir);
         }
-        Some(profile) => Ok((profile, problems)),
+        profile.dir = Some(dir);
     }
+    Ok((profile, problems))
+}
+
+/// The name of the file that says how the programs of a project are tested.
+pub const PROJECT_FILE: &str = "acp-conformance.toml";
+
+/// Finds the file of the project, in the current directory or above it.
+#[must_use]
+pub fn project_file() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    here.ancestors().map(|dir| dir.join(PROJECT_FILE)).find(|file| file.is_file())
 }
 
 /// Returns every built-in profile, in the order of their names.

@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use super::file::{MeansFile, ModelFile, ProfileFile, SettingsFile, ToolsFile};
 use super::hints::{Hints, Role};
 use super::means::place_help;
-use super::{Controls, Means, Profile, Setting, places};
+use super::{Controls, Means, Profile, RunSettings, Setting, places};
 use crate::case::{ACTS, INTENTS, LimitOverrides, limits};
 use crate::diagnostic::{self, Diagnostic, did_you_mean, nearest};
 use crate::document::{Document, Spot};
@@ -37,14 +37,17 @@ pub(super) fn lower(
         terminal,
         exit_codes: exit_codes(&root.down("exit-codes"), file.exit_codes, &mut problems),
     };
+    let command = file.command.unwrap_or_default();
+    let program = command.first().map(|program| program.rsplit('/').next().unwrap_or(program).to_owned());
+    let name = file.name.or_else(|| file.profile.clone()).or(program).unwrap_or_default();
     let profile = Profile {
-        name: file.name,
+        title: file.title.unwrap_or_else(|| name.clone()),
+        name,
         kind: file.kind,
-        title: file.title,
         homepage: file.homepage,
         install: file.install,
         version: file.version,
-        command: file.command,
+        command,
         env: file.env,
         home: file.home,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
@@ -57,6 +60,15 @@ pub(super) fn lower(
         },
         expected,
         controls,
+        base: file.profile,
+        dir: None,
+        run: RunSettings {
+            cases: file.cases,
+            formats: file.formats,
+            jobs: file.jobs,
+            strict: file.strict,
+            allow_incomplete: file.allow_incomplete,
+        },
     };
     diagnostic::sort(&mut problems);
     let sound = !problems.iter().any(Diagnostic::is_error);
@@ -144,14 +156,21 @@ fn paths(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnostic>) {
 fn start_places(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnostic>) {
     let known = places::of_a_start(file.kind);
     let command = root.down("command");
+    let words = file.command.as_deref().unwrap_or_default();
+    if words.is_empty() && file.profile.is_none() {
+        let problem = root.error("profile::no-command", "nothing says which program to start");
+        problems.push(problem.help(
+            "write `command = [\"PROGRAM\", \"ARGUMENT\"]`, or `profile = \"NAME\"` to build on another profile",
+        ));
+    }
     let is_args = |word: &str| file.kind == Party::Client && word == format!("{{{}}}", places::ARGS);
-    for (i, word) in file.command.iter().enumerate().filter(|(_, word)| !is_args(word)) {
+    for (i, word) in words.iter().enumerate().filter(|(_, word)| !is_args(word)) {
         problems.extend(unknown_places(&command.down(i), word, &known));
     }
     for (i, word) in file.version.iter().flatten().enumerate() {
         problems.extend(unknown_places(&root.down("version").down(i), word, &[]));
     }
-    let mut args = file.command.iter().enumerate().filter(|(_, word)| is_args(word)).map(|(i, _)| command.down(i));
+    let mut args = words.iter().enumerate().filter(|(_, word)| is_args(word)).map(|(i, _)| command.down(i));
     if let (Some(first), Some(second)) = (args.next(), args.next()) {
         let problem = second.error("profile::args", "`{args}` stands twice");
         problems.push(problem.also(first.source(), first.span(), "first here").help("keep one of the two"));
@@ -165,7 +184,7 @@ fn start_places(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnost
         let suspicious = unfit(text, &known).filter(near);
         problems.extend(suspicious.map(|word| unknown_place(&root.down("home").down(path), word, &known).warning()));
     }
-    if file.kind == Party::Client && !names_its_agent(file) {
+    if file.kind == Party::Client && file.profile.is_none() && !words.is_empty() && !names_its_agent(file) {
         let problem = command.error("profile::no-agent", "nothing tells the client what its agent is");
         problems.push(problem.help(
             "write `{agent}` where the path of the agent's program stands: in `command`, `[env]` or `[home]`; \
@@ -176,7 +195,7 @@ fn start_places(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnost
 
 /// Whether some text has a place for the agent, or one that was meant to be.
 fn names_its_agent(file: &ProfileFile) -> bool {
-    let mut texts = file.command.iter().chain(file.env.values()).chain(file.home.values());
+    let mut texts = file.command.iter().flatten().chain(file.env.values()).chain(file.home.values());
     let meant = |word: &str| places::AGENT.contains(&word) || nearest(word, places::AGENT).is_some();
     texts.any(|text| places::words(text).any(meant))
 }

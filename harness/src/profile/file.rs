@@ -1,6 +1,7 @@
 //! The profile as it is written: the serde shape from which `schemas/profile.schema.json` is generated.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,19 +12,22 @@ use crate::case::file::LimitsFile;
 use crate::expected::file::EntryFile;
 use crate::requirement::Party;
 
-/// How to start and drive one subject of the harness.
+/// How to start and drive one subject of the harness: a profile, or the file `acp-conformance.toml` of a project.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(title = "acp-conformance-profile/1")]
 pub(crate) struct ProfileFile {
-    /// A short name, by which the profile is chosen.
+    /// A short name, by which the profile is chosen; that of `profile` or of the program if not given.
     #[schemars(length(min = 1))]
-    pub name: String,
+    pub name: Option<String>,
+    /// The profile that this one builds on: the name of a built-in profile, or a file.
+    #[schemars(length(min = 1))]
+    pub profile: Option<String>,
     /// What the subject is: `agent` or `client`.
     pub kind: Party,
-    /// The name for people.
+    /// The name for people; `name` if not given.
     #[schemars(length(min = 1))]
-    pub title: String,
+    pub title: Option<String>,
     /// Where to read about the subject.
     pub homepage: Option<String>,
     /// How to install it.
@@ -31,9 +35,9 @@ pub(crate) struct ProfileFile {
     /// A command that prints the version that is installed, as a list, for a subject that does not tell it on the wire.
     #[schemars(length(min = 1))]
     pub version: Option<Vec<String>>,
-    /// The program and its arguments, as a list.
+    /// The program and its arguments, as a list; that of `profile` if not given.
     #[schemars(length(min = 1))]
-    pub command: Vec<String>,
+    pub command: Option<Vec<String>>,
     /// Environment variables that it gets.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -51,6 +55,20 @@ pub(crate) struct ProfileFile {
     /// What is known to fail; each entry is a table of its own, `[[expected]]`.
     #[serde(default)]
     pub expected: Vec<EntryFile>,
+    /// A folder with more cases, as for `--cases`.
+    #[schemars(length(min = 1))]
+    pub cases: Option<String>,
+    /// The forms of the result, such as `junit=report.xml`, as for `--format`.
+    #[serde(default)]
+    pub formats: Vec<String>,
+    /// How many cases run at once, as for `--jobs`.
+    pub jobs: Option<NonZeroUsize>,
+    /// Whether a failed SHOULD counts like a failed MUST, as for `--strict`.
+    #[serde(default)]
+    pub strict: bool,
+    /// Whether a run in which nothing failed exits with 0 although it is incomplete, as for `--allow-incomplete`.
+    #[serde(default)]
+    pub allow_incomplete: bool,
     /// Client: the file name of the program that the client takes for its agent; `agent` if not given.
     pub agent_name: Option<String>,
     /// Client: whether it runs on a terminal; no if not given.

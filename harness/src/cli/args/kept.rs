@@ -64,6 +64,13 @@ impl From<DetailArgs> for Detail {
 }
 
 impl ResultArgs {
+    /// Sets the forms where none is named.
+    pub fn default_formats(&mut self, formats: Vec<Output>) {
+        if self.formats.is_empty() && self.html.is_none() {
+            self.formats = formats;
+        }
+    }
+
     /// All requested formats.
     pub fn outputs(&self) -> Vec<Output> {
         Output::with_page(&self.formats, self.html.as_deref())

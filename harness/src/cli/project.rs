@@ -1,0 +1,62 @@
+//! The file of a project, `acp-conformance.toml`: a profile whose settings hold where no option says otherwise.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::args::RunArgs;
+use super::outputs;
+use super::plan::told;
+use crate::edition::{Bundle, Editions};
+use crate::plan::{project_file, read_profile};
+use crate::profile::{Profile, RunSettings};
+use crate::requirement::Party;
+
+/// Returns the command of a project for a command line without one: none where there is no project, or where the first word is
+/// a command or asks for help.
+pub(super) fn command(words: &[String]) -> Option<Party> {
+    let is_option =
+        |word: &String| word.starts_with('-') && !["-h", "--help", "-V", "--version"].contains(&word.as_str());
+    if !words.first().is_none_or(is_option) {
+        return None;
+    }
+    let file = project_file()?;
+    let (profile, _) = read_profile(&file.display().to_string(), Editions::built_in().preferred()).ok()?;
+    Some(profile.kind)
+}
+
+/// Fills in what the options leave open: the subject and the settings of the project, and the settings of a profile that is named.
+///
+/// # Errors
+///
+/// A file has mistakes.
+pub(super) fn apply(run: &mut RunArgs, party: Party, bundle: &'static Bundle) -> anyhow::Result<()> {
+    if let Some(name) = run.start.profile.clone().filter(|name| Path::new(name).is_file()) {
+        let profile = told(read_profile(&name, bundle)).with_context(|| format!("--profile {name}"))?;
+        fill(run, &profile)?;
+    }
+    let Some(file) = project_file() else { return Ok(()) };
+    let file = file.display().to_string();
+    let profile = told(read_profile(&file, bundle)).with_context(|| file.clone())?;
+    if profile.kind != party {
+        return Ok(());
+    }
+    fill(run, &profile)?;
+    if run.start.profile.is_none() && run.start.command.is_empty() {
+        run.start.profile = Some(file);
+    }
+    Ok(())
+}
+
+fn fill(run: &mut RunArgs, profile: &Profile) -> anyhow::Result<()> {
+    let RunSettings { cases, formats, jobs, strict, allow_incomplete } = &profile.run;
+    let here = |path: &Path| profile.dir.as_ref().map_or_else(|| path.to_path_buf(), |dir| dir.join(path));
+    run.case_dir = run.case_dir.take().or_else(|| Some(here(&PathBuf::from(cases.as_ref()?))));
+    run.start.jobs = run.start.jobs.or(*jobs);
+    run.strict |= strict;
+    run.result.allow_incomplete |= allow_incomplete;
+    let parse = |form: &String| outputs::parse(form).map(|output| output.in_folder(here));
+    let formats: Result<Vec<_>, String> = formats.iter().map(parse).collect();
+    run.result.default_formats(formats.map_err(|error| anyhow::anyhow!("formats: {error}"))?);
+    Ok(())
+}
