@@ -1,13 +1,12 @@
 //! The checks of one trace, by the party and the kind of thing that they look at.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::check::{Check, KINDS, On, Seen};
 use super::conversation::Holes;
 use super::recording_gaps::{is_about_one_message, needs, tells};
 use super::registry::Registry;
-use crate::protocol::Edition;
+use crate::protocol::{Edition, NameMap};
 use crate::requirement::Party;
 use crate::trace::Lack;
 
@@ -73,7 +72,7 @@ pub(super) struct Dispatch {
 struct Looks {
     all: Vec<Look>,
     /// Those for each subject that some check names.
-    by_subject: HashMap<&'static str, Vec<Look>>,
+    by_subject: NameMap<&'static str, Vec<Look>>,
     /// Those for any other subject.
     general: Vec<Look>,
 }

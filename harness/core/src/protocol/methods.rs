@@ -1,9 +1,8 @@
 //! The method table: who may send what, and which definitions its payloads follow.
 
-use std::collections::HashMap;
-
 use serde_json::Value;
 
+use super::names::NameMap;
 use super::schema::Schema;
 use crate::requirement::Party;
 
@@ -31,7 +30,7 @@ pub struct Method {
 #[derive(Debug, Default)]
 pub struct MethodTable {
     /// By name: the method in each of [`FORMS`].
-    by_name: HashMap<String, [Option<Method>; FORMS.len()]>,
+    by_name: NameMap<String, [Option<Method>; FORMS.len()]>,
 }
 
 /// Who sends a method, and how.

@@ -1,13 +1,16 @@
 //! The definitions of a schema as far as the walk needs them, looked up once and for all.
 
-use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use serde_json::Value;
+
+use super::names::NameMap;
+use super::walk::Shapes;
 
 /// All nodes of a schema file.
 pub(super) struct Nodes {
     list: Vec<Node>,
-    definitions: HashMap<&'static str, (&'static str, usize)>,
+    definitions: NameMap<&'static str, (&'static str, usize)>,
 }
 
 /// What one node says about objects and lists. Other nodes are named by their place in the list.
@@ -21,6 +24,8 @@ pub(super) struct Node {
     pub open: bool,
     pub all: Vec<usize>,
     pub unions: Vec<Vec<Branch>>,
+    /// The shapes of what the node describes, as far as they were needed.
+    pub shapes: OnceLock<Shapes>,
 }
 
 /// One branch of a union.
@@ -45,7 +50,7 @@ impl Nodes {
     pub(super) fn of(root: &'static Value) -> Self {
         let named = root.get("$defs").and_then(Value::as_object).into_iter().flatten();
         let places = named.clone().zip(NOTHING + 1..);
-        let definitions: HashMap<_, _> = places.map(|((name, _), at)| (name.as_str(), (name.as_str(), at))).collect();
+        let definitions: NameMap<_, _> = places.map(|((name, _), at)| (name.as_str(), (name.as_str(), at))).collect();
         let list = (0..=definitions.len()).map(|_| Node::default()).collect();
         let mut nodes = Self { list, definitions };
         for ((_, value), at) in named.zip(NOTHING + 1..) {
@@ -78,6 +83,7 @@ impl Nodes {
                 .map(|union| list(union).iter().map(|branch| self.branch(branch)).collect::<Vec<_>>())
                 .filter(|branches| !branches.is_empty())
                 .collect(),
+            shapes: OnceLock::new(),
         }
     }
 

@@ -1,12 +1,13 @@
 //! One schema file: its definitions, compiled once and lazily, and validation that says what is wrong where.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
 use jsonschema::{JsonType, JsonTypeSet, Registry, Validator};
 use serde_json::{Value, json};
 
+use super::names::NameMap;
 use super::nodes::Nodes;
 use super::pointer::{below, escaped};
 
@@ -15,7 +16,7 @@ pub struct Schema {
     root: &'static Value,
     nodes: Nodes,
     registry: OnceLock<Registry<'static>>,
-    compiled: BTreeMap<String, OnceLock<Validator>>,
+    compiled: NameMap<String, OnceLock<Validator>>,
 }
 
 /// One way in which a payload departs from its definition.

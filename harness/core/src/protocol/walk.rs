@@ -3,13 +3,16 @@
 //! JSON Schema alone cannot say that a member has no business where it stands, because the published schema never closes
 //! its objects. The walk can: it knows which members the definitions name, through references, unions and all.
 
+use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
-use super::nodes::{Branch, NOTHING, Tag};
+use super::nodes::{Branch, NOTHING};
 use super::pointer::{below, escaped};
 use super::schema::Schema;
+use crate::wire::Members;
 
 /// One member of an object of the protocol.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,8 +89,7 @@ impl Schema {
         match value {
             Value::Object(object) => self.visit_object(described, (value, object), at, into),
             Value::Array(items) => {
-                let mut shape = Shape::default();
-                self.collect(described, None, &mut shape);
+                let shape = self.shape(described, None);
                 for (index, item) in items.iter().enumerate() {
                     if let Some(described) = self.meant(&shape.items, item) {
                         self.visit(described, item, &below(at, &index.to_string()).into(), into);
@@ -105,10 +107,9 @@ impl Schema {
         at: &Rc<str>,
         into: &mut Parts<'v>,
     ) {
-        let mut shape = Shape::default();
-        self.collect(described, Some(object), &mut shape);
+        let shape = self.shape(described, Some(object));
         if !shape.definitions.is_empty() {
-            let definitions = std::mem::take(&mut shape.definitions);
+            let definitions = shape.definitions.clone();
             into.objects.push(Object { at: Rc::clone(at), value, definitions });
         }
         for (name, value) in object {
@@ -126,12 +127,61 @@ impl Schema {
         }
     }
 
+    /// What the node says about an object with these members, or about a list. Most nodes have one union at most, and the
+    /// branch that its tag chooses settles the shape; so these shapes are kept.
+    fn shape(&self, described: Described, object: Option<&Map<String, Value>>) -> Cow<'_, Shape> {
+        let collected = || {
+            let mut shape = Shape::default();
+            self.collect(described, object, &mut shape);
+            shape
+        };
+        let shapes = self.nodes().node(described.node).shapes.get_or_init(|| self.shapes(described.node));
+        let choice = match shapes.union {
+            Union::Several => return Cow::Owned(collected()),
+            Union::None => 0,
+            Union::One { node, at } => {
+                let branches = &self.nodes().node(node).unions[at];
+                let unchosen = branches.len() + usize::from(object.is_none());
+                object.and_then(|object| chosen(branches, object)).unwrap_or(unchosen)
+            }
+        };
+        Cow::Borrowed(shapes.by_choice[choice].get_or_init(collected))
+    }
+
+    /// Finds out what the shapes of a node depend on, and makes room for them.
+    fn shapes(&self, node: usize) -> Shapes {
+        let union = self.union_of(node);
+        let choices = match union {
+            Union::Several => 0,
+            Union::None => 1,
+            // Each branch, no branch for an object, and a list.
+            Union::One { node, at } => self.nodes().node(node).unions[at].len() + 2,
+        };
+        Shapes { union, by_choice: std::iter::repeat_with(OnceLock::new).take(choices).collect() }
+    }
+
+    /// The union in what a node says of the value itself, through references and all.
+    fn union_of(&self, at: usize) -> Union {
+        let node = self.nodes().node(at);
+        if let Some((_, node)) = node.reference {
+            return self.union_of(node);
+        }
+        let own = (0..node.unions.len()).map(|union| {
+            let mut branches = node.unions[union].iter().map(|branch| self.union_of(branch.node));
+            if branches.any(|inner| inner != Union::None) { Union::Several } else { Union::One { node: at, at: union } }
+        });
+        let of_all = node.all.iter().map(|all| self.union_of(*all));
+        own.chain(of_all).fold(Union::None, |known, next| match (known, next) {
+            (union, Union::None) | (Union::None, union) => union,
+            _ => Union::Several,
+        })
+    }
+
     /// The one of several descriptions that knows most of the item's members.
     fn meant(&self, items: &[Described], item: &Value) -> Option<Described> {
         let known = |described: &Described| {
-            let mut shape = Shape::default();
             let Some(object) = item.as_object() else { return 0 };
-            self.collect(*described, Some(object), &mut shape);
+            let shape = self.shape(*described, Some(object));
             object.keys().filter(|name| shape.members.iter().any(|(member, _)| member == name)).count()
         };
         match items {
@@ -172,17 +222,9 @@ impl Schema {
         object: Option<&Map<String, Value>>,
         shape: &mut Shape,
     ) {
-        // The branches of a union have the same member as their tag, which is looked up once.
-        let (mut name, mut value) = ("", None);
-        let mut chosen = |tag: Tag| {
-            if tag.name != name {
-                (name, value) = (tag.name, object.and_then(|object| object.get(tag.name)));
-            }
-            value == Some(tag.value)
-        };
         let untagged = || branches.iter().filter(|branch| branch.tag.is_none());
-        if let Some(branch) = branches.iter().find(|branch| branch.tag.is_some_and(&mut chosen)) {
-            self.collect(Described { node: branch.node, owner }, object, shape);
+        if let Some(branch) = object.and_then(|object| chosen(branches, object)) {
+            self.collect(Described { node: branches[branch].node, owner }, object, shape);
         } else if untagged().next().is_some() {
             // A tag may be spelt out where its absence means the same, or name a variant of the sender's.
             let tags = || branches.iter().filter_map(|branch| branch.tag);
@@ -199,13 +241,48 @@ impl Schema {
     }
 }
 
+/// The branch of a union whose tag an object has.
+fn chosen(branches: &[Branch], object: &Map<String, Value>) -> Option<usize> {
+    // The branches of a union have the same member as their tag, which is looked up once.
+    let (mut name, mut value) = ("", None);
+    branches.iter().position(|branch| {
+        branch.tag.is_some_and(|tag| {
+            if tag.name != name {
+                (name, value) = (tag.name, object.member(tag.name));
+            }
+            value == Some(tag.value)
+        })
+    })
+}
+
 #[derive(Clone, Copy)]
 struct Described {
     node: usize,
     owner: &'static str,
 }
 
-#[derive(Default)]
+/// The shapes of the values that a node describes.
+pub(super) struct Shapes {
+    /// The union whose chosen branch settles the shape.
+    union: Union,
+    /// The shapes by the branch; then that of an object without a branch, and that of a list.
+    by_choice: Box<[OnceLock<Shape>]>,
+}
+
+/// The unions in what a node says of one value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Union {
+    None,
+    /// This one of a node.
+    One {
+        node: usize,
+        at: usize,
+    },
+    Several,
+}
+
+/// What a schema says of an object with certain members, or of a list.
+#[derive(Clone, Default)]
 struct Shape {
     members: Vec<(&'static str, Described)>,
     /// What the items of a list follow; more than one where a union has several kinds of list.

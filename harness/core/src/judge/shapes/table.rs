@@ -1,6 +1,6 @@
 //! The table at work: each problem goes to its first owner.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::judge::Fact;
 use crate::judge::registry::Registry;
 use crate::judge::seen::Payload;
 use crate::judge::tallies::Tallies;
-use crate::protocol::{Problem, ProblemKind, Site};
+use crate::protocol::{NameMap, Problem, ProblemKind, Site};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -21,7 +21,7 @@ use crate::wire::Members;
 struct Table {
     rows: &'static [Row],
     /// The rows by the definition that they are about, each with the place of its requirement.
-    index: HashMap<&'static str, Vec<(usize, &'static Row)>>,
+    index: NameMap<&'static str, Vec<(usize, &'static Row)>>,
     /// The catch-all for problems that no row owns.
     valid: Owner,
     /// Members that are a known one in another spelling.
@@ -91,7 +91,7 @@ pub(in crate::judge) fn judge(payload: &Payload<'_>, party: Party, event: usize,
 
 impl Table {
     fn of(rows: &'static [Row], [valid, members, spelling, meta]: [&'static str; 4]) -> Self {
-        let mut index: HashMap<&'static str, Vec<(usize, &'static Row)>> = HashMap::new();
+        let mut index: NameMap<&'static str, Vec<(usize, &'static Row)>> = NameMap::default();
         for row in rows {
             let place = Registry::all().place(row.requirement);
             index.entry(row.definition).or_default().extend(place.map(|place| (place, row)));
