@@ -1,4 +1,4 @@
-//! `certify`: runs all cases and keeps what proves the result, for somebody who was not there.
+//! `certify`: runs all cases and writes the result with its evidence.
 
 use std::io::Write;
 use std::time::{Instant, SystemTime};

@@ -100,7 +100,7 @@ struct Reports {
     collectors: BTreeMap<Party, Collector>,
     /// The cases that have a trace of their own.
     alone: BTreeSet<String>,
-    /// Whether anything was no run of a case, so that nobody expects all requirements to be exercised.
+    /// Whether a trace is not the run of a case, so that its requirements need not all be exercised.
     foreign: bool,
 }
 

@@ -17,7 +17,7 @@ use crate::report::model::RunReport;
 use crate::snapshot::Bound;
 use crate::trace::{CaseMark, Trace, What};
 
-/// The report in a folder, beside or above its traces.
+/// The report in a folder, next to its traces or one level above.
 const REPORT: &str = "report.json";
 
 /// The traces in such a folder.

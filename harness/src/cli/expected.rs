@@ -1,4 +1,4 @@
-//! `--expected`: what is known to fail, read before a run, weighed after it, and brought up to date if that is asked.
+//! `--expected`: known failures, read before a run, applied after it, and updated on request.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -33,8 +33,8 @@ struct File {
 }
 
 impl Baseline {
-    /// Reads what is expected of this party, or of either; none if nothing is. Beside the file there may be others, of a profile
-    /// or of earlier reports; where both speak of the same, the file does.
+    /// Reads the expected failures of this party, or of either. A profile or earlier reports may add entries; for the same
+    /// requirement or case, the file has precedence. Returns `None` without any entry.
     ///
     /// # Errors
     ///

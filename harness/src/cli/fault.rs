@@ -55,7 +55,7 @@ fn unknown(name: &str, party: Option<Party>, faults: &[Fault]) -> String {
     }
 }
 
-/// Says beside the result what was done to the subject, and whether it was noticed.
+/// Prints the injected fault next to the result, and whether a check detected it.
 pub(super) fn announce(planted: &Planted, report: &RunReport) {
     let Fault { id, title, kills, .. } = &*planted.fault;
     say(&format!("with the fault {id}: {title}"));

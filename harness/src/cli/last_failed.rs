@@ -18,7 +18,7 @@ use crate::verdict::Verdict;
 ///
 /// # Errors
 ///
-/// There was no run, or none of these cases failed in it.
+/// There was no run, or these cases did not fail in it.
 pub(super) fn keep(cases: &mut Vec<Case>, party: Party) -> anyhow::Result<()> {
     let failed = file(party).and_then(|file| std::fs::read_to_string(file).ok());
     let failed = failed.with_context(|| format!("--last-failed: no {party} was tested from this directory"))?;
@@ -30,7 +30,7 @@ pub(super) fn keep(cases: &mut Vec<Case>, party: Party) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Notes which cases failed. Those that did not run are as they were. A cache that cannot be written is no problem of the run.
+/// Notes which cases failed. Those that did not run are as they were. An unwritable cache does not affect the run.
 pub(super) fn note(report: &RunReport) {
     let Some(file) = file(report.subject.kind) else { return };
     let before = std::fs::read_to_string(&file).unwrap_or_default();

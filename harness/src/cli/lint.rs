@@ -15,7 +15,7 @@ use crate::edition::Bundle;
 use crate::report::count;
 use crate::{expected, fault, profile};
 
-/// The folder of faults, beside the folders of cases.
+/// The folder of faults, next to the folders of cases.
 const FAULTS: &str = "faults";
 
 /// Runs the command.

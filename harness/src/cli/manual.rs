@@ -1,4 +1,4 @@
-//! `client --manual`: a person operates the client, and is told how to set it up and what to do.
+//! `client --manual`: a person operates the client by instructions on the terminal.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -70,8 +70,8 @@ fn introduce(editor: Option<&str>, folder: &AgentFolder, patience: Duration) -> 
     let minutes = patience.as_secs().div_ceil(60);
     say(&format!(
         "Open this folder in the editor; each case empties and fills it:  {}\n\
-         When you are asked for permission, choose the first option that allows, unless you are told otherwise.\n\
-         The agent ends with each case, and the editor may say so.\n\
+         When you are asked for permission, choose the first option that allows, unless the instruction names another.\n\
+         The agent exits after each case, and the editor may report this.\n\
          You have {minutes} min for each thing (--timeout-start). {KEYS}",
         folder.project().display()
     ));

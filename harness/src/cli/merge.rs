@@ -117,7 +117,7 @@ impl<'a> Shards<'a> {
         self.all.iter().any(|shard| !shard.info.cut_short)
     }
 
-    /// Makes sure that no shard is missing. One in which nothing could be learned from the subject is, unless all of them say so:
+    /// Checks that no shard is missing. A shard without any contact with the subject counts as missing, unless all shards have none:
     /// then one of them tells it for the others.
     fn complete(mut self, allow_missing: bool) -> anyhow::Result<Self> {
         let of = self.all.first().map_or(0, |shard| shard.info.of);

@@ -46,7 +46,7 @@ pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<P
     })
 }
 
-/// The first line is for programs: where the model is, and nothing else.
+/// The first line is for programs: only the address of the model.
 fn greet(origin: &str) -> io::Result<()> {
     let mut out = stdout();
     writeln!(out, "{origin}")?;

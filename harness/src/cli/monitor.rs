@@ -27,7 +27,7 @@ use crate::transport::{between, signal};
 /// How many broken requirements are shown when the session is over.
 const MOST_SHOWN: usize = 8;
 
-/// Stands for the path of a trace that nobody asked for.
+/// Stands for the path of a trace that was not requested.
 const UNSEEN: &str = "-";
 
 /// Runs the command. As the agent it returns only when there is no agent.
@@ -218,7 +218,7 @@ fn broke(report: &RunReport) -> Option<String> {
 }
 
 fn show(requirements: &[RequirementReport]) {
-    // Nobody need read the standard error of an agent.
+    // The client need not read the standard error of its agent.
     let _ = TextReport::new(anstream::stderr(), Detail::Cases).failures(requirements);
 }
 

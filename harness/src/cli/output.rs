@@ -9,18 +9,18 @@ pub(super) fn stdout() -> anstream::AutoStream<std::io::Stdout> {
     anstream::stdout()
 }
 
-/// Says something beside the result; nothing depends on whether it can be said.
+/// Prints a message on standard error and ignores a write error.
 pub(super) fn say(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
-/// Shows what is wrong with files that the user wrote.
+/// Shows the mistakes in files that the user wrote.
 pub(super) fn show(diagnostics: &[Diagnostic]) {
     let look = if std::io::stderr().is_terminal() { Look::Styled } else { Look::Plain };
     let _ = write!(anstream::stderr(), "{}", render_all(diagnostics, look));
 }
 
-/// Reports why a command could not do its work. A reader that went away is no error worth a word.
+/// Reports why a command could not do its work. A closed output is not reported.
 pub fn report_error(error: &anyhow::Error) {
     let broken_pipe = error.chain().any(|cause| {
         cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)

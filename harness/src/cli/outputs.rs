@@ -134,7 +134,7 @@ pub fn parse_markdown(text: &str) -> Result<Output, String> {
     wanted.then_some(output).ok_or_else(|| "matrix writes markdown; use --html FILE for a page".to_owned())
 }
 
-/// Everything that a run is told to.
+/// All outputs of a run.
 pub(super) struct Outputs {
     renderers: Vec<Box<dyn Renderer>>,
     /// The files that take their places when the run ends.
@@ -219,7 +219,7 @@ impl Outputs {
     }
 }
 
-/// What is wanted, with the text that stands on standard output where nothing else does.
+/// The requested outputs; text goes to standard output unless another format does.
 fn complete(wanted: &[Output]) -> anyhow::Result<Vec<Output>> {
     let mut wanted = wanted.to_vec();
     for (index, output) in wanted.iter().enumerate() {

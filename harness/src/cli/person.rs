@@ -1,4 +1,4 @@
-//! The person at the terminal: what they are told stands on standard error, and what they type comes on standard input.
+//! The person at the terminal: instructions go to standard error, keys come from standard input.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub(super) const KEYS: &str =
 /// How long a person has for each thing.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// The person at the terminal, who is told what the keys do; nobody, if standard input is no terminal.
+/// Shows the keys to the person at the terminal. Returns `None` if standard input is not a terminal.
 pub(super) fn at_a_terminal(patience: Option<Duration>) -> Option<Person> {
     if !std::io::stdin().is_terminal() {
         return None;
@@ -22,7 +22,7 @@ pub(super) fn at_a_terminal(patience: Option<Duration>) -> Option<Person> {
     Some(at_standard_input(patience.unwrap_or(PATIENCE)))
 }
 
-/// Whoever types on standard input.
+/// The person who types on standard input.
 pub(super) fn at_standard_input(patience: Duration) -> Person {
     let (person, keys) = Person::new(patience, say);
     std::thread::spawn(move || {

@@ -98,7 +98,7 @@ pub(super) fn of_client(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::R
     plan.subject.check_client().map_err(anyhow::Error::msg)?;
     if plan.subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
         plan.subject.person = person::at_a_terminal(args.run.start.timeout_start);
-        // Nobody does two things at once.
+        // A person operates one client at a time.
         plan.jobs = if plan.subject.person.is_some() { 1 } else { plan.jobs };
     }
     Ok(plan)

@@ -90,7 +90,7 @@ struct Shown<W> {
 
 /// How it is shown.
 enum Manner {
-    /// In one line, which is drawn anew; nothing while there is none.
+    /// In one line, which is redrawn; `None` while it is not shown.
     Terminal { drawn: Option<String> },
     /// In a line now and then.
     Log(Pace),

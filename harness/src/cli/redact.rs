@@ -39,7 +39,7 @@ pub(super) fn run(args: &RedactArgs, editions: &Editions) -> anyhow::Result<Prog
     Ok(ProgramExit::Good)
 }
 
-/// The trace without what was said, by a key that nobody has.
+/// The trace without its content, by a random key that is then discarded.
 pub(super) fn redacted(trace: &Trace, edition: &'static Edition) -> anyhow::Result<Redacted> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| anyhow::anyhow!("the system provides no randomness: {error}"))?;

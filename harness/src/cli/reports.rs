@@ -10,7 +10,7 @@ use crate::report::Chart;
 use crate::report::model::{FORMAT, FindingReport, READABLE, RunReport};
 use crate::trace::Trace;
 
-/// The folder of traces beside a report.
+/// The folder of traces next to a report.
 const TRACES: &str = "traces";
 
 /// The reports in a file: one, or as `monitor` writes them one a line.
@@ -75,7 +75,7 @@ pub(super) fn charts(
 }
 
 /// The trace file that a report names: in a folder that was named with it, as it was written, from where the report is, or in
-/// the folder of traces beside it.
+/// the folder of traces next to it.
 fn find(trace: &Path, report: &Path, folders: &[&Path]) -> Option<PathBuf> {
     let name = trace.file_name()?;
     let named = folders.iter().map(|folder| folder.join(name));

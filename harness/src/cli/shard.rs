@@ -18,7 +18,7 @@ pub struct Shard {
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Describes the mistake.
 pub fn parse(text: &str) -> Result<Shard, String> {
     let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
     match numbers {

@@ -36,11 +36,11 @@ struct Difference {
 const REPEATS: usize = 8;
 const MOST_REPEATS: usize = 40;
 
-/// The variable that tells that nobody is there to review.
+/// The variable that marks a run without a reviewer.
 const CI: &str = "CI";
 
 impl Snapshots {
-    /// The transcripts of a folder. Where nobody reviews them, nothing is written.
+    /// The transcripts of a folder. Without a reviewer, no files are written.
     pub(super) fn open(dir: &Path) -> Self {
         let alone = std::env::var(CI).is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()));
         Self {
@@ -77,7 +77,7 @@ impl Snapshots {
         Ok(self.missing.is_empty() && self.different.is_empty())
     }
 
-    /// Plays again what differs, and finds what does not come out as before. More runs at once than usual, since an accident of
+    /// Repeats cases that differ, and finds those that vary from run to run. More runs at once than usual, since an accident of
     /// a busy machine hardly happens again on an idle one.
     fn unstable(&self, plan: &RunPlan) -> BTreeSet<String> {
         let seen: BTreeMap<&str, &Difference> = self.different.iter().map(|(id, it)| (id.as_str(), it)).collect();

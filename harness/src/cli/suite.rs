@@ -29,7 +29,7 @@ use crate::suite::{Settled, Suite, SuiteListener, SuiteOptions};
 use crate::trace::{ProcessEvent, Trace, What};
 use crate::verdict::{Conformance, Verdict};
 
-/// How long nothing may be heard before the user is told what is waited for.
+/// The silence after which the user sees what the run waits for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs the command, which began at that moment.
@@ -43,13 +43,13 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
             bail!("--trace-dir {}: is not a folder", dir.display());
         }
         std::fs::create_dir_all(dir).with_context(|| format!("--trace-dir {}", dir.display()))?;
-        // What is said to a model is all that was said; a redacted trace would be worth nothing beside it.
+        // Requests to the model contain the whole conversation, which would defeat a redacted trace.
         plan.subject.exchanges = (!args.redact).then(|| dir.clone());
     }
     let plan = &plan;
     let outputs = Outputs::open(&args.result.outputs(), args.result.detail.into())?;
     let (began, started) = (SystemTime::now(), Instant::now());
-    // A person who is told what to do at the same terminal sees how far it is.
+    // Instructions on the same terminal already show the progress.
     let shown = if plan.subject.person.is_none() { ProgressLine::begin(args.result.detail.quiet) } else { None };
     let wanted = Wanted {
         outputs: outputs.with(shown),
@@ -343,7 +343,7 @@ fn first_case(plan: &RunPlan) -> anyhow::Result<Case> {
     embedded_case(&plan.bundle.handshake(plan.subject.party), plan.bundle).context("the built-in handshake is missing")
 }
 
-/// The handshake, run alone and first. A program that does not answer it is told so once, and not once for every case.
+/// The handshake, run alone and first. A program that does not answer it is reported once, not for every case.
 /// A fault is put in only later: what it does to the handshake says nothing about the program.
 struct FirstContact {
     trace: Trace,

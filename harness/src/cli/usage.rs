@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::args::Args;
 
 impl Args {
-    /// Reads the command line of this process; one that cannot be read is told of, and ends the process.
+    /// Reads the command line of this process; reports a mistake in it and exits.
     #[must_use]
     pub fn of_command_line() -> Self {
         let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();

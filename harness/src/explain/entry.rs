@@ -200,7 +200,7 @@ const fn how_title(status: Status, ground: Ground) -> &'static str {
 fn without_case(ground: Ground) -> Section {
     let why = match ground {
         Ground::Nothing => "None: this version does not check it.",
-        _ => "None of its own: it is checked in the trace of every case.",
+        _ => "No separate case: it is checked in the trace of every case.",
     };
     Section::Sentences(why.to_owned())
 }

@@ -4,6 +4,7 @@
 mod catalogue;
 #[path = "../kept.rs"]
 mod kept;
+mod language;
 mod links;
 mod options;
 #[path = "../orphans.rs"]
