@@ -79,7 +79,7 @@ mod tests {
     fn a_shard_is_one_of_those_that_there_are() {
         assert_eq!(parse("2/3"), Ok(Shard { number: 2, of: 3 }));
         assert_eq!(parse("1/1"), Ok(Shard { number: 1, of: 1 }));
-        for (wrong, told) in [("4/3", "1/3 to 3/3"), ("0/3", "1/3 to 3/3"), ("0/0", "at least one"), ("1/-1", "2/3")] {
+        for (wrong, told) in [("4/3", "1/3 to 3/3"), ("0/3", "1/3 to 3/3"), ("0/0", "at least 1"), ("1/-1", "2/3")] {
             assert!(parse(wrong).is_err_and(|error| error.contains(told)), "{wrong}");
         }
         assert!(["", "2", "/", "2/", "/3", "2/3/4", "a/b", "1.5/2"].into_iter().all(|wrong| parse(wrong).is_err()));
