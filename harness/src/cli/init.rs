@@ -153,7 +153,7 @@ fn text(found: &Found, command: &[String]) -> String {
     text.push_str("\n# Forms of the result besides the text, and the number of cases at once:\n# formats = [\"json=report.json\"]\n# jobs = 2\n");
     if !found.env.is_empty() {
         text.push_str(
-            "\n[env]\n# These lead the agent to the scripted model; leave out those that it does not know.\n",
+            "\n[env]\n# These point the agent to the scripted model; leave out those that it does not know.\n",
         );
         for (name, value) in &found.env {
             let _ = writeln!(text, "{name} = {}", quoted(value));

@@ -50,7 +50,7 @@ fn after_login(reason: &ReasonReport, fitting: Option<&str>) -> String {
     match fitting {
         Some(name) => format!("{cases} a login; the built-in profile works without one: --profile {name}"),
         None => format!(
-            "{cases} a login: give the agent its key (--env NAME=VALUE), let it use your own login (--keep-home), or lead it to \
+            "{cases} a login: give the agent its key (--env NAME=VALUE), let it use your own login (--keep-home), or point it to \
              the scripted model (--env OPENAI_BASE_URL={{model}}/v1 --env OPENAI_API_KEY=none)"
         ),
     }
@@ -71,7 +71,7 @@ fn without_tools(reason: &ReasonReport, wants_model: bool, asked_model: bool, fi
             format!("{cases} an agent that calls tools; it never asked the scripted model at {{model}}")
         }
         None => format!(
-            "{cases} an agent that calls tools. Lead its model to the scripted one, for example --env OPENAI_BASE_URL={{model}}/v1 \
+            "{cases} an agent that calls tools. Point its model to the scripted one, for example --env OPENAI_BASE_URL={{model}}/v1 \
              --env OPENAI_API_KEY=none (Anthropic: ANTHROPIC_BASE_URL={{model}}); see `acp-conformance model --help`"
         ),
     }

@@ -136,7 +136,9 @@ fn fits_glob(glob: &[char], text: &[char]) -> bool {
 
 /// Names the id that was probably meant, or says where the ids are listed.
 fn remedy(pattern: &str, ids: &[&str]) -> String {
-    match nearest(pattern, ids.iter().map(|&id| end_of(id, pattern))) {
+    let ends = ids.iter().map(|&id| end_of(id, pattern));
+    let areas = ids.iter().filter(|_| !pattern.contains('/')).filter_map(|id| id.split('/').nth(2));
+    match nearest(pattern, ends.chain(areas)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`acp-conformance list` shows the cases".to_owned(),
     }
@@ -175,6 +177,7 @@ mod tests {
     #[test]
     fn remedy_names_the_nearest_end() {
         assert_eq!(remedy("fs/raed", &IDS), "did you mean `fs/read`?");
+        assert_eq!(remedy("inti", &IDS), "did you mean `init`?");
         assert_eq!(remedy("zzz", &IDS), "`acp-conformance list` shows the cases");
     }
 }

@@ -312,9 +312,9 @@ impl<W: Write> TextReport<W> {
     }
 
     fn summary(&mut self, report: &RunReport) -> io::Result<()> {
-        // The verdict of a complete run says nothing about a selection.
-        let is_passing_selection =
-            !self.whole && report.shard.is_none() && report.partial.is_none() && report.all_passed();
+        // The verdict of a complete run says nothing about a selection. A recording is none: no line repeats it.
+        let is_selection = !self.whole && !self.reproduce.is_empty() && report.shard.is_none();
+        let is_passing_selection = is_selection && report.partial.is_none() && report.all_passed();
         let verdict = match report.verdict {
             Conformance::Incomplete if is_passing_selection => {
                 if report.cases.iter().any(|case| case.verdict == Verdict::Pass) { "passed" } else { "not-applicable" }

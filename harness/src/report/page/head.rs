@@ -161,15 +161,6 @@ fn broken(report: &RunReport) -> Markup {
     }
 }
 
-/// A sentence in which what stands in backticks is code.
-fn prose(text: &str) -> Markup {
-    html! {
-        @for (place, part) in text.split('`').enumerate() {
-            @if place % 2 == 1 { code { (visible(part)) } } @else { (visible(part)) }
-        }
-    }
-}
-
 /// Lists why cases are undecided or were not exercised; what does not apply needs no explanation.
 fn undecided(report: &RunReport) -> Markup {
     let reasons: Vec<_> = report.reasons.iter().filter(|reason| reason.verdict != Verdict::NotApplicable).collect();
@@ -182,7 +173,7 @@ fn undecided(report: &RunReport) -> Markup {
                         span class=(reason.verdict.name()) {
                             (count(reason.cases.len(), "case", "cases")) " " (words(reason.verdict.name()))
                         }
-                        ": " (prose(&reason.text))
+                        ": " (visible(&reason.text))
                     }
                 }
             }
@@ -197,7 +188,7 @@ fn broken_one(requirement: &RequirementReport, report: &RunReport) -> Markup {
     html! {
         a href={ "#requirement=" (id) } { (id) } " " small { (level.name().to_uppercase()) } " " (visible(text))
         @if let Some(broken) = first {
-            p class="seen" { (visible(&broken.finding.case)) ": " (prose(&broken.finding.text)) }
+            p class="seen" { (visible(&broken.finding.case)) ": " (visible(&broken.finding.text)) }
             @if let Some(also) = requirement.also() { p class="seen" { (visible(&also)) } }
             @if let Some(entry) = broken.expected(report) {
                 p class="seen" { "expected to fail: " (visible(&entry.reason)) }
