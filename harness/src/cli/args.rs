@@ -263,7 +263,7 @@ pub struct StartArgs {
     #[arg(long)]
     pub keep_home: bool,
     /// How many processes of the program run at once [default: one per core for clients, half as many again for agents]
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(short, long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
     /// Time limit for the response to initialize, or for a client to start its agent [default: 30s; seconds, unless
     /// suffixed with ms, s or m]
