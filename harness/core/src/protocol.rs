@@ -12,6 +12,7 @@ mod nodes;
 mod path;
 mod pointer;
 mod schema;
+mod shape;
 mod walk;
 
 pub use adapter::{Adapter, Update, V1};

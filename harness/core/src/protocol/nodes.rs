@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::names::NameMap;
-use super::walk::Shapes;
+use super::shape::Shapes;
 
 /// All nodes of a schema file.
 pub(super) struct Nodes {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::nodes::{Branch, NOTHING};
 use super::pointer::{below, escaped};
 use super::schema::Schema;
+use super::shape::{Described, Shape, Shapes, Union};
 use crate::wire::Members;
 
 /// One member of an object of the protocol.
@@ -253,51 +254,6 @@ fn chosen(branches: &[Branch], object: &Map<String, Value>) -> Option<usize> {
             value == Some(tag.value)
         })
     })
-}
-
-#[derive(Clone, Copy)]
-struct Described {
-    node: usize,
-    owner: &'static str,
-}
-
-/// The shapes of the values that a node describes.
-pub(super) struct Shapes {
-    /// The union whose chosen branch settles the shape.
-    union: Union,
-    /// The shapes by the branch; then that of an object without a branch, and that of a list.
-    by_choice: Box<[OnceLock<Shape>]>,
-}
-
-/// The unions in what a node says of one value.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Union {
-    None,
-    /// This one of a node.
-    One {
-        node: usize,
-        at: usize,
-    },
-    Several,
-}
-
-/// What a schema says of an object with certain members, or of a list.
-#[derive(Clone, Default)]
-struct Shape {
-    members: Vec<(&'static str, Described)>,
-    /// What the items of a list follow; more than one where a union has several kinds of list.
-    items: Vec<Described>,
-    definitions: Vec<&'static str>,
-    open: bool,
-}
-
-impl Shape {
-    fn misspelt(&self, name: &str) -> Option<&'static str> {
-        let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
-        // A leading underscore belongs to extensions (`_meta`) and is no spelling of anything.
-        let wanted = (!name.starts_with('_')).then(|| plain(name))?;
-        self.members.iter().map(|(known, _)| *known).find(|known| !known.starts_with('_') && plain(known) == wanted)
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,49 @@
+//! The shapes of the values that a schema describes: members, items and definitions.
+
+use std::sync::OnceLock;
+
+/// A node in the definition that owns it.
+#[derive(Clone, Copy)]
+pub(super) struct Described {
+    pub node: usize,
+    pub owner: &'static str,
+}
+
+/// The shapes of the values that a node describes.
+pub(super) struct Shapes {
+    /// The union whose chosen branch settles the shape.
+    pub union: Union,
+    /// The shapes by the branch; then that of an object without a branch, and that of a list.
+    pub by_choice: Box<[OnceLock<Shape>]>,
+}
+
+/// The unions in what a node says of one value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Union {
+    None,
+    /// This one of a node.
+    One {
+        node: usize,
+        at: usize,
+    },
+    Several,
+}
+
+/// What a schema says of an object with certain members, or of a list.
+#[derive(Clone, Default)]
+pub(super) struct Shape {
+    pub members: Vec<(&'static str, Described)>,
+    /// What the items of a list follow; more than one where a union has several kinds of list.
+    pub items: Vec<Described>,
+    pub definitions: Vec<&'static str>,
+    pub open: bool,
+}
+
+impl Shape {
+    pub(super) fn misspelt(&self, name: &str) -> Option<&'static str> {
+        let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
+        // A leading underscore belongs to extensions (`_meta`) and is no spelling of anything.
+        let wanted = (!name.starts_with('_')).then(|| plain(name))?;
+        self.members.iter().map(|(known, _)| *known).find(|known| !known.starts_with('_') && plain(known) == wanted)
+    }
+}
