@@ -118,7 +118,7 @@ impl Collector {
     pub fn skip_repeated(&mut self, case: &Case) -> Option<CaseReport> {
         let shapes = self.cases.iter().filter(|report| Case::file_of(&report.id) == Case::file_of(&case.id));
         let run: Vec<&CaseReport> = shapes.filter(|report| report.verdict != Verdict::NotExercised).collect();
-        let first = run.first().filter(|_| run.iter().all(|report| self.exercised_nothing(report)))?;
+        let first = run.first().filter(|_| run.iter().all(|report| exercised_nothing(report)))?;
         let report = CaseReport {
             id: case.id.clone(),
             verdict: Verdict::NotExercised,
@@ -134,17 +134,6 @@ impl Collector {
         };
         self.cases.push(report.clone());
         Some(report)
-    }
-
-    /// Whether a case ran to its end and its subject did nothing that concerns its requirements.
-    fn exercised_nothing(&self, case: &CaseReport) -> bool {
-        let is_unexercised = |requirement: &String| {
-            let seen = self.by_requirement.get(requirement).into_iter().flatten();
-            seen.filter(|seen| seen.case == case.id).all(|seen| seen.tally.verdict() == Verdict::NotExercised)
-        };
-        case.verdict == Verdict::Inconclusive
-            && !case.requirements.is_empty()
-            && case.requirements.iter().all(is_unexercised)
     }
 
     /// Whether a requirement failed in a case of a shared conversation that has not run alone yet.
@@ -202,4 +191,10 @@ impl Collector {
         self.keep(&id, &judged, &|n| trace.event(n));
         (self.report(id, &judged, took, file), trace)
     }
+}
+
+/// Whether a case ran to its end and its subject did nothing to which its requirements apply. A case that a refusal, a login or an exit
+/// ended says nothing about other shapes.
+fn exercised_nothing(case: &CaseReport) -> bool {
+    matches!(&case.cause, Some(Cause::NotExercised { requirements }) if requirements.len() == case.requirements.len())
 }
