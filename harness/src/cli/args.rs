@@ -112,7 +112,8 @@ pub struct AgentArgs {
     /// result is incomplete
     #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "snapshots", "update_expected"])]
     pub quick: bool,
-    /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check
+    /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check. Selected cases
+    /// always run
     #[arg(long)]
     pub thorough: bool,
 }

@@ -85,7 +85,9 @@ pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Res
         plan.cases = largest_conversation(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
         plan.jobs = 1;
     }
-    Ok(RunPlan { isolate: args.isolate, thorough: args.thorough || args.isolate, ..plan })
+    // A user who names cases wants to see them run.
+    let names_cases = !selection(&args.run).is_empty() || args.run.last_failed;
+    Ok(RunPlan { isolate: args.isolate, thorough: args.thorough || names_cases, ..plan })
 }
 
 /// Plans the run of a client.
