@@ -123,7 +123,7 @@ impl<L: SuiteListener> Suite<'_, L> {
         while !cases.is_empty() && stopped().is_none() {
             self.run_once(&cases, subject, options)?;
             self.run_again(&cases, subject, options)?;
-            // After `--fail-fast` found a failure that was none alone, there is a rest.
+            // `--fail-fast` held cases back for a failure; if it did not show in the lone run, they run now.
             let before = cases.len();
             cases.retain(|case| !self.collector.is_settled(&case.id));
             if cases.len() == before {

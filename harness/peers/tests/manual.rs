@@ -254,7 +254,7 @@ fn asked_by_a_profile() -> Result<(), Failed> {
     subject.controls.acts.insert("prompt".to_owned(), Means::Person("Write {text_json} into {cwd}/go".to_owned()));
     let handshake = case(HANDSHAKE.0, HANDSHAKE.1);
     let (_, unasked, reason) = verdict(&run_case(&handshake, &subject));
-    equal(&(unasked, reason.as_deref()), &(Verdict::Inconclusive, Some("nobody is there to do it")), &[])?;
+    equal(&(unasked, reason.as_deref()), &(Verdict::Inconclusive, Some("no person is at the terminal to do it")), &[])?;
 
     let (person, _keys) = Person::new(PATIENCE, |text| {
         if let Some((_, file)) = text.split_once(" into ") {

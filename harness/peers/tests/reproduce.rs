@@ -120,8 +120,8 @@ fn options_and_paths() {
     let empty = tempfile::tempdir().expect("a folder");
     let again = shell(empty.path(), &line);
     assert!(said(&again).contains("failed  init.respond"), "{line}\n{}", said(&again));
-    let mended = case.replace("it's", "acp-reference-agent");
-    fs::write(cases.join("name.yaml"), mended).expect("a case");
+    let fixed = case.replace("it's", "acp-reference-agent");
+    fs::write(cases.join("name.yaml"), fixed).expect("a case");
     let fixed = shell(empty.path(), &line);
     assert!(fixed.status.success() && said(&fixed).contains("passed"), "{line}\n{}", said(&fixed));
 }

@@ -62,7 +62,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
         Driver::Early(exit) => return Ok(exit),
         Driver::Over(going, met) => (going, met),
     };
-    let going_exited_early = met.as_ref().is_some_and(|met| met.exited);
+    let exited_early = met.as_ref().is_some_and(|met| met.exited);
     let obstacle = met.map(|met| met.text);
     let partial = going.partial(plan);
     let Going { collector, listener: Listener { mut outputs, spent, snapshots, .. } } = *going;
@@ -103,7 +103,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     let is_lenient = args.result.allow_incomplete || plan.part.is_some() || plan.is_selection && report.all_passed();
     let lenient = obstacle.is_none() && is_lenient;
     let lenient = lenient && partial.is_none();
-    if report.verdict == Conformance::Incomplete && going_exited_early {
+    if report.verdict == Conformance::Incomplete && exited_early {
         return Ok(ProgramExit::Usage);
     }
     let exit = match stopped() {

@@ -13,7 +13,9 @@ use crate::verdict::Verdict;
 /// cases undecided before those for which cases do not apply.
 pub(super) fn reasons(party: Party, requirements: &[RequirementReport], cases: &[CaseReport]) -> Vec<ReasonReport> {
     let mut groups: BTreeMap<Key, Vec<(&CaseReport, &Cause)>> = BTreeMap::new();
-    let is_explained = |case: &&CaseReport| !matches!(case.verdict, Verdict::Pass | Verdict::Fail);
+    let is_explained = |case: &&CaseReport| {
+        matches!(case.verdict, Verdict::Inconclusive | Verdict::NotApplicable | Verdict::NotExercised)
+    };
     for case in cases.iter().filter(is_explained) {
         if let Some(cause) = &case.cause {
             groups.entry(Key::of(case.verdict, cause)).or_default().push((case, cause));

@@ -7,7 +7,7 @@ const DEEPEST = 40;
 const pointerIn = (open) => open.map(({ name }) => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
 /**
- * JSON with a line for each member, each with the pointer to the member that begins there; undefined where the text is no JSON.
+ * JSON with a line for each member, each with the pointer to the member that begins there; undefined if the text is not JSON.
  * Numbers and doubled names stay as they are.
  */
 function prettyLines(text) {
@@ -34,7 +34,7 @@ function prettyLines(text) {
   return lines;
 }
 
-/** JSON with a line for each member; undefined where the text is no JSON. */
+/** JSON with a line for each member; undefined if the text is not JSON. */
 const pretty = (text) => prettyLines(text)?.map((line) => line.text).join('\n');
 
 /** The lines of both texts in order, each with `-` where only the first has it, `+` where only the second has. */

@@ -77,7 +77,7 @@ fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<()
             hook(running, words).map_err(Observed::Problem)
         }
         Means::Person(_) if running.subject.person.is_none() => {
-            Err(Observed::Problem("nobody is there to do it".to_owned()))
+            Err(Observed::Problem("no person is at the terminal to do it".to_owned()))
         }
         Means::Person(text) => {
             all_told(act, &text).map_err(Observed::Problem)?;
