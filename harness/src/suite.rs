@@ -1,8 +1,10 @@
 //! Runs cases until each has a verdict.
 //!
-//! Cases share conversations first. Those that do not pass there run again alone. Cases that repeat others and cost further starts come
-//! last, if they are worth it.
+//! Cases share conversations first. Those that do not pass there run again alone. Cases that repeat others and cost further starts wait
+//! for the verdicts of these, and run only if the subject did something there.
 
+use std::collections::HashSet;
+use std::mem::take;
 use std::time::{Duration, Instant};
 
 use crate::case::Case;
@@ -85,20 +87,46 @@ impl<L: SuiteListener> Suite<'_, L> {
     /// # Errors
     ///
     /// Those of the listener.
-    pub fn run(&mut self, mut cases: Vec<Case>, subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
+    pub fn run(&mut self, cases: Vec<Case>, subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
         let is_thorough = options.isolate || options.thorough;
         let positions = if is_thorough { Vec::new() } else { repeated_shapes(&cases) };
-        let repeated: Vec<Case> = positions.iter().map(|&index| cases[index].clone()).collect();
-        cases.retain(|case| repeated.iter().all(|other| other.id != case.id));
-        self.run_until_settled(cases, subject, options)?;
-        let mut worthwhile = Vec::new();
-        for case in repeated {
-            match self.collector.skip_repeated(&case).filter(|_| stopped().is_none()) {
-                Some(report) => self.settle(&report, None)?,
-                None => worthwhile.push(case),
+        let (mut open, mut repeated) = (Vec::new(), Vec::new());
+        for (index, case) in cases.into_iter().enumerate() {
+            let list = if positions.contains(&index) { &mut repeated } else { &mut open };
+            list.push(case);
+        }
+        while stopped().is_none() {
+            let (settled, again) = self.collector.review();
+            settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))?;
+            open.retain(|case| !self.collector.is_settled(&case.id));
+            self.sort_repeated(&mut repeated, &mut open)?;
+            let alone = |case: &Case| options.isolate || again.alone.contains(&case.id);
+            // `--fail-fast` asks first whether a failure shows alone; the other cases run only if it does not.
+            let waits = |case: &Case| match options.fail_fast && self.collector.has_suspects() {
+                true => !alone(case),
+                false => self.collector.is_pending(&case.id) && !again.contains(&case.id),
+            };
+            let round: Vec<Case> = open.iter().filter(|case| !waits(case)).cloned().collect();
+            if !self.run_once(&round, subject, options, alone)? {
+                break;
             }
         }
-        self.run_until_settled(worthwhile, subject, options)
+        Ok(())
+    }
+
+    /// Decides about cases that repeat others: skips them if the others exercised nothing, and opens those that are worth a start.
+    fn sort_repeated(&mut self, repeated: &mut Vec<Case>, open: &mut Vec<Case>) -> Result<(), L::Error> {
+        let files: HashSet<String> = open.iter().map(|case| Case::file_of(&case.id).to_owned()).collect();
+        for case in take(repeated) {
+            if files.contains(Case::file_of(&case.id)) {
+                repeated.push(case);
+            } else if let Some(report) = self.collector.skip_repeated(&case) {
+                self.settle(&report, None)?;
+            } else {
+                open.push(case);
+            }
+        }
+        Ok(())
     }
 
     /// Takes in the trace of a case that had a conversation of its own.
@@ -114,44 +142,17 @@ impl<L: SuiteListener> Suite<'_, L> {
         self.listener.settled(self.collector, Settled { report: &report, trace: Some(trace), took, judging })
     }
 
-    fn run_until_settled(
+    /// Runs the cases once, and returns whether a conversation ended.
+    fn run_once(
         &mut self,
-        mut cases: Vec<Case>,
+        cases: &[Case],
         subject: &Subject,
         options: SuiteOptions,
-    ) -> Result<(), L::Error> {
-        while !cases.is_empty() && stopped().is_none() {
-            self.run_once(&cases, subject, options)?;
-            self.run_again(&cases, subject, options)?;
-            // `--fail-fast` held cases back for a failure; if it did not show in the lone run, they run now.
-            let before = cases.len();
-            cases.retain(|case| !self.collector.is_settled(&case.id));
-            if cases.len() == before {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs those of the cases again that did not pass in a conversation with others, as far as that is needed.
-    fn run_again(&mut self, cases: &[Case], subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
-        while stopped().is_none() {
-            let (settled, again) = self.collector.review();
-            settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))?;
-            if again.is_empty() {
-                break;
-            }
-            for (ids, isolate) in [(again.alone, true), (again.together, false)] {
-                let chosen: Vec<Case> = cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect();
-                self.run_once(&chosen, subject, SuiteOptions { isolate, ..options })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn run_once(&mut self, cases: &[Case], subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
-        let mut problem = None;
-        run_all(cases, subject, options.jobs, options.isolate, |event| {
+        alone: impl Fn(&Case) -> bool,
+    ) -> Result<bool, L::Error> {
+        let (mut problem, mut any_ended) = (None, false);
+        run_all(cases, subject, options.jobs, alone, |event| {
+            any_ended |= matches!(event, Progress::Ended { .. });
             let result = match event {
                 Progress::Started(index) => self.listener.started(&cases[index].id),
                 Progress::Played(index) => self.listener.played(&cases[index].id),
@@ -164,7 +165,7 @@ impl<L: SuiteListener> Suite<'_, L> {
             problem = problem.take().or(result.err());
             problem.is_none() && !(options.fail_fast && self.collector.has_suspects())
         });
-        problem.map_or(Ok(()), Err)
+        problem.map_or(Ok(any_ended), Err)
     }
 
     /// Takes in a conversation that held several cases. Those that do not pass are settled later.

@@ -62,12 +62,18 @@ const MOST_LOST: usize = 8;
 fn run(cases: &[Case], subject: &Subject) -> RunReport {
     let (mut collector, started) =
         (Collector::new(V1.edition(), subject.party, subject.command.clone()), Instant::now());
-    run_all(cases, subject, 4, true, |event| {
-        if let Progress::Ended { trace, .. } = event {
-            collector.add(&trace, Duration::ZERO, None);
-        }
-        true
-    });
+    run_all(
+        cases,
+        subject,
+        4,
+        |_| true,
+        |event| {
+            if let Progress::Ended { trace, .. } = event {
+                collector.add(&trace, Duration::ZERO, None);
+            }
+            true
+        },
+    );
     collector.finish(started.elapsed(), false)
 }
 

@@ -85,15 +85,21 @@ impl Snapshots {
         let repeats = MOST_REPEATS.checked_div(seen.len()).unwrap_or_default().clamp(1, REPEATS);
         let cases: Vec<Case> = cases.flat_map(|case| std::iter::repeat_n(case, repeats)).cloned().collect();
         let mut unstable = BTreeSet::new();
-        run_all(&cases, &plan.subject, plan.jobs * 2, true, |event| {
-            if let Progress::Ended { trace, .. } = event
-                && let Some(id) = &trace.header.case
-                && seen.get(id.as_str()).is_some_and(|it| changes(&it.said, &text(&trace), Bound::Glance).is_some())
-            {
-                unstable.insert(id.clone());
-            }
-            true
-        });
+        run_all(
+            &cases,
+            &plan.subject,
+            plan.jobs * 2,
+            |_| true,
+            |event| {
+                if let Progress::Ended { trace, .. } = event
+                    && let Some(id) = &trace.header.case
+                    && seen.get(id.as_str()).is_some_and(|it| changes(&it.said, &text(&trace), Bound::Glance).is_some())
+                {
+                    unstable.insert(id.clone());
+                }
+                true
+            },
+        );
         unstable
     }
 

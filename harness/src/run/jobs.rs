@@ -77,18 +77,17 @@ impl Drop for Slot<'_> {
 /// A process that has only to exit does not count: many take their whole time for that, and are then stopped. As many of them as there
 /// are jobs can be left while the next conversations go on.
 ///
-/// With `isolate`, each case has a conversation of its own; otherwise, those of an agent share one where the plan of the run allows it.
+/// A case has a conversation of its own if `alone` says so; otherwise, those of an agent share one where the plan of the run allows it.
 /// When `report` returns false, no further conversation is begun. A case that [`stop`](super::stop) or a signal cuts is started and
 /// never ends.
 pub fn run_all(
     cases: &[Case],
     subject: &Subject,
     jobs: usize,
-    isolate: bool,
+    alone: impl Fn(&Case) -> bool,
     mut report: impl FnMut(Progress) -> bool,
 ) {
-    let alone = isolate || subject.person.is_some();
-    let planned = if alone { (0..cases.len()).map(|index| vec![index]).collect() } else { conversations(cases, jobs) };
+    let planned = conversations(cases, jobs, |case| alone(case) || subject.person.is_some());
     let jobs = jobs.clamp(1, cases.len().max(1));
     let (queue, numbers) = (Queue(Mutex::new(planned.into())), AtomicUsize::new(1));
     let slots = Slots { free: Mutex::new(jobs), freed: Condvar::new() };

@@ -16,16 +16,16 @@ use crate::requirement::Party;
 const WORTH_A_START: usize = 12;
 
 /// Returns the conversations of a run: the positions of their cases, in the order of running. Large ones come first.
-pub(super) fn conversations(cases: &[Case], jobs: usize) -> Vec<Vec<usize>> {
+pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Vec<usize>> {
     let mut groups: Vec<(Value, Vec<usize>)> = Vec::new();
-    let mut alone = Vec::new();
+    let mut single = Vec::new();
     for (index, case) in cases.iter().enumerate() {
-        match opening(case) {
+        match opening(case).filter(|_| !alone(case)) {
             Some(params) => match groups.iter_mut().find(|(other, _)| *other == params) {
                 Some((_, group)) => group.push(index),
                 None => groups.push((params, vec![index])),
             },
-            None => alone.push(vec![index]),
+            None => single.push(vec![index]),
         }
     }
     let mut conversations: Vec<Vec<usize>> = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn conversations(cases: &[Case], jobs: usize) -> Vec<Vec<usize>> {
         conversations.extend(group.chunks(group.len().div_ceil(parts)).map(<[usize]>::to_vec));
     }
     conversations.sort_by_key(|group| std::cmp::Reverse(group.len()));
-    conversations.extend(alone);
+    conversations.extend(single);
     conversations
 }
 
@@ -45,7 +45,7 @@ pub(super) fn conversations(cases: &[Case], jobs: usize) -> Vec<Vec<usize>> {
 pub fn repeated_shapes(cases: &[Case]) -> Vec<usize> {
     let mut files = HashSet::new();
     let mut repeated = Vec::new();
-    for conversation in conversations(cases, 1) {
+    for conversation in conversations(cases, 1, |_| false) {
         let is_repeated = |&index: &usize| {
             let id = &cases[index].id;
             id.contains('@') && files.contains(Case::file_of(id))
@@ -62,7 +62,7 @@ pub fn repeated_shapes(cases: &[Case]) -> Vec<usize> {
 /// Returns the positions of the cases of the conversation that holds the most.
 #[must_use]
 pub fn largest_conversation(cases: &[Case]) -> Vec<usize> {
-    conversations(cases, 1).into_iter().next().unwrap_or_default()
+    conversations(cases, 1, |_| false).into_iter().next().unwrap_or_default()
 }
 
 /// Returns how a case that can share a conversation begins: the params of `initialize` as they go on the wire. `None` if the case

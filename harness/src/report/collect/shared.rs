@@ -32,10 +32,10 @@ pub struct Again {
 }
 
 impl Again {
-    /// Whether no case has to run again.
+    /// Whether this case has to run again now.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.alone.is_empty() && self.together.is_empty()
+    pub fn contains(&self, case: &str) -> bool {
+        self.alone.iter().chain(&self.together).any(|id| id == case)
     }
 }
 
@@ -111,6 +111,12 @@ impl Collector {
     #[must_use]
     pub fn is_settled(&self, case: &str) -> bool {
         self.cases.iter().any(|report| report.id == case)
+    }
+
+    /// Whether a case of a shared conversation waits for a decision of [`Self::review`].
+    #[must_use]
+    pub fn is_pending(&self, case: &str) -> bool {
+        self.shared.pending.contains_key(case)
     }
 
     /// Reports a case as not exercised, without a run, if the subject did nothing that concerns its requirements in the shapes of its

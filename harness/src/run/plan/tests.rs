@@ -53,7 +53,7 @@ fn cases_that_change_the_process_come_last() {
         with(RAW),
         with("fence: {}"),
     ];
-    assert_eq!(conversations(&cases, 1), [vec![5, 4, 3, 2, 1, 0]]);
+    assert_eq!(conversations(&cases, 1, |_| false), [vec![5, 4, 3, 2, 1, 0]]);
 }
 
 #[test]
@@ -61,7 +61,8 @@ fn cases_share_only_with_the_same_initialize() {
     let usual = || case(USUAL, &["include: session"]);
     let poor = case(&format!("{USUAL}\nclient: {{ capabilities: {{}} }}"), &["include: session"]);
     let cases = [poor, usual(), usual()];
-    assert_eq!(conversations(&cases, 4), [vec![1, 2], vec![0]]);
+    assert_eq!(conversations(&cases, 4, |_| false), [vec![1, 2], vec![0]]);
+    assert_eq!(conversations(&cases, 4, |case| std::ptr::eq(case, &raw const cases[1])), [vec![0], vec![2], vec![1]]);
     assert_eq!(largest_conversation(&cases), [1, 2]);
 }
 
@@ -83,16 +84,16 @@ fn broken_lines_come_last_and_usual_ids_first() {
     let usual = || case(USUAL, &["include: session"]);
     let raw = case(USUAL, &["include: session", RAW]);
     let text = case(&format!("{USUAL}\nclient: {{ wire: {{ ids: text }} }}"), &["include: session"]);
-    assert_eq!(conversations(&[raw, text, usual()], 1), [vec![2, 1, 0]]);
+    assert_eq!(conversations(&[raw, text, usual()], 1, |_| false), [vec![2, 1, 0]]);
 }
 
 #[test]
 fn jobs_split_only_large_conversations() {
     let cases: Vec<Case> = (0..30).map(|_| case(USUAL, &["include: session"])).collect();
-    let sizes = |jobs| conversations(&cases, jobs).iter().map(Vec::len).collect::<Vec<_>>();
+    let sizes = |jobs| conversations(&cases, jobs, |_| false).iter().map(Vec::len).collect::<Vec<_>>();
     assert_eq!(sizes(1), [30]);
     assert_eq!(sizes(8), [15, 15]);
-    assert_eq!(conversations(&cases[..3], 8).len(), 1);
+    assert_eq!(conversations(&cases[..3], 8, |_| false).len(), 1);
 }
 
 /// A change of this number is a change of the time that every agent takes.
@@ -100,7 +101,7 @@ fn jobs_split_only_large_conversations() {
 fn built_in_cases_need_few_conversations() {
     let (cases, _) = embedded(&V1);
     let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == Party::Agent).collect();
-    let planned = conversations(&cases, 1);
+    let planned = conversations(&cases, 1, |_| false);
     let mut indices: Vec<usize> = planned.iter().flatten().copied().collect();
     indices.sort_unstable();
     assert!(indices.into_iter().eq(0..cases.len()), "each case is in one conversation");
