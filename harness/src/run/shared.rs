@@ -1,12 +1,14 @@
 //! Runs several cases in one conversation with an agent: one process and one `initialize`, and for each case a session of its own.
-//! Cases with files, and those that list sessions, have workspaces of their own; the others share an empty one.
+//! Cases that list sessions or cancel have workspaces of their own; the others share one, which is empty when a case begins.
 //!
 //! The trace is that of the whole conversation. What a case shows only here does not fail anything by itself: the caller runs it again
 //! alone.
 
 use std::collections::HashSet;
 use std::io;
+use std::path::PathBuf;
 
+use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::case::RunningCase;
@@ -17,6 +19,7 @@ use super::interrupt::{listen, stopped};
 use super::single::{Ending, ReadyCase, conversation_header, finish, run_transcript, start};
 use super::timing::FENCE_BETWEEN_CASES;
 use crate::case::model::{Action, Body, Case};
+use crate::case::template::Bindings;
 use crate::requirement::Party;
 use crate::trace::{CaseInfo, CaseMark, Event, INVENTED, Outcome, StepEvent, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
@@ -76,6 +79,7 @@ fn run_cases(
         let closing = running.close();
         runtime.block_on(conversation.end_services());
         conversation.take_in_model();
+        env.sandbox.clear_workspace(named_files(cases[done - 1], &bindings).iter().map(PathBuf::as_path));
         let ready = next.filter(|_| goes_on).and_then(|next| {
             prepare(&mut env.sandbox, &mut conversation, done, next).ok()?;
             bindings = self::bindings(next, subject, &env.sandbox);
@@ -94,19 +98,52 @@ fn run_cases(
 
 /// Makes the workspace of a further case.
 fn prepare(sandbox: &mut Sandbox, conversation: &mut Conversation, number: usize, case: &Case) -> io::Result<()> {
-    sandbox.begin_workspace(number, !case.workspace.is_empty() || lists_sessions(case))?;
+    sandbox.begin_workspace(number, needs_own_workspace(case))?;
     conversation.turn_model_to(&case.id)?;
     Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))
 }
 
-/// Whether the case sends `session/list`, which is about the sessions of a workspace.
-fn lists_sessions(case: &Case) -> bool {
-    case.steps.iter().any(|step| match &step.action {
-        Action::Send(lines) => {
-            lines.iter().any(|line| matches!(&line.body, Body::Request { method, .. } if method == "session/list"))
-        }
-        _ => false,
+/// Whether the case lists the sessions of a workspace, or cancels what may still write a file after it.
+fn needs_own_workspace(case: &Case) -> bool {
+    let methods = case.steps.iter().filter_map(|step| match &step.action {
+        Action::Send(lines) => Some(lines),
+        _ => None,
+    });
+    methods.flatten().any(|line| match &line.body {
+        Body::Request { method, .. } => method == "session/list",
+        Body::Notification { method, .. } => method == "session/cancel" || method == "$/cancel_request",
+        Body::Result { .. } | Body::Error { .. } => false,
     })
+}
+
+/// The files that the case wrote or named to the agent; some of the paths may lie outside of the workspace.
+fn named_files(case: &Case, bindings: &Bindings) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = case.workspace.iter().map(|(path, _)| PathBuf::from(path)).collect();
+    for step in &case.steps {
+        match &step.action {
+            Action::File(look) => files.push(look.path.render(bindings).into()),
+            Action::Process(look) => files.push(look.pid_file.render(bindings).into()),
+            Action::Send(lines) => {
+                let params = lines.iter().filter_map(|line| match &line.body {
+                    Body::Request { params, .. } => params.as_ref(),
+                    _ => None,
+                });
+                params.for_each(|params| add_paths(&bindings.interpolate(params), &mut files));
+            }
+            _ => {}
+        }
+    }
+    files
+}
+
+/// Adds the texts of a value that are absolute paths.
+fn add_paths(value: &Value, files: &mut Vec<PathBuf>) {
+    match value {
+        Value::String(text) if text.starts_with('/') => files.push(text.into()),
+        Value::Array(items) => items.iter().for_each(|item| add_paths(item, files)),
+        Value::Object(members) => members.values().for_each(|member| add_paths(member, files)),
+        _ => {}
+    }
 }
 
 fn begins(case: &Case) -> What {

@@ -43,8 +43,8 @@ pub struct Sandbox {
     root: PathBuf,
     home: PathBuf,
     workspace: PathBuf,
-    /// The workspace for further cases without files, as long as it is empty.
-    empty: PathBuf,
+    /// The workspace that cases share, as long as it is empty between them.
+    shared: PathBuf,
     /// The number of the current case in its conversation, from 0.
     number: usize,
 }
@@ -87,35 +87,53 @@ impl Sandbox {
         }
         // Programs refuse a runtime folder that others may read: XDG Base Directory Specification.
         DirBuilder::new().mode(0o700).create(runtime)?;
-        let empty = workspace.clone();
-        Ok(Self { _scratch: Some(scratch), root, home, workspace, empty, number: 0 })
+        let shared = workspace.clone();
+        Ok(Self { _scratch: Some(scratch), root, home, workspace, shared, number: 0 })
     }
 
     /// The folders that a person's client knows, which stay when the case is over.
     #[must_use]
     pub fn lasting(root: PathBuf, home: PathBuf, workspace: PathBuf) -> Self {
-        Self { _scratch: None, root, home, empty: workspace.clone(), workspace, number: 0 }
+        Self { _scratch: None, root, home, shared: workspace.clone(), workspace, number: 0 }
     }
 
     /// Gives a further case of the same process its working directory, with `is_own` one that no case had before. Those of earlier
     /// cases stay.
     ///
-    /// Other cases share one as long as it is empty: many agents prepare each directory that they see first, for a second or more.
+    /// Other cases share one as long as it is empty: many agents prepare each directory that they see first, for seconds.
     ///
     /// # Errors
     ///
     /// Those of the file system.
     pub fn begin_workspace(&mut self, number: usize, is_own: bool) -> io::Result<()> {
         self.number = number;
-        if !is_own && is_empty(&self.empty) {
-            self.workspace.clone_from(&self.empty);
+        if !is_own && is_empty(&self.shared) {
+            self.workspace.clone_from(&self.shared);
             return Ok(());
         }
         self.workspace = self.root.join(format!("work-{number}"));
         if !is_own {
-            self.empty.clone_from(&self.workspace);
+            self.shared.clone_from(&self.workspace);
         }
         std::fs::create_dir(&self.workspace)
+    }
+
+    /// Removes these paths below the workspace, as far as they exist, with the folders that are empty after that. What a subject keeps
+    /// there for itself stays.
+    pub fn clear_workspace<'p>(&self, paths: impl IntoIterator<Item = &'p Path>) {
+        for path in paths {
+            let path = self.workspace.join(path);
+            // A link or `..` may lead out of the workspace.
+            let Some(Ok(above)) = path.parent().map(Path::canonicalize) else { continue };
+            if path.file_name().is_none() || !above.starts_with(&self.workspace) {
+                continue;
+            }
+            // A path that cannot be removed keeps the workspace from being shared; the next case gets another one.
+            let _ =
+                if path.is_dir() && !path.is_symlink() { remove_folder(&path) } else { std::fs::remove_file(&path) };
+            let folders = above.ancestors().take_while(|folder| *folder != self.workspace);
+            folders.take_while(|folder| std::fs::remove_dir(folder).is_ok()).for_each(drop);
+        }
     }
 
     /// Writes files below one of the folders, by relative path.
@@ -199,11 +217,12 @@ fn temporary_folders(root: &Path) -> (PathBuf, PathBuf) {
 mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     use super::{Cache, Sandbox};
 
     #[test]
-    fn cases_without_files_share_a_workspace_while_it_is_empty() {
+    fn cases_share_a_workspace_while_it_is_empty() {
         let mut sandbox = Sandbox::make().expect("folders");
         let first = sandbox.workspace().to_owned();
         let mut next = |number, is_own| {
@@ -211,13 +230,29 @@ mod tests {
             sandbox.workspace().to_owned()
         };
         assert_eq!(next(1, false), first);
-        let with_files = next(2, true);
-        assert_ne!(with_files, first);
+        let own = next(2, true);
+        assert_ne!(own, first);
         assert_eq!(next(3, false), first);
         fs::write(first.join("left"), "x").expect("a file");
         let second = next(4, false);
-        assert!(second != first && second != with_files);
+        assert!(second != first && second != own);
         assert_eq!(next(5, false), second);
+    }
+
+    #[test]
+    fn clears_only_what_it_is_given_below_the_workspace() {
+        let sandbox = Sandbox::make().expect("folders");
+        let outside = sandbox.home().join("kept");
+        let files = ["notes.txt", "src/deep/a.txt", "src/b.txt", ".agent/state"];
+        Sandbox::write(sandbox.workspace(), files.map(str::to_owned).iter().map(|path| (path, String::new())))
+            .expect("files");
+        fs::write(&outside, "x").expect("a file");
+        std::os::unix::fs::symlink(sandbox.home(), sandbox.workspace().join("link")).expect("a link");
+        let given = ["link/kept", "notes.txt", "src/deep/a.txt", "absent", "../home/kept", ""].map(Path::new);
+        sandbox.clear_workspace(given.into_iter().chain([outside.as_path()]));
+        assert!(outside.exists() && sandbox.workspace().join(".agent/state").exists());
+        assert!(sandbox.workspace().join("src/b.txt").exists() && !sandbox.workspace().join("src/deep").exists());
+        assert!(!sandbox.workspace().join("notes.txt").exists());
     }
 
     #[test]
