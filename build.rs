@@ -15,11 +15,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo:rerun-if-changed={folder}");
     }
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let requirements = read(Path::new("cases/requirements/v1.yaml"))?;
-    fs::write(out.join("requirements-v1.json"), yaml(&requirements)?.to_string())?;
-    let mut heads = BTreeMap::new();
-    add_heads(Path::new("cases/v1"), &mut heads)?;
-    fs::write(out.join("heads-v1.json"), serde_json::to_string(&heads)?)?;
+    for version in ["v1", "v2"] {
+        let requirements = read(Path::new(&format!("cases/requirements/{version}.yaml")))?;
+        fs::write(out.join(format!("requirements-{version}.json")), yaml(&requirements)?.to_string())?;
+        let mut heads = BTreeMap::new();
+        add_heads(&Path::new("cases").join(version), &mut heads)?;
+        fs::write(out.join(format!("heads-{version}.json")), serde_json::to_string(&heads)?)?;
+    }
     Ok(())
 }
 

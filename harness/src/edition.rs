@@ -31,7 +31,9 @@ pub struct Files {
     pub folder: &'static str,
     /// That folder.
     pub cases: &'static Dir<'static>,
-    /// The folder of deliberate faults.
+    /// The folder of `cases/` that holds the deliberate faults: `faults`.
+    pub fault_folder: &'static str,
+    /// That folder.
     pub faults: &'static Dir<'static>,
     /// What the build made of the requirements and the cases; without it, a program reads the YAML at each start.
     pub lowered: Option<Lowered>,
@@ -59,10 +61,32 @@ pub static V1: Bundle = Bundle::new(Files {
     exchanges: include_str!("../../cases/requirements/v1.exchanges.txt"),
     folder: "v1",
     cases: &include_dir!("$CARGO_MANIFEST_DIR/cases/v1"),
+    fault_folder: "faults",
     faults: &include_dir!("$CARGO_MANIFEST_DIR/cases/faults"),
     lowered: Some(Lowered {
         requirements: include_str!(concat!(env!("OUT_DIR"), "/requirements-v1.json")),
         heads: include_str!(concat!(env!("OUT_DIR"), "/heads-v1.json")),
+    }),
+});
+
+/// Protocol version 2, a draft.
+pub static V2: Bundle = Bundle::new(Files {
+    edition: EditionSource {
+        name: "v2@2026-11",
+        major: 2,
+        stable: include_str!("../../schemas/acp/v2/schema.json"),
+        unstable: include_str!("../../schemas/acp/v2/schema.unstable.json"),
+        adapter: &protocol::V2,
+    },
+    catalogue: include_str!("../../cases/requirements/v2.yaml"),
+    exchanges: "",
+    folder: "v2",
+    cases: &include_dir!("$CARGO_MANIFEST_DIR/cases/v2"),
+    fault_folder: "faults-v2",
+    faults: &include_dir!("$CARGO_MANIFEST_DIR/cases/faults-v2"),
+    lowered: Some(Lowered {
+        requirements: include_str!(concat!(env!("OUT_DIR"), "/requirements-v2.json")),
+        heads: include_str!(concat!(env!("OUT_DIR"), "/heads-v2.json")),
     }),
 });
 
@@ -85,6 +109,18 @@ impl Bundle {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.files.edition.name
+    }
+
+    /// Returns the name of the edition for people, which marks a draft.
+    #[must_use]
+    pub fn label(&self) -> String {
+        protocol::edition_label(self.name()).into_owned()
+    }
+
+    /// Returns whether the edition is a draft of the protocol.
+    #[must_use]
+    pub fn is_draft(&self) -> bool {
+        u64::from(self.files.edition.major) > protocol::NEWEST_STABLE_MAJOR
     }
 
     /// Returns the edition.
@@ -177,10 +213,11 @@ impl Bundle {
         Some(self.files.lowered?.heads)
     }
 
-    /// Returns the fault files: the path below `cases/faults/` and the content of each, in the order of the paths.
+    /// Returns the fault files: the path below `cases/` and the content of each, in the order of the paths.
     #[must_use]
     pub fn fault_files(&self) -> Vec<(String, &'static [u8])> {
-        yaml_files(self.files.faults)
+        let below = yaml_files(self.files.faults).into_iter();
+        below.map(|(path, bytes)| (format!("{}/{path}", self.files.fault_folder), bytes)).collect()
     }
 
     /// Returns the id of the case that only connects, to see whether the subject speaks the protocol at all.
@@ -230,7 +267,7 @@ impl Editions {
     /// Returns those that are built in.
     #[must_use]
     pub fn built_in() -> Self {
-        Self(vec![&V1])
+        Self(vec![&V1, &V2])
     }
 
     /// Adds an edition.
@@ -286,25 +323,30 @@ mod tests {
 
     #[test]
     fn vendored_schemas_are_the_published_bytes() {
-        let origin: toml::Table =
-            toml::from_str(include_str!("../../schemas/acp/v1/ORIGIN.toml")).expect("ORIGIN.toml parses");
-        let EditionSource { name, stable, unstable, .. } = V1.files.edition;
-        for (file, text) in [("schema.json", stable), ("schema.unstable.json", unstable)] {
-            let expected = origin["sha256"][file].as_str();
-            assert_eq!(expected, Some(sha256(text).as_str()), "{file} was changed");
+        let origins =
+            [include_str!("../../schemas/acp/v1/ORIGIN.toml"), include_str!("../../schemas/acp/v2/ORIGIN.toml")];
+        for (bundle, origin) in [&V1, &V2].into_iter().zip(origins) {
+            let origin: toml::Table = toml::from_str(origin).expect("ORIGIN.toml parses");
+            let EditionSource { name, stable, unstable, .. } = bundle.files.edition;
+            for (file, text) in [("schema.json", stable), ("schema.unstable.json", unstable)] {
+                let expected = origin["sha256"][file].as_str();
+                assert_eq!(expected, Some(sha256(text).as_str()), "{file} of {name} was changed");
+            }
+            assert!(name.ends_with(origin["revision"].as_str().expect("a revision")));
         }
-        assert!(name.ends_with(origin["revision"].as_str().expect("a revision")));
     }
 
     #[test]
     fn lowered_requirements_are_those_of_the_yaml() {
-        let written = requirements(V1.files.catalogue).expect("the YAML is a list of requirements");
-        assert!(V1.catalogue().iter().eq(&written));
+        for bundle in [&V1, &V2] {
+            let written = requirements(bundle.files.catalogue).expect("the YAML is a list of requirements");
+            assert!(bundle.catalogue().iter().eq(&written), "{}", bundle.name());
+        }
     }
 
     #[test]
     fn refuses_unknown_editions() {
         let error = Editions::built_in().named("v9@2040-01").expect_err("no such edition").to_string();
-        assert_eq!(error, "this program does not know the edition \"v9@2040-01\"; it knows v1@2026-11");
+        assert_eq!(error, "this program does not know the edition \"v9@2040-01\"; it knows v1@2026-11, v2@2026-11");
     }
 }

@@ -15,8 +15,8 @@ mod schema;
 mod shape;
 mod walk;
 
-pub use adapter::{Adapter, Update, V1};
-pub use edition::{Edition, EditionSource, NEWEST_MAJOR, SchemaError, sha256};
+pub use adapter::{Adapter, Update, V1, V2};
+pub use edition::{Edition, EditionSource, NEWEST_MAJOR, NEWEST_STABLE_MAJOR, SchemaError, edition_label, sha256};
 pub use login::{CONFIGURED, TerminalLogin};
 pub use methods::{Kind, Method, MethodTable};
 pub(crate) use names::NameMap;

@@ -219,7 +219,8 @@ impl Requirement {
     /// Returns the address of the page that the source names, in the documentation of this major version of the protocol.
     #[must_use]
     pub fn link(&self, major: u16) -> Option<String> {
-        let source = self.source.split(" (").next().unwrap_or(&self.source);
+        let first = self.source.split("; ").next().unwrap_or(&self.source);
+        let source = first.split(" (").next().unwrap_or(first);
         if source.starts_with("rfd:") {
             return Some(format!("https://agentclientprotocol.com/rfds/{}", source.trim_start_matches("rfd:")));
         }
@@ -270,6 +271,12 @@ impl Catalogue {
     #[must_use]
     pub fn is_probe(&self, id: &str) -> bool {
         self.find(id).is_some_and(|requirement| requirement.status == Status::Probe)
+    }
+
+    /// Returns whether a program checks or records the requirement with this id.
+    #[must_use]
+    pub fn is_decided(&self, id: &str) -> bool {
+        self.find(id).is_some_and(|requirement| matches!(requirement.status, Status::Checked | Status::Probe))
     }
 
     /// The requirement with this id.

@@ -27,6 +27,7 @@ static TINY: Bundle = Bundle::new(Files {
     exchanges: "",
     folder: "tiny",
     cases: &include_dir!("$CARGO_MANIFEST_DIR/tests/edition/cases"),
+    fault_folder: "faults",
     faults: &include_dir!("$CARGO_MANIFEST_DIR/tests/edition/faults"),
     lowered: None,
 });
@@ -193,7 +194,10 @@ fn certifies() -> Result<(), Failed> {
 
 fn refuses_unknown_editions() -> Result<(), Failed> {
     let dir = folder();
-    contains(&prints(dir.path(), 2, &["list", "--edition", "v9@2040-01"])?, "it knows v1@2026-11, tiny@2026-01")?;
+    contains(
+        &prints(dir.path(), 2, &["list", "--edition", "v9@2040-01"])?,
+        "it knows v1@2026-11, v2@2026-11, tiny@2026-01",
+    )?;
     let (_, trace) = tested(dir.path(), 0, MOTTO)?;
     let unknown = std::fs::read_to_string(trace)?.replace("tiny@2026-01", "v9@2040-01");
     std::fs::write(dir.path().join("unknown.jsonl"), unknown)?;

@@ -3,6 +3,7 @@
 use maud::html;
 
 use super::model::Certificate;
+use crate::protocol::edition_label;
 use crate::report::visible::in_one_line;
 use crate::verdict::Conformance;
 
@@ -15,7 +16,7 @@ const LONGEST: usize = 200;
 #[must_use]
 pub(super) fn badge(certificate: &Certificate) -> String {
     let Certificate { subject, suite, verdict, coverage, .. } = certificate;
-    let left = format!("ACP {}", suite.edition);
+    let left = format!("ACP {}", edition_label(&suite.edition));
     let right = format!("{} · {}/{} MUST", verdict.name(), coverage.must.pass, coverage.must.applicable());
     let name = subject.name.as_deref().unwrap_or(subject.kind.name());
     let version = subject.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));

@@ -27,6 +27,9 @@ pub(super) fn run(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
         ListArgs { profiles: true, .. } => profiles(args, bundle),
         _ => cases(args, bundle),
     }?;
+    if bundle.is_draft() && args.format == OutputFormat::Text {
+        writeln!(stdout(), "\nof {}", bundle.label())?;
+    }
     Ok(ProgramExit::Good)
 }
 

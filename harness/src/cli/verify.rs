@@ -10,6 +10,7 @@ use super::exit::ProgramExit;
 use super::output::stdout;
 use crate::certificate::{Certificate, Counts, Integrity, Verification, shown, verify};
 use crate::edition::Editions;
+use crate::protocol::edition_label;
 
 /// Runs the command.
 pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
@@ -44,7 +45,7 @@ fn says(out: &mut impl Write, certificate: &Certificate, found: &Verification) -
     let name = subject.name.as_deref().unwrap_or("unnamed subject");
     let version = subject.version.as_deref().unwrap_or_default();
     let said = shown(format!("{name} {version}").trim_end());
-    let (kind, verdict, edition) = (subject.kind, verdict.name(), shown(&suite.edition));
+    let (kind, verdict, edition) = (subject.kind, verdict.name(), shown(&edition_label(&suite.edition)));
     writeln!(out, "  certified     {verdict}  {said} ({kind}), checked by {edition} on {}", shown(&certificate.began))?;
     writeln!(out, "  MUST          {}", counts(&coverage.must))?;
     writeln!(out, "  SHOULD        {}", counts(&coverage.should))?;

@@ -96,7 +96,7 @@ impl Sources {
         let faults = faults.into_iter().filter(|(_, items)| !items.is_empty());
         parts.extend(faults.map(|(title, items)| (title, Section::Files(items))));
         parts.extend(command(requirement, ground).map(|command| ("Run it", Section::Command(command))));
-        Entry { requirement, link: self.bundle.link(requirement), facts: facts(requirement), parts }
+        Entry { requirement, link: self.bundle.link(requirement), facts: facts(self.bundle, requirement), parts }
     }
 
     /// Finds a case by its id; the ids of a matrix may omit the shape.
@@ -161,19 +161,22 @@ pub(super) const fn level(level: Level) -> &'static str {
     }
 }
 
-fn facts(requirement: &Requirement) -> Vec<(&'static str, String)> {
+/// The short facts about a requirement; those of a draft begin with the edition.
+fn facts(bundle: &Bundle, requirement: &Requirement) -> Vec<(&'static str, String)> {
     let status = match requirement.status {
         Status::Checked => "checked: a program decides it",
         Status::Probe => "probe: the specification leaves it open, so it never fails",
         Status::Human => "human: only a person can decide it",
         Status::Planned => "planned: not checked yet",
     };
-    vec![
+    let edition = bundle.is_draft().then(|| ("edition", bundle.label()));
+    let facts = [
         ("binds", requirement.party.one().to_owned()),
         ("level", level(requirement.level).to_owned()),
         ("status", status.to_owned()),
         ("applies", requirement.applies_when.clone()),
-    ]
+    ];
+    edition.into_iter().chain(facts).collect()
 }
 
 /// Where a requirement is checked.

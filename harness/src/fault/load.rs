@@ -67,7 +67,7 @@ pub fn load_dir(dir: &Path, edition: &Edition, cases: &[&str]) -> (Vec<Fault>, V
 #[must_use]
 pub fn embedded(bundle: &'static Bundle, cases: &[&str]) -> (Vec<Fault>, Vec<Diagnostic>) {
     let files = bundle.fault_files().into_iter();
-    load_all(files.map(|(path, bytes)| (format!("cases/faults/{path}"), bytes)), bundle.edition(), cases)
+    load_all(files.map(|(path, bytes)| (format!("cases/{path}"), bytes)), bundle.edition(), cases)
 }
 
 /// Reads the faults in these files, whose names have to differ whatever their folders are.

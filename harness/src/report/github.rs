@@ -10,6 +10,7 @@ use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, RequirementReport, RunReport};
 use super::visible::{cut, visible};
 use super::words::{counts, file_of, partial, subject};
+use crate::protocol::edition_label;
 use crate::requirement::Level;
 use crate::verdict::{Conformance, Verdict};
 
@@ -62,7 +63,7 @@ impl<W: Write> GithubReport<W> {
         let message = format!(
             "{}, judged by {}\nrequirements  {}\ncases         {}",
             subject(report),
-            report.suite.edition,
+            edition_label(&report.suite.edition),
             counts(&report.summary.requirements),
             counts(&report.summary.cases)
         );

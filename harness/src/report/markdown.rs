@@ -7,6 +7,7 @@ use super::event::{Renderer, SuiteEvent};
 use super::model::{RequirementReport, RunReport};
 use super::visible::{cut, in_markdown, visible};
 use super::words::{count, counts, level, partial, reproduce, subject};
+use crate::protocol::edition_label;
 use crate::requirement::{Level, Status};
 use crate::verdict::{Conformance, Verdict};
 
@@ -33,7 +34,8 @@ impl<W: Write> MarkdownReport<W> {
 
     fn report(&mut self, report: &RunReport) -> io::Result<()> {
         writeln!(self.out, "## {}: {}\n", report.verdict.name(), in_markdown(&subject(report)))?;
-        let by = format!("Judged by {}, acp-conformance {}.", report.suite.edition, report.suite.version);
+        let by =
+            format!("Judged by {}, acp-conformance {}.", edition_label(&report.suite.edition), report.suite.version);
         writeln!(self.out, "{}\n{}\n", in_markdown(&by), said(report))?;
         if let Some(cut) = report.partial {
             writeln!(self.out, "**Partial:** {}.\n", partial(cut))?;

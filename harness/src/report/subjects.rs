@@ -8,6 +8,7 @@ use super::markdown::broken_table;
 use super::model::{Driven, RequirementReport, RunReport};
 use super::visible::in_markdown;
 use super::words::{count, partial};
+use crate::protocol::edition_label;
 use crate::requirement::{Level, Party, page};
 use crate::trace::SCRATCH;
 use crate::verdict::Verdict;
@@ -175,7 +176,7 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "{cases} played{driven}; judged by {}, acp-conformance {}.",
-        in_markdown(&suite.edition),
+        in_markdown(&edition_label(&suite.edition)),
         in_markdown(&suite.version)
     )?;
     if let Some(cut) = report.partial {

@@ -10,6 +10,7 @@ use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, RunReport};
 use super::visible::{cut, in_one_line};
 use super::words::{level, partial, subject};
+use crate::protocol::edition_label;
 use crate::verdict::Verdict;
 
 /// The longest reason.
@@ -32,7 +33,12 @@ impl<W: Write> TapReport<W> {
         for (index, case) in report.cases.iter().enumerate() {
             self.case(index + 1, case, report, &broken)?;
         }
-        let told = format!("{}  {}, judged by {}", report.verdict.name(), subject(report), report.suite.edition);
+        let told = format!(
+            "{}  {}, judged by {}",
+            report.verdict.name(),
+            subject(report),
+            edition_label(&report.suite.edition)
+        );
         writeln!(self.out, "# {}", in_one_line(&told))?;
         report.partial.map_or(Ok(()), |cut| writeln!(self.out, "# partial: {}", partial(cut)))
     }

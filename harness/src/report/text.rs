@@ -16,6 +16,7 @@ use super::timings_text;
 use super::visible::{in_one_line, visible};
 use super::words::{count, counts, level, partial, reproduce, subject};
 use crate::judge::TIME_LIMIT;
+use crate::protocol::edition_label;
 use crate::requirement::{Level, Status};
 use crate::trace::FENCE;
 use crate::verdict::{Conformance, Verdict};
@@ -332,7 +333,11 @@ impl<W: Write> TextReport<W> {
             Some(Driven::Manual) => ", driven by hand",
             None => "",
         };
-        writeln!(self.out, "\n{style}{verdict}{style:#}  {subject}{driven}, judged by {}", report.suite.edition)?;
+        writeln!(
+            self.out,
+            "\n{style}{verdict}{style:#}  {subject}{driven}, judged by {}",
+            edition_label(&report.suite.edition)
+        )?;
         if let Some(ShardInfo { number, of, .. }) = &report.shard {
             writeln!(
                 self.out,

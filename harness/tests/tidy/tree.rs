@@ -2,8 +2,9 @@
 
 use super::{files, none_of, root};
 
-/// Conversations that are made up, where a folder of that name is what the test is about; and what was made of them.
-const MADE_UP: [&str; 4] = ["harness/tests/traces/", "fuzz/corpus/", "fuzz/found/", "fuzz/artifacts/"];
+/// Conversations that are made up, where a folder of that name is what the test is about; what was made of them; and published
+/// schemas with paths as examples.
+const MADE_UP: [&str; 5] = ["schemas/acp/", "harness/tests/traces/", "fuzz/corpus/", "fuzz/found/", "fuzz/artifacts/"];
 
 #[test]
 fn nothing_names_a_path_of_one_machine() {

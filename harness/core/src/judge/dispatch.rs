@@ -93,7 +93,7 @@ impl Dispatch {
         let mut lists = vec![Vec::new(); 2 * KINDS];
         for look in ALL.iter().filter(|look| parties.contains(&look.party)) {
             let seen = !lacks.contains(&Lack::Order) || is_about_one_message(&look.on);
-            let known = edition.catalogue.find(look.requirement).is_some();
+            let known = edition.catalogue.is_decided(look.requirement);
             if seen && known && lacks.iter().all(|lack| tells(look.requirement, *lack)) {
                 lists[index(look.party, look.on.kind())].push(*look);
             }

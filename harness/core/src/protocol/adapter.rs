@@ -1,7 +1,10 @@
 //! What differs between protocol majors and stands in no schema: where things are, and what ends a turn.
 
+mod v2;
+
 use serde_json::Value;
 
+pub use self::v2::V2;
 use crate::wire::Members;
 
 /// One `session/update`, taken apart.
@@ -52,6 +55,13 @@ pub trait Adapter: Send + Sync {
     fn is_turn_content(&self, variant: &str) -> bool;
 }
 
+/// Takes the params of a `session/update` apart, which have the same members in both versions.
+fn update_in(params: &Value) -> Option<Update<'_>> {
+    let body = params.member("update")?;
+    let session = params.member("sessionId")?.as_str()?;
+    Some(Update { session, variant: body.member("sessionUpdate")?.as_str()?, body })
+}
+
 /// Protocol version 1.
 pub struct V1;
 
@@ -96,9 +106,7 @@ impl Adapter for V1 {
     }
 
     fn update<'v>(&self, params: &'v Value) -> Option<Update<'v>> {
-        let body = params.member("update")?;
-        let session = params.member("sessionId")?.as_str()?;
-        Some(Update { session, variant: body.member("sessionUpdate")?.as_str()?, body })
+        update_in(params)
     }
 
     fn is_turn_content(&self, variant: &str) -> bool {

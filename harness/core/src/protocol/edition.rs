@@ -1,5 +1,6 @@
 //! An edition: a protocol major and one revision of its schema, with everything derived from the two.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -14,6 +15,19 @@ use crate::wire::Members;
 
 /// The newest major of the protocol that exists.
 pub const NEWEST_MAJOR: u64 = 2;
+
+/// The newest major of the protocol that is not a draft.
+pub const NEWEST_STABLE_MAJOR: u64 = 1;
+
+/// The name of an edition for people: that of a draft is marked as one, as in `v2@2026-11 (draft)`.
+#[must_use]
+pub fn edition_label(name: &str) -> Cow<'_, str> {
+    let major = name.strip_prefix('v').and_then(|rest| rest.split('@').next()?.parse::<u64>().ok());
+    match major {
+        Some(major) if major > NEWEST_STABLE_MAJOR => format!("{name} (draft)").into(),
+        _ => name.into(),
+    }
+}
 
 /// A protocol major with one revision of its schema.
 ///
@@ -160,6 +174,12 @@ mod tests {
     use super::*;
     use crate::protocol::V1;
     use crate::testing::{V1_STABLE, V1_UNSTABLE, v1};
+
+    #[test]
+    fn labels_only_drafts() {
+        let labels = ["v1@2026-11", "v2@2026-11", "tiny@2026-01", "v"].map(edition_label);
+        assert_eq!(labels, ["v1@2026-11", "v2@2026-11 (draft)", "tiny@2026-01", "v"]);
+    }
 
     #[test]
     fn names_the_broken_schema_file() {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::data::Reported;
+use crate::protocol::edition_label;
 use crate::report::broken::failures;
 use crate::report::model::{Driven, RequirementReport, RunReport, SubjectInfo};
 use crate::report::visible::visible;
@@ -62,7 +63,7 @@ fn section(report: &RunReport) -> Markup {
             p class="facts" {
                 (kind.name()) @if subject.driven == Some(Driven::Manual) { ", driven by hand" } " · "
                 @if !command.is_empty() { code { (visible(&command.join(" "))) } " · " }
-                "judged by " (visible(&suite.edition)) ", suite " (visible(&suite.version)) " · "
+                "judged by " (visible(&edition_label(&suite.edition))) ", suite " (visible(&suite.version)) " · "
                 (count(report.cases.len(), "case", "cases")) " · " (format!("{seconds:.1} s"))
             }
             (coverage(report))

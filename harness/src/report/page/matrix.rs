@@ -1,5 +1,6 @@
 //! Many subjects in one page: a row for each requirement, a column for each subject.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,6 +12,7 @@ use super::chart::Chart;
 use super::data::{CatalogueEntry, entries};
 use super::document::{PageDocument, json};
 use super::head;
+use crate::protocol::edition_label;
 use crate::report::model::{FindingReport, RequirementReport, RunReport};
 use crate::report::visible::visible;
 use crate::report::words::partial;
@@ -41,7 +43,7 @@ struct MatrixSubject<'m> {
     name: String,
     version: &'m str,
     verdict: Conformance,
-    edition: &'m str,
+    edition: Cow<'m, str>,
     file: &'m str,
     /// Why the report lacks cases, if it does.
     partial: Option<String>,
@@ -95,7 +97,7 @@ fn subject(column: &Column) -> MatrixSubject<'_> {
         name: head::bare_name(subject),
         version: subject.version.as_deref().unwrap_or_default(),
         verdict: *verdict,
-        edition: &suite.edition,
+        edition: edition_label(&suite.edition),
         file: &column.file,
         partial: column.report.partial.map(partial),
         cells: requirements.iter().map(Cell::from).collect(),

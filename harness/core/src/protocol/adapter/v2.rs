@@ -1,0 +1,51 @@
+//! Protocol version 2, the draft of November 2026.
+
+use serde_json::Value;
+
+use super::{Adapter, Update, update_in};
+use crate::wire::Members;
+
+/// Protocol version 2.
+pub struct V2;
+
+impl Adapter for V2 {
+    fn client_capabilities<'v>(&self, initialize: &'v Value) -> Option<&'v Value> {
+        initialize.member("capabilities").filter(|value| !value.is_null())
+    }
+
+    fn agent_capabilities<'v>(&self, result: &'v Value) -> Option<&'v Value> {
+        result.member("capabilities").filter(|value| !value.is_null())
+    }
+
+    fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool {
+        let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.member(key)));
+        matches!(found, Some(Value::Object(_)))
+    }
+
+    fn capability_of(&self, method: &str) -> Option<&'static [&'static str]> {
+        match method {
+            "session/delete" => Some(&["session", "delete"]),
+            // The baseline of agents that have sessions at all.
+            _ if method.starts_with("session/") => Some(&["session"]),
+            _ => None,
+        }
+    }
+
+    fn client_capability_of(&self, method: &str) -> Option<&'static [&'static str]> {
+        (method == "elicitation/create").then_some(&["elicitation"])
+    }
+
+    fn turn_end<'v>(&self, _method: &str, _result: &'v Value) -> Option<&'v str> {
+        // The response to a prompt is a receipt; a state update ends the work.
+        None
+    }
+
+    fn update<'v>(&self, params: &'v Value) -> Option<Update<'v>> {
+        update_in(params)
+    }
+
+    fn is_turn_content(&self, _variant: &str) -> bool {
+        // Work may begin without a prompt, and background work goes on after it.
+        false
+    }
+}
