@@ -32,7 +32,12 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
     for (_, mut group) in groups {
         group.sort_by_key(|&index| place(&cases[index]));
         let parts = (group.len() / WORTH_A_START).clamp(1, jobs.max(1));
-        conversations.extend(group.chunks(group.len().div_ceil(parts)).map(<[usize]>::to_vec));
+        // Neighbours share what the agent learned not to do. Each part gets its share of the late cases, which wait for crashes.
+        let (usual, late) = group.split_at(group.partition_point(|&index| !is_late(&cases[index])));
+        conversations.extend((0..parts).map(|part| {
+            let of_part = part * usual.len() / parts..(part + 1) * usual.len() / parts;
+            usual[of_part].iter().chain(late.iter().skip(part).step_by(parts)).copied().collect()
+        }));
     }
     conversations.sort_by_key(|group| std::cmp::Reverse(group.len()));
     conversations.extend(single);
@@ -89,6 +94,11 @@ fn opening(case: &Case) -> Option<Value> {
 fn place(case: &Case) -> (Option<Effect>, bool, bool) {
     let effect = case.steps.iter().skip(1).filter_map(|step| effect(&step.action)).max();
     (effect, breaks_the_protocol(case), !writes_as_usual(case))
+}
+
+/// Whether a case comes after those that leave the process as it was.
+fn is_late(case: &Case) -> bool {
+    place(case) >= (Some(Effect::None), true, false)
 }
 
 /// What later cases of the process would notice of a step, from little to much.

@@ -94,6 +94,10 @@ fn jobs_split_only_large_conversations() {
     assert_eq!(sizes(1), [30]);
     assert_eq!(sizes(8), [15, 15]);
     assert_eq!(conversations(&cases[..3], 8, |_| false).len(), 1);
+    let late = (0..4).map(|_| case(USUAL, &["include: session", RAW]));
+    let with_late: Vec<Case> = cases[..26].iter().cloned().chain(late).collect();
+    let parts = conversations(&with_late, 8, |_| false);
+    assert_eq!((&parts[0][12..], &parts[1][12..]), ([12, 26, 28].as_slice(), [25, 27, 29].as_slice()));
 }
 
 /// A change of this number is a change of the time that every agent takes.
