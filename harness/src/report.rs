@@ -30,7 +30,7 @@ pub(crate) mod visible;
 mod words;
 
 pub use collect::{Collector, alone};
-pub use diagnosis::{diagnose, exited_early};
+pub use diagnosis::{Diagnosis, diagnose};
 pub use event::{Begin, Renderer, SuiteEvent};
 pub use events::EventLines;
 pub use github::GithubReport;

@@ -208,7 +208,7 @@ impl Suite {
         let told = broken.iter().filter(|requirement| requirement.verdict != Verdict::NotExercised);
         let verdicts = told.map(|requirement| (requirement.id.clone(), requirement.verdict)).collect();
         broken.retain(|requirement| requirement.verdict == Verdict::Fail);
-        let silence = diagnose(&trace).filter(|_| report.verdict == Verdict::Inconclusive);
+        let silence = diagnose(&trace).filter(|_| report.verdict == Verdict::Inconclusive).map(|found| found.text);
         CaseResult { report, broken, verdicts, silence }
     }
 
@@ -382,7 +382,7 @@ mod tests {
     fn a_client_that_never_starts_its_agent_fails() {
         let client = Client::command(["sh", "-c", "exit 3", "{agent}", "{prompt}"]);
         let failure = handshake_of(client.clone().0).expect_err("it is none");
-        assert!(failure.starts_with("The client ended (exit code 3), and never started its agent."), "{failure}");
+        assert!(failure.starts_with("The client exited (exit code 3), but never started its agent."), "{failure}");
         let misspelt = Suite::load(client.expect_failure("fs.raed.text", "known").0);
         let failure = misspelt.expectation(&misspelt.plan.expected[0]).err().expect("there is none");
         let message = failure.message().unwrap_or_default();

@@ -69,7 +69,7 @@ pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
     let handshake = embedded_case(&bundle.handshake(party), bundle).context("the built-in handshake is missing")?;
     let trace = run_case(&handshake, &subject);
     if let Some(obstacle) = diagnose(&trace) {
-        say(&format!("{obstacle}\nNo file was written."));
+        say(&format!("{}\nNo file was written.", obstacle.text));
         return Ok(ProgramExit::Usage);
     }
     let said = judge(&trace, bundle.edition()).introductions.remove(&party);

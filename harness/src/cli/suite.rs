@@ -22,12 +22,12 @@ use crate::manual::Person;
 use crate::plan::next_steps;
 use crate::protocol::Edition;
 use crate::report::model::{CaseReport, Floor, Partial, PartialReason, Spent, Timings};
-use crate::report::{Chart, Collector, SuiteEvent, diagnose, exited_early, rfc3339};
+use crate::report::{Chart, Collector, Diagnosis, SuiteEvent, diagnose, rfc3339};
 use crate::requirement::{Level, Party};
 use crate::run::{Stop, Subject, bare_starts, run_by_hand, stop, stop_after, stopped};
 use crate::suite::{Settled, Suite, SuiteListener, SuiteOptions};
 use crate::trace::{ProcessEvent, Trace, What};
-use crate::verdict::{Conformance, Verdict};
+use crate::verdict::Verdict;
 
 /// The silence after which the user sees what the run waits for.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -62,7 +62,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
         Driver::Early(exit) => return Ok(exit),
         Driver::Over(going, met) => (going, met),
     };
-    let exited_early = met.as_ref().is_some_and(|met| met.exited);
+    let is_wrong_program = met.as_ref().is_some_and(|met| met.is_wrong_program);
     let obstacle = met.map(|met| met.text);
     let partial = going.partial(plan);
     let Going { collector, listener: Listener { mut outputs, spent, snapshots, .. } } = *going;
@@ -103,7 +103,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     let is_lenient = args.result.allow_incomplete || plan.part.is_some() || plan.is_selection && report.all_passed();
     let lenient = obstacle.is_none() && is_lenient;
     let lenient = lenient && partial.is_none();
-    if report.verdict == Conformance::Incomplete && exited_early {
+    if is_wrong_program {
         return Ok(ProgramExit::Usage);
     }
     let exit = match stopped() {
@@ -167,16 +167,7 @@ pub(super) enum Driver<'r> {
     /// Before there was anything to report.
     Early(ProgramExit),
     /// With what there is to report, and what kept all other cases from being run.
-    Over(Box<Going<'r>>, Option<Obstacle>),
-}
-
-/// Why nothing can be learned from a subject.
-#[derive(Debug, Clone)]
-pub(super) struct Obstacle {
-    /// In words.
-    pub(super) text: String,
-    /// Whether the subject ended by itself before the conversation began.
-    exited: bool,
+    Over(Box<Going<'r>>, Option<Diagnosis>),
 }
 
 /// Runs the cases of the plan. Who wants to look at the first conversation before the cases begin can end the run there.
@@ -349,7 +340,7 @@ struct FirstContact {
     trace: Trace,
     took: Duration,
     /// Why nothing can be learned from this program.
-    obstacle: Option<Obstacle>,
+    obstacle: Option<Diagnosis>,
 }
 
 impl FirstContact {
@@ -358,8 +349,7 @@ impl FirstContact {
         let started = Instant::now();
         let subject = Subject { fault: None, ..plan.subject.clone() };
         let trace = run_patiently(&handshake, &subject);
-        let obstacle = diagnose(&trace).map(|text| Obstacle { text, exited: exited_early(&trace) });
-        Ok(Self { obstacle, took: started.elapsed(), trace })
+        Ok(Self { obstacle: diagnose(&trace), took: started.elapsed(), trace })
     }
 
     /// Whether the handshake belongs in the report: it was selected, or it is all that there is to report.

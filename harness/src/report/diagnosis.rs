@@ -1,4 +1,4 @@
-//! Says in words why a conversation never began.
+//! Explains why a conversation never began.
 
 use std::collections::HashSet;
 
@@ -9,16 +9,25 @@ use crate::requirement::Party;
 use crate::trace::{Event, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::wire::{Content, Envelope, read_line};
 
-/// What to tell the user when there was nothing to judge: an agent did not answer `initialize`, or a client did not come as
-/// far as its first prompt. None when the conversation began.
+/// Why the conversation of a trace never began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// The reason and its remedy, with the last lines that the subject wrote. It may be printed to a terminal.
+    pub text: String,
+    /// Whether the command most likely starts another program than the user meant: it exited by itself before the conversation
+    /// began, or it sends back its input.
+    pub is_wrong_program: bool,
+}
+
+/// Explains why an agent did not answer `initialize`, or why a client did not send its first prompt. `None` if the conversation began.
 #[must_use]
-pub fn diagnose(trace: &Trace) -> Option<String> {
-    let told = match trace.header.subject {
+pub fn diagnose(trace: &Trace) -> Option<Diagnosis> {
+    let text = match trace.header.subject {
         Some(Party::Client) => of_client(trace),
         _ => of_agent(trace),
     };
-    // It quotes the subject, and goes to a terminal.
-    told.map(|told| visible(&told))
+    // The text quotes the subject.
+    text.map(|text| Diagnosis { text: visible(&text), is_wrong_program: is_echo(trace) || exited_early(trace) })
 }
 
 fn of_client(trace: &Trace) -> Option<String> {
@@ -52,44 +61,36 @@ fn of_client(trace: &Trace) -> Option<String> {
     let ended = ended(trace).filter(|_| !was_stopped(trace));
     let how = match ended {
         _ if flooded(trace) => format!("The client {FLOODED}"),
-        Some(how) => format!("The client ended ({how})"),
-        None => "The client runs".to_owned(),
+        Some(how) => format!("The client exited ({how})"),
+        None => "The client is running".to_owned(),
     };
     let mut text = match starts.count() {
         0 => format!(
-            "{how}, and never started its agent. Is the path {{agent}} where the client looks for it, and does it start its \
-             agent before it is prompted? A slow start wants a higher --timeout-start."
+            "{how}, but never started its agent. Check that {{agent}} stands where the client expects its agent, and that the \
+             client starts its agent before the first prompt. If it starts slowly, raise --timeout-start."
         ),
-        _ if !sent("initialize") => format!("{how}; it started its agent, and never sent initialize."),
-        _ if !sent("session/new") => format!("{how}; it initialized its agent, and never opened a session."),
+        _ if !sent("initialize") => format!("{how}; it started its agent, but never sent initialize."),
+        _ if !sent("session/new") => format!("{how}; it initialized its agent, but never opened a session."),
         _ => format!(
-            "{how}; it opened a session, and never sent the prompt. Does {{prompt}} stand where the client wants it?"
+            "{how}; it opened a session, but never sent the prompt. Check that {{prompt}} stands where the client expects it."
         ),
     };
     for (name, last) in [("standard output", last_lines(trace, stdout)), ("standard error", last_lines(trace, stderr))]
     {
         if let Some(last) = last {
-            text.push_str(&format!("\nThe end of its {name}:\n{last}"));
+            text.push_str(&format!("\nThe last lines of its {name}:\n{last}"));
         }
     }
     Some(text)
 }
 
 fn of_agent(trace: &Trace) -> Option<String> {
-    let lines = |party: Party| {
-        trace.events.iter().filter_map(move |event| match &event.what {
-            What::Line { from, bytes, .. } if *from == party => Some(bytes.as_slice()),
-            _ => None,
-        })
-    };
-    let said: Vec<&[u8]> = lines(Party::Agent).collect();
-    let sent: HashSet<&[u8]> = lines(Party::Client).collect();
-    let echoed = said.iter().any(|line| sent.contains(line));
+    let said: Vec<&[u8]> = lines(trace, Party::Agent).collect();
     let answered = said.iter().any(|bytes| match read_line(bytes) {
         Content::One { value, .. } => matches!(Envelope::of(&value), Envelope::Response { .. }),
         _ => false,
     });
-    if answered && !echoed {
+    if answered && !is_echo(trace) {
         return None;
     }
     if let Some(reason) = not_spawned(trace) {
@@ -99,50 +100,66 @@ fn of_agent(trace: &Trace) -> Option<String> {
     let stopped = was_stopped(trace);
     let wrote = said.first().map(|line| {
         format!(
-            " It wrote {} to its standard output, and no answer; the first: {}",
+            " It wrote {} to its standard output, but no response. The first line: {}",
             count(said.len(), "line", "lines"),
             shown(line)
         )
     });
-    let mut text = if echoed {
-        "The program sends back what it is sent. It is no agent; perhaps the command starts something else than you meant.".to_owned()
+    let mut text = if is_echo(trace) {
+        "This looks like an echo program, not an ACP agent: it sent back the messages that it received. Check the command."
+            .to_owned()
     } else if flooded(trace) {
         format!("The program {FLOODED}, and did not answer initialize.{}", wrote.unwrap_or_default())
     } else if let (Some(how), false) = (&ended, stopped) {
-        format!("The program ended ({how}) before it answered initialize.{}", wrote.unwrap_or_default())
+        format!("The program exited ({how}) before it answered initialize.{}", wrote.unwrap_or_default())
     } else if closed_its_output(trace) {
         format!(
-            "The program closed its standard output before it answered initialize, and runs.{}",
+            "The program closed its standard output before it answered initialize, and is still running.{}",
             wrote.unwrap_or_default()
         )
     } else if let Some(wrote) = wrote {
         format!(
-            "The program runs, but initialize was not answered before the time limit.{wrote}\nOnly JSON-RPC messages may stand on standard output; logs belong on standard error."
+            "The program is running, but did not answer initialize within the time limit (--timeout-start).{wrote}\nStandard \
+             output must contain only JSON-RPC messages. Write logs to standard error."
         )
     } else {
-        "The program runs, and wrote nothing to its standard output before the time limit for initialize (see --timeout-start). Does it want an argument such as `acp` or `--acp`?".to_owned()
+        "The program is running, but wrote nothing to its standard output within the time limit (--timeout-start). Does it \
+         need an argument such as `acp` or `--acp`?"
+            .to_owned()
     };
     match last_lines(trace, stderr) {
         // The reason of a crash comes first.
-        Some(last) if ended.is_some() && !stopped => text = format!("The end of its standard error:\n{last}\n{text}"),
-        Some(last) => text.push_str(&format!("\nThe end of its standard error:\n{last}")),
+        Some(last) if ended.is_some() && !stopped => {
+            text = format!("The last lines of its standard error:\n{last}\n{text}")
+        }
+        Some(last) => text.push_str(&format!("\nThe last lines of its standard error:\n{last}")),
         None => {}
     }
     Some(text)
 }
 
-/// Whether the subject ended by itself before the conversation began.
-#[must_use]
-pub fn exited_early(trace: &Trace) -> bool {
-    let never_began = diagnose(trace).is_some();
+/// The lines of a party.
+fn lines(trace: &Trace, party: Party) -> impl Iterator<Item = &[u8]> {
+    trace.events.iter().filter_map(move |event| match &event.what {
+        What::Line { from, bytes, .. } if *from == party => Some(bytes.as_slice()),
+        _ => None,
+    })
+}
+
+/// Whether an agent sends back lines that it received.
+fn is_echo(trace: &Trace) -> bool {
+    let sent: HashSet<&[u8]> = lines(trace, Party::Client).collect();
+    trace.header.subject != Some(Party::Client) && lines(trace, Party::Agent).any(|line| sent.contains(line))
+}
+
+/// Whether a subject whose conversation never began exited by itself, and an agent without a line.
+fn exited_early(trace: &Trace) -> bool {
     let connected = |event: &Event| matches!(event.what, What::Process(ProcessEvent::AgentStarted(_)));
-    let is_client = trace.header.subject == Some(Party::Client);
-    let silent = if is_client {
-        !trace.events.iter().any(connected)
-    } else {
-        !trace.events.iter().any(|event| matches!(event.what, What::Line { from: Party::Agent, .. }))
+    let is_silent = match trace.header.subject {
+        Some(Party::Client) => !trace.events.iter().any(connected),
+        _ => lines(trace, Party::Agent).next().is_none(),
     };
-    never_began && silent && ended(trace).is_some() && !was_stopped(trace) && !flooded(trace)
+    is_silent && ended(trace).is_some() && !was_stopped(trace) && !flooded(trace)
 }
 
 /// Whether the subject closed its output before anything else ended.
@@ -155,8 +172,8 @@ fn closed_its_output(trace: &Trace) -> bool {
     first == Some(true)
 }
 
-/// How a subject ended that floods.
-const FLOODED: &str = "sent more than a case has room for and was stopped";
+/// What happened to a subject that floods.
+const FLOODED: &str = "sent more output than a case may record, and was stopped";
 
 fn flooded(trace: &Trace) -> bool {
     process(trace, |event| (*event == ProcessEvent::Flooded).then_some(())).is_some()

@@ -75,7 +75,7 @@ pub fn hold(row: Row) -> ExitCode {
     let failed = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail);
     let met = Met {
         verdict: decided.verdict,
-        says: diagnose(&trace).or(decided.reason).unwrap_or_default(),
+        says: diagnose(&trace).map(|found| found.text).or(decided.reason).unwrap_or_default(),
         accused: failed.map(|(id, _)| id.clone()).collect(),
         took,
         memory: own::most_memory(),
