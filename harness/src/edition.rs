@@ -277,6 +277,12 @@ impl Editions {
         self
     }
 
+    /// Returns the edition of this major version, if there is one.
+    #[must_use]
+    pub fn of_major(&self, major: u64) -> Option<&'static Bundle> {
+        self.0.iter().find(|bundle| u64::from(bundle.files.edition.major) == major).copied()
+    }
+
     /// Returns the edition that is used where nothing names one.
     #[must_use]
     pub fn preferred(&self) -> &'static Bundle {

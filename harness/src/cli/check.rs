@@ -16,7 +16,7 @@ use super::outputs::{Output, Outputs};
 use crate::case::{self, on_all_cores};
 use crate::edition::{Bundle, Editions};
 use crate::judge::{JudgedTrace, JudgingSession};
-use crate::protocol::Edition;
+use crate::protocol::{Edition, edition_label};
 use crate::recording::{self, Input, Recording};
 use crate::report::model::RunReport;
 use crate::report::{Chart, Charting, Collector, SuiteEvent};
@@ -34,26 +34,32 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Progr
     let mut charts = Vec::new();
     for tapes in tapes.chunks(AT_ONCE) {
         for judged in on_all_cores(tapes, |tape| tape.judge(args, editions, with_charts)) {
-            charts.extend(reports.add(judged?, args)?);
+            for by_edition in judged? {
+                charts.extend(reports.add(by_edition, args)?);
+            }
         }
     }
     let several = reports.collectors.len() > 1;
+    let first = reports.collectors.keys().next().map(|(edition, _)| *edition);
+    let several_editions = reports.collectors.keys().any(|(edition, _)| Some(*edition) != first);
     if several && !wanted.iter().all(Output::holds_both_parties) {
         bail!("the recording has both parties, but a report covers one: add --subject agent or --subject client");
     }
     let mut outputs = Outputs::open(&wanted, args.result.detail.into())?;
     let foreign = reports.foreign;
-    let finish = |(party, collector): (Party, Collector)| {
+    let finish = |((edition, party), collector): ((&'static str, Party), Collector)| {
         let begin = collector.begin(tapes.len(), !foreign, String::new());
-        (party, begin, collector.finish(started.elapsed(), args.strict))
+        (edition, party, begin, collector.finish(started.elapsed(), args.strict))
     };
     let mut finished: Vec<_> = reports.collectors.into_iter().map(finish).collect();
     if let Some(baseline) = &mut baseline {
         weigh(baseline, editions.preferred(), finished.iter_mut().map(|(.., report)| report).collect())?;
     }
     let mut worst = ProgramExit::Good;
-    for (party, begin, report) in finished {
-        if several {
+    for (edition, party, begin, report) in finished {
+        if several_editions {
+            writeln!(stdout(), "\nThe {party}, by {}:", edition_label(edition))?;
+        } else if several {
             writeln!(stdout(), "\nThe {party}:")?;
         }
         outputs.event(&SuiteEvent::Begin(&begin))?;
@@ -94,10 +100,10 @@ fn worse(before: ProgramExit, report: &RunReport, allow_incomplete: bool) -> Pro
     if rank(exit) > rank(before) { exit } else { before }
 }
 
-/// A report for each party.
+/// A report for each edition and party.
 #[derive(Default)]
 struct Reports {
-    collectors: BTreeMap<Party, Collector>,
+    collectors: BTreeMap<(&'static str, Party), Collector>,
     /// The cases that have a trace of their own.
     alone: BTreeSet<String>,
     /// Whether a trace is not the run of a case, so that its requirements need not all be exercised.
@@ -124,15 +130,16 @@ impl Reports {
         let parties = header.subject.or(args.subject).map_or_else(|| tape.parties(), |party| vec![party]);
         for party in parties {
             let of_party = || Collector::new(edition, party, header.command.clone());
-            let collector = self.collectors.entry(party).or_insert_with(of_party);
-            if collector.edition().name != edition.name {
+            let other =
+                self.collectors.keys().find(|(other, of)| is_of_cases && *of == party && *other != edition.name);
+            if let Some((other, _)) = other {
                 bail!(
-                    "{}: its edition is {}, but an earlier trace has {}; check them in two runs",
+                    "{}: its edition is {}, but an earlier trace has {other}; check them in two runs",
                     tape.name,
-                    edition.name,
-                    collector.edition().name
+                    edition.name
                 );
             }
+            let collector = self.collectors.entry((edition.name.as_str(), party)).or_insert_with(of_party);
             collector.count_starts(starts);
             for judged in &judged {
                 let file = is_of_cases.then(|| tape.name.clone());
@@ -193,11 +200,37 @@ impl Tape {
         header.is_some_and(|reader| reader.header.conversation.is_some())
     }
 
-    /// Judges the recording.
-    fn judge(&self, args: &CheckArgs, editions: &Editions, with_charts: bool) -> anyhow::Result<JudgedTape<'_>> {
+    /// Judges the recording by the edition of its header and, where connections of a recording negotiated other versions, by
+    /// their editions as well. An edition that covers no connection is left out if another one does.
+    fn judge(&self, args: &CheckArgs, editions: &Editions, with_charts: bool) -> anyhow::Result<Vec<JudgedTape<'_>>> {
+        let header = self.play(args, editions)?.header;
+        let edition = editions.of(&header).with_context(|| self.name.clone())?.edition();
+        let first = self.judge_by(edition, args, editions, with_charts)?;
+        let negotiated: BTreeSet<u64> = match header.is_of_cases() {
+            true => BTreeSet::new(),
+            false => first.judged.iter().flat_map(JudgedTrace::other_versions).collect(),
+        };
+        let mut by_edition = vec![first];
+        for bundle in negotiated.into_iter().filter_map(|version| editions.of_major(version)) {
+            by_edition.push(self.judge_by(bundle.edition(), args, editions, with_charts)?);
+        }
+        if by_edition.len() > 1 {
+            by_edition.retain(|tape| tape.judged.iter().any(|judged| judged.judgement.covered > 0));
+        }
+        Ok(by_edition)
+    }
+
+    /// Judges the recording by this edition.
+    fn judge_by(
+        &self,
+        edition: &'static Edition,
+        args: &CheckArgs,
+        editions: &Editions,
+        with_charts: bool,
+    ) -> anyhow::Result<JudgedTape<'_>> {
         let recording = self.play(args, editions)?;
         let mut header = recording.header.clone();
-        let edition = editions.of(&header).with_context(|| self.name.clone())?.edition();
+        header.edition.clone_from(&edition.name);
         if !header.is_of_cases() {
             header.file = self.file();
         }

@@ -176,6 +176,11 @@ impl JudgedTrace {
         Duration::from_micros(self.outline.last_us.saturating_sub(self.outline.first_us))
     }
 
+    /// The versions that connections negotiated and this edition does not cover.
+    pub fn other_versions(&self) -> impl Iterator<Item = u64> {
+        self.judgement.not_covered.iter().map(|other| other.version)
+    }
+
     /// How often the subject was started in this part of the trace.
     #[must_use]
     pub fn starts(&self) -> usize {
