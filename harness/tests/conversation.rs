@@ -1,7 +1,7 @@
 //! Traces as they are written by hand, for tests.
 //!
 //! A text has lines that tell of the trace (`subject: client` where it is the client that is judged, `in a case` where it was
-//! seen from its start), then a line `---`, then the conversation, a letter and a message a line: `A` the agent's, `C` the
+//! seen from its start, `edition: v2@2026-11` where that edition decides), then a line `---`, then the conversation, a letter and a message a line: `A` the agent's, `C` the
 //! client's, `!` the tester's, wrong on purpose, `E` the subject's standard error, `P` a process event, `M` one of an MCP
 //! server, `F` the mark of a fence that follows, `V` a visit to the HTTP endpoint, `W` a request to the scripted model and `S` a
 //! step event, all as JSON, `B` a line of the subject and `D` its standard
@@ -21,6 +21,8 @@ use base64::engine::general_purpose::STANDARD;
 pub const CLIENT: &str = "subject: client";
 /// The line that says that the trace was seen from its start.
 pub const CASE: &str = "in a case";
+/// The line that says that version 2 decides, where version 1 usually does.
+pub const DRAFT: &str = "edition: v2@2026-11";
 
 /// Reads a conversation line by line.
 pub struct Reader {
@@ -37,7 +39,9 @@ impl Reader {
     pub fn new(above: &str) -> Self {
         let subject = if above.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
         let case = above.lines().find(|line| *line == CASE).map(str::to_owned);
-        let header = Header { subject: Some(subject), case, ..Header::of_recording(V1.name(), Vec::new()) };
+        let named = above.lines().find(|line| *line == DRAFT).and_then(|line| line.split_once(": "));
+        let edition = named.map_or(V1.name(), |(_, name)| name);
+        let header = Header { subject: Some(subject), case, ..Header::of_recording(edition, Vec::new()) };
         Self { trace: Trace { header, events: Vec::new() }, subject, passed: 0, connection: 0 }
     }
 

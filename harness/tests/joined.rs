@@ -19,7 +19,7 @@ pub fn check(paths: &[PathBuf], party: Party) -> Result<(), Failed> {
     for path in paths {
         let text = fs::read_to_string(path)?;
         let (_, mut trace) = parts(&text)?;
-        if trace.header.subject == Some(party) {
+        if trace.header.subject == Some(party) && trace.header.edition == V1.name() {
             trace.header.case = Some(path.display().to_string());
             traces.push(trace);
         }

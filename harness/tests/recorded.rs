@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use acp_conformance::edition::V1;
 use acp_conformance::judge::{Judge, Memory, judge};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Event, Header, Lack, Trace, What};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::Failed;
 
-use super::parts;
+use super::{edition, parts};
 
 /// Where what is sent on purpose is right in itself, so that it means what it says when nothing marks it; or where a login
 /// is told from a connection by the process that only our own traces know; or where only our own traces mark a fence.
@@ -46,10 +45,10 @@ enum Missing {
 pub fn check(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let (_, trace) = parts(&text)?;
-    let marked = judge(&trace, V1.edition());
+    let marked = judge(&trace, edition(&trace));
     let whole = failed(&trace, Missing::Nothing);
     let mut wrong: Vec<String> = Vec::new();
-    let of_subject = |id: &str| V1.catalogue().find(id).map(|r| r.party) == trace.header.subject;
+    let of_subject = |id: &str| edition(&trace).catalogue.find(id).map(|r| r.party) == trace.header.subject;
     for (id, message) in whole.iter().filter(|(id, _)| of_subject(id)) {
         if marked.verdict(id) != Verdict::Fail && !RIGHT.iter().any(|right| path.ends_with(right)) {
             wrong.push(format!("as a recording of both it fails {id}: {message}"));
@@ -102,7 +101,7 @@ fn failed(trace: &Trace, missing: Missing) -> BTreeMap<String, String> {
     let mut lacks = vec![Lack::Processes];
     lacks.extend(if let Missing::Lack(lack) = missing { Some(lack) } else { None });
     let start = if let Missing::Before(line) = missing { line } else { 0 };
-    let mut judge = Judge::new(&Header::of_recording(V1.name(), lacks.clone()), V1.edition());
+    let mut judge = Judge::new(&Header::of_recording(&trace.header.edition, lacks.clone()), edition(trace));
     if let Missing::Memory(kind) = missing {
         judge = judge.with_memory(without(kind));
     }

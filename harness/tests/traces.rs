@@ -16,13 +16,14 @@ mod recorded;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use acp_conformance::edition::V1;
+use acp_conformance::edition::Editions;
 use acp_conformance::judge::{Finding, Judge, Judgement, judge};
+use acp_conformance::protocol::Edition;
 use acp_conformance::redact::{RedactionKey, redact};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Trace, What};
 use acp_conformance::verdict::Verdict;
-use conversation::{CASE, CLIENT, Reader};
+use conversation::{CASE, CLIENT, DRAFT, Reader};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() {
@@ -55,12 +56,12 @@ fn main() {
 fn check(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let (wanted, trace) = parts(&text)?;
-    let mut strict = Judge::new(&trace.header, V1.edition()).proving_subjects();
+    let mut strict = Judge::new(&trace.header, edition(&trace)).proving_subjects();
     trace.events.iter().for_each(|event| strict.event(event));
     let judgement = strict.finish();
     let mut wrong = Vec::new();
     let mut listed = Vec::new();
-    let heads = [CLIENT, CASE, ""];
+    let heads = [CLIENT, CASE, DRAFT, ""];
     for line in wanted.lines().filter(|line| !line.starts_with('#') && !heads.contains(line)) {
         let (requirement, verdict) =
             line.split_once(": ").ok_or_else(|| format!("`{line}` is no `requirement: verdict`"))?;
@@ -111,12 +112,12 @@ fn counted_twice(judgement: &Judgement) -> Vec<String> {
 fn check_redacted(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let (_, trace) = parts(&text)?;
-    let redacted = redact(&trace, RedactionKey::new([7; 32]), V1.edition()).trace;
+    let redacted = redact(&trace, RedactionKey::new([7; 32]), edition(&trace)).trace;
     let lengths = |trace: &Trace| -> Vec<usize> { trace.events.iter().map(|event| length(&event.what)).collect() };
     if lengths(&trace) != lengths(&redacted) {
         return Err("a line has another length".into());
     }
-    let [before, after] = [&trace, &redacted].map(|trace| judge(trace, V1.edition()));
+    let [before, after] = [&trace, &redacted].map(|trace| judge(trace, edition(trace)));
     let differences = before.differences(&after);
     if differences.is_empty() { Ok(()) } else { Err(format!("\n{}", differences.join("\n")).into()) }
 }
@@ -132,6 +133,11 @@ const fn length(what: &What) -> usize {
         | What::Step(_)
         | What::Case(_) => 0,
     }
+}
+
+/// The edition of a trace.
+fn edition(trace: &Trace) -> &'static Edition {
+    Editions::built_in().of(&trace.header).expect("the edition is built in").edition()
 }
 
 /// The wanted verdicts and the conversation.

@@ -9,6 +9,7 @@ mod login;
 mod methods;
 mod names;
 mod nodes;
+mod open_sets;
 mod path;
 mod pointer;
 mod schema;

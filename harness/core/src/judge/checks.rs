@@ -32,6 +32,7 @@ pub(super) mod support;
 mod terminal;
 mod tool;
 mod transport;
+mod v2;
 
 use super::check::Check;
 
@@ -94,6 +95,7 @@ pub(super) fn all() -> Vec<Check> {
         elicit::CHECKS,
         elicit::client::CHECKS,
         probes::CHECKS,
+        &v2::all(),
     ]
     .concat()
 }

@@ -14,6 +14,7 @@ mod services;
 pub(super) mod session;
 mod terminal;
 mod visits;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -27,11 +28,12 @@ pub use self::forget::{Holes, Memory};
 pub use self::listing::{Listing, all_of_several, entries};
 pub use self::notifications::PendingNotifications;
 pub use self::open::OpenRequests;
-pub use self::options::{option_text, option_values};
+pub use self::options::{option_id, option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Terminal, TerminalExit};
 pub use self::visits::{VisitState, Visits};
+pub use self::work::{Work, asks_replay, message_of};
 use crate::judge::timing::{CLEAN_UP, between};
 use crate::protocol::Edition;
 use crate::requirement::Party;
@@ -235,7 +237,7 @@ impl Conversation {
     pub fn agent_has(&self, path: &[&str]) -> bool {
         let result = self.initialized.as_ref().map(|(_, result)| result);
         let adapter = self.edition.adapter;
-        adapter.advertises(result.and_then(|result| adapter.agent_capabilities(result)), path)
+        adapter.advertises(result.and_then(|result| adapter.agent_capabilities(result)), &adapter.agent_path(path))
     }
 
     /// The area of an optional method that the agent did not announce, or of which that is not known. Its rules bind only who announces the method,

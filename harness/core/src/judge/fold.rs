@@ -400,7 +400,8 @@ impl Judge {
                 // A null in place of an empty object is judged by the rules of the single methods; the table knows
                 // which results of a client may be empty.
                 breach = self.is_unmarked_breach(from, definition, &exchange.method, result);
-                let judged = !result.is_null() || from == Party::Client;
+                let judged =
+                    !result.is_null() || from == Party::Client || !self.talk.edition.adapter.has_null_results();
                 if judged && unannounced.is_none() && !self.talk.is_unoffered(&exchange.method) {
                     self.payload(from, definition, &exchange.method, true, result);
                 }
@@ -452,7 +453,7 @@ impl Judge {
         };
         self.show(from, Seen::Payload(&payload));
         if self.parties.contains(&from) {
-            shapes::table::judge(&payload, from, self.now.0, &mut self.tallies);
+            shapes::table::judge(&payload, (edition.major, from), self.now.0, &mut self.tallies);
         }
     }
 

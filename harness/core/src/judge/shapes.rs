@@ -8,3 +8,4 @@ mod client;
 pub(super) mod owners;
 mod row;
 pub(super) mod table;
+mod v2;

@@ -2,9 +2,12 @@
 
 mod v2;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 pub use self::v2::V2;
+use crate::requirement::Party;
 use crate::wire::Members;
 
 /// One `session/update`, taken apart.
@@ -36,6 +39,29 @@ pub trait Adapter: Send + Sync {
 
     /// Whether the capability at `path` is advertised: for a boolean `true`, for an object its presence.
     fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool;
+
+    /// The name of the member with which a party introduces itself in `initialize`.
+    fn info_member(&self, party: Party) -> &'static str {
+        match party {
+            Party::Agent => "agentInfo",
+            Party::Client => "clientInfo",
+        }
+    }
+
+    /// Whether null is the older form of an empty result.
+    fn has_null_results(&self) -> bool {
+        true
+    }
+
+    /// The path, in the agent's capabilities, of the one that stands at `path` in version 1.
+    fn agent_path<'p>(&self, path: &'p [&'p str]) -> Cow<'p, [&'p str]> {
+        path.into()
+    }
+
+    /// Whether a value of an open set that the schema does not define has to begin with an underscore.
+    fn reserves_values(&self) -> bool {
+        false
+    }
 
     /// The path, in the agent's capabilities, of the one that announces an optional method; none for a method that every
     /// agent has.

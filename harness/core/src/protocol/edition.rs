@@ -114,6 +114,7 @@ impl Edition {
             let broken = |message: String| SchemaError { file, message };
             let root: Value = serde_json::from_str(text).map_err(|error| broken(error.to_string()))?;
             let schema = Schema::new(root);
+            let schema = if adapter.reserves_values() { schema.with_open_sets() } else { schema };
             if let Some(reference) = schema.dangling_reference() {
                 return Err(broken(format!("{reference} refers to nothing")));
             }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::names::NameMap;
 use super::nodes::Nodes;
+use super::open_sets::OpenSets;
 use super::pointer::{below, escaped};
 
 /// A loaded schema file.
@@ -17,6 +18,8 @@ pub struct Schema {
     nodes: Nodes,
     registry: OnceLock<Registry<'static>>,
     compiled: NameMap<String, OnceLock<Validator>>,
+    /// The open sets whose values are checked; empty where the protocol does not reserve any value.
+    open_sets: OpenSets,
 }
 
 /// One way in which a payload departs from its definition.
@@ -66,7 +69,18 @@ impl Schema {
         let root: &'static Value = Box::leak(Box::new(root));
         let names = root.get("$defs").and_then(Value::as_object).into_iter().flat_map(|defs| defs.keys());
         let compiled = names.map(|name| (name.clone(), OnceLock::new())).collect();
-        Self { root, nodes: Nodes::of(root), registry: OnceLock::new(), compiled }
+        Self { root, nodes: Nodes::of(root), registry: OnceLock::new(), compiled, open_sets: OpenSets::default() }
+    }
+
+    /// Also reports values of open sets that are neither defined nor begin with an underscore.
+    #[must_use]
+    pub fn with_open_sets(mut self) -> Self {
+        self.open_sets = OpenSets::of(self.root);
+        self
+    }
+
+    pub(super) const fn open_sets(&self) -> &OpenSets {
+        &self.open_sets
     }
 
     /// The file as it is.
@@ -89,10 +103,10 @@ impl Schema {
     #[must_use]
     pub fn problems(&self, definition: &str, value: &Value) -> Vec<Problem> {
         let Some(validator) = self.validator(definition) else { return Vec::new() };
+        let mut problems = self.unmarked_values(definition, value);
         if validator.is_valid(value) {
-            return Vec::new();
+            return problems;
         }
-        let mut problems = Vec::new();
         for error in validator.iter_errors(value) {
             narrow(&error, &mut problems);
         }
@@ -215,7 +229,7 @@ fn types(kind: &TypeKind) -> impl Iterator<Item = JsonType> {
     types.into_iter()
 }
 
-fn not_in_set(at: String, value: &Value, set: &[&Value]) -> Problem {
+pub(super) fn not_in_set(at: String, value: &Value, set: &[&Value]) -> Problem {
     let values: Vec<String> = set.iter().map(ToString::to_string).collect();
     let expected = set.iter().filter_map(|value| value.as_str()).map(str::to_owned).collect();
     let actual = shorten(value);
@@ -242,8 +256,14 @@ fn narrow_union(
 ) {
     let set: Vec<(&str, &Value)> = branches.iter().filter_map(|errors| mismatched_constant(at, errors)).collect();
     let untagged: Vec<_> = branches.iter().filter(|errors| mismatched_constant(at, errors).is_none()).collect();
+    // The branch for any other tag refuses a known one, whose own branch says more.
+    let excludes = |errors: &&&Vec<ValidationError<'static>>| {
+        errors.iter().any(|error| matches!(error.kind(), ValidationErrorKind::Not { .. }))
+    };
+    let others = untagged.iter().filter(|errors| !excludes(errors)).count();
     let meant = untagged
         .iter()
+        .filter(|errors| others == 0 || !excludes(errors))
         .filter(|errors| !errors.iter().any(|e| refused_at_root(at, e)))
         .min_by_key(|errors| errors.len())
         .or_else(|| untagged.iter().find(|errors| !is_null_branch(errors)));

@@ -63,14 +63,14 @@ pub(super) fn of_value(members: &[String], text: &str, setting: LineKind, editio
     match around {
         ["params" | "result" | "error", ..] | [] if is_word(name) && looks_like_a_word(text) => Fate::Stays,
         _ if name == MIME && is_mime(text) => Fate::Stays,
-        [.., "agentInfo" | "clientInfo"] if text.len() <= LONGEST_WORD => Fate::Stays,
+        [.., "agentInfo" | "clientInfo"] | ["params" | "result", "info"] if text.len() <= LONGEST_WORD => Fate::Stays,
         _ if words::IDS.contains(&name) => Fate::Id,
         [] => Fate::Text,
         ["params"] | [.., "configOptions" | "options"] if words::VALUES.contains(&name) => Fate::Id,
         ["error", ..] => Fate::Error,
         ["params", "update", "content", ..] if name == "text" => Fate::Report,
         _ if matches!(name, "data" | "blob") => Fate::Media,
-        _ if matches!(name, "url" | "uri") => Fate::Url,
+        _ if matches!(name, "url" | "uri" | "src") => Fate::Url,
         _ => Fate::Text,
     }
 }

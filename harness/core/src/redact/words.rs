@@ -5,15 +5,17 @@ use std::ops::Range;
 use crate::protocol::Edition;
 
 /// Members whose texts are words of the protocol, or name a kind of thing.
-pub(super) const OF_THE_PROTOCOL: [&str; 17] = [
+pub(super) const OF_THE_PROTOCOL: [&str; 20] = [
     "action",
     "category",
     "currency",
+    "fileType",
     "format",
     "jsonrpc",
     "kind",
     "method",
     "mode",
+    "operation",
     "outcome",
     "priority",
     "protocolVersion",
@@ -21,6 +23,7 @@ pub(super) const OF_THE_PROTOCOL: [&str; 17] = [
     "sessionUpdate",
     "severity",
     "signal",
+    "state",
     "status",
     "stopReason",
 ];
@@ -29,7 +32,7 @@ pub(super) const OF_THE_PROTOCOL: [&str; 17] = [
 pub(super) const TYPE: &str = "type";
 
 /// Members that hold an id.
-pub(super) const IDS: [&str; 14] = [
+pub(super) const IDS: [&str; 15] = [
     "compactionId",
     "configId",
     "currentModeId",
@@ -39,6 +42,7 @@ pub(super) const IDS: [&str; 14] = [
     "methodId",
     "modeId",
     "optionId",
+    "planId",
     "requestId",
     "sessionId",
     "terminalId",

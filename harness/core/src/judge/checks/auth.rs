@@ -61,8 +61,13 @@ fn is_agents_own(method: &Value) -> bool {
     method.member("type").is_none_or(|kind| kind == "agent")
 }
 
+/// The id of a login method, which version 2 calls `methodId`.
+fn id_of(method: &Value) -> Option<&Value> {
+    method.member("id").or(method.member("methodId"))
+}
+
 fn name(method: &Value) -> &str {
-    method.member("id").and_then(Value::as_str).unwrap_or("without an id")
+    id_of(method).and_then(Value::as_str).unwrap_or("without an id")
 }
 
 /// Ids tell the methods apart in `authenticate`.
@@ -71,7 +76,7 @@ fn name(method: &Value) -> &str {
 fn unique_ids(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     let mut seen = BTreeSet::new();
-    for id in methods_in(result).filter_map(|method| method.member("id")?.as_str()) {
+    for id in methods_in(result).filter_map(|method| id_of(method)?.as_str()) {
         ruling.decide(seen.insert(id), || fact!("duplicate-id", "the agent advertised two login methods with the id `{id}`; expected unique ids", id; pointer = "/result/authMethods"));
     }
 }

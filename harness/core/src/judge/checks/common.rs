@@ -158,7 +158,7 @@ pub(super) fn decide_announced(
     ruling: &mut Ruling<'_>,
 ) {
     let Some((n, _)) = &moment.talk.initialized else { return };
-    let capability = path.join(".");
+    let capability = moment.talk.edition.adapter.agent_path(path).join(".");
     if moment.talk.agent_has(path) {
         ruling.pass();
     } else if moment.talk.deliberate.contains(n) {

@@ -11,7 +11,7 @@ use super::modes::decide_anytime;
 use crate::fact;
 use crate::judge::Fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Exchange, Session, option_text as text, option_values as values};
+use crate::judge::conversation::{Exchange, Session, option_id, option_text as text, option_values as values};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
@@ -80,7 +80,7 @@ fn list(value: &Value) -> Option<&Vec<Value>> {
 }
 
 fn ids(options: &[Value]) -> impl Iterator<Item = &str> {
-    options.iter().filter_map(|option| text(option, "id"))
+    options.iter().filter_map(|option| option_id(option))
 }
 
 /// "id: Unique identifier for this configuration option."
@@ -111,7 +111,7 @@ fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
         payload.places("SessionConfigOption").filter(|(_, option)| text(option, "type") == Some("select"))
     {
         let Some(current) = text(option, "currentValue") else { continue };
-        let id = text(option, "id").unwrap_or_default();
+        let id = option_id(option).unwrap_or_default();
         match values(option).collect::<Vec<_>>().as_slice() {
             [] => {}
             offered if offered.contains(&current) => ruling.pass(),
@@ -148,7 +148,7 @@ fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let words = unset.into_iter().find(|words| mentions(answer.outcome, words));
     let of_model = |option: &Value| {
         text(option, "category") == Some("model")
-            || text(option, "id").is_some_and(|id| id.to_lowercase().contains("model"))
+            || option_id(option).is_some_and(|id| id.to_lowercase().contains("model"))
     };
     let words = words.filter(|_| options.iter().any(of_model));
     match (answer.outcome, named.or(words)) {
@@ -175,7 +175,7 @@ fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<
     }
     match options.iter().find(|option| text(option, "type") == Some("boolean")) {
         Some(option) => {
-            let id = text(option, "id").unwrap_or_default();
+            let id = option_id(option).unwrap_or_default();
             let fact = fact!(
                 "not-advertised",
                 "the agent sent the boolean option `{config_id}`; expected it only if the client advertises {capability}",
@@ -197,7 +197,7 @@ fn boolean_shape(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>)
             let fact = fact!(
                 "boolean-with-options",
                 "the agent sent the boolean option `{config_id}` with `options`; expected none",
-                config_id = text(option, "id"); method = payload.method, pointer = payload.pointer(at) + "/options"
+                config_id = option_id(option); method = payload.method, pointer = payload.pointer(at) + "/options"
             );
             ruling.fail(fact, &[]);
         }
@@ -237,7 +237,7 @@ impl<'m> Change<'m> {
         let session = moment.talk.session(exchange.session()?)?;
         let options = session.options.as_ref()?;
         let id = exchange.text("configId")?;
-        let option = options.iter().find(|option| text(option, "id") == Some(id));
+        let option = options.iter().find(|option| option_id(option) == Some(id));
         Some(Self { exchange, session, options, option, value: exchange.params.member("value")? })
     }
 
@@ -287,7 +287,7 @@ fn set_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// agent behind them. So of three and more options that are down to one, the list fails only if it showed the others beside
 /// the same value before: in the last list or in the first of the session.
 fn decide_complete(session: &Session, before: &[Value], now: &[Value], ruling: &mut Ruling<'_>) {
-    let value = |option: &Value| (option.member("id").cloned(), option.member("currentValue").cloned());
+    let value = |option: &Value| (option_id(option).map(str::to_owned), option.member("currentValue").cloned());
     let is_part_of = |list: &[Value]| {
         list.len() > now.len() + 1 && now.iter().all(|option| list.iter().any(|other| value(other) == value(option)))
     };
@@ -330,8 +330,8 @@ fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     if overtaken || open.any(|open| open.session() == change.exchange.session() && open.n != change.exchange.n) {
         return;
     }
-    let id = text(option, "id");
-    let now = list(result).and_then(|now| now.iter().find(|option| text(option, "id") == id)?.member("currentValue"));
+    let id = option_id(option);
+    let now = list(result).and_then(|now| now.iter().find(|option| option_id(option) == id)?.member("currentValue"));
     let before = option.member("currentValue");
     match now {
         None => {}

@@ -106,7 +106,7 @@ fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mu
     let mut clean = !payload.parts.members.is_empty();
     for member in payload.parts.members.iter().filter(|member| member.known == Site::Custom) {
         let drafted = payload.drafts.contains(&member.at()) || moment.talk.edition.draft_names.contains(member.name);
-        if drafted || WITHDRAWN.contains(&member.name) {
+        if drafted || WITHDRAWN.contains(&member.name) || is_for_older_agents(payload, member) {
             ruling.note(fact!(
                 "draft-member",
                 "the {party} sent the member {pointer} in {method}, which only a draft or an earlier version has",
@@ -114,7 +114,7 @@ fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mu
                 pointer = member.at(),
                 method = payload.method
             ));
-        } else if is_explained(payload, member) {
+        } else if is_explained(payload, member) || has_own_mode(moment, payload) {
             clean = false;
         } else {
             clean = false;
@@ -132,6 +132,18 @@ fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mu
     if clean {
         ruling.pass();
     }
+}
+
+/// Whether an elicitation has a mode of the agent's own, which brings members of its own.
+fn has_own_mode(moment: &Moment<'_>, payload: &Payload<'_>) -> bool {
+    let mode = payload.value.member("mode").and_then(Value::as_str).filter(|_| payload.method == "elicitation/create");
+    moment.talk.edition.adapter.reserves_values() && mode.is_some_and(|mode| mode.starts_with('_'))
+}
+
+/// Whether a client that offers version 2 sends a member of version 1, so that an older agent can read the request.
+fn is_for_older_agents(payload: &Payload<'_>, member: &Member<'_>) -> bool {
+    let is_offer = payload.method == "initialize" && !payload.is_result;
+    is_offer && matches!(member.at().as_str(), "/clientCapabilities" | "/clientInfo")
 }
 
 /// Whether another requirement accounts for the member: its object lacks a required member, which this one is probably

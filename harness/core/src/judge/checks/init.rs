@@ -222,8 +222,9 @@ fn version_fallback(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 fn agent_info(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     if result.member("protocolVersion").and_then(Value::as_u64) == Some(u64::from(moment.talk.edition.major)) {
-        let given = result.member("agentInfo").is_some_and(|info| !info.is_null());
-        ruling.decide(given, || fact!("no-agent-info", "the agent answered initialize without `agentInfo`; expected a name and a version"; pointer = "/result/agentInfo"));
+        let name = moment.talk.edition.adapter.info_member(moment.from);
+        let given = result.member(name).is_some_and(|info| !info.is_null());
+        ruling.decide(given, || fact!("no-agent-info", "the agent answered initialize without `{name}`; expected a name and a version", name; pointer = format!("/result/{name}")));
     }
 }
 

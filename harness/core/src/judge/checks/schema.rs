@@ -125,6 +125,12 @@ const PATHS: &[(&str, &str)] = &[
     ("ResumeSessionRequest", "additionalDirectories"),
     ("ListSessionsRequest", "cwd"),
     ("McpServerStdio", "command"),
+    // Only version 2 has these.
+    ("DiffPathChange", "path"),
+    ("DiffPathPairChange", "oldPath"),
+    ("DiffPathPairChange", "path"),
+    ("CommandPermissionSubject", "cwd"),
+    ("TerminalUpdate", "cwd"),
 ];
 
 /// "All file paths in the protocol MUST be absolute."

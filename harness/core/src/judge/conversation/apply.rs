@@ -184,6 +184,7 @@ impl Conversation {
             _ => known.resuming = Some(exchange.n),
         }
         (known.closed, known.closed_us) = (None, None);
+        known.work.begin_resume();
         if opening == Opening::Load && !during_load {
             // The replay tells the whole history again, so what it mentions is judged afresh.
             let tools = std::mem::take(&mut known.tools);
@@ -332,6 +333,7 @@ impl Conversation {
         if !turn.unanswered.remove(&exchange.n) || !turn.unanswered.is_empty() {
             return;
         }
+        session.work.learn_receipt(n, outcome);
         let (prompt, overlapped) = (turn.n, turn.overlapped);
         let cancelled = session.turn.take().and_then(|turn| turn.cancelled);
         let reason = match outcome {
@@ -410,6 +412,7 @@ impl Conversation {
         if content {
             session.learn_replay(update);
         }
+        session.work.learn(n, update);
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => session.learn_chunk(update),
             "tool_call" | "tool_call_update" => session.learn_tool(n, update),

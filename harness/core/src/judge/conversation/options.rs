@@ -15,6 +15,11 @@ pub fn option_text<'m>(option: &'m Value, name: &str) -> Option<&'m str> {
     option.member(name)?.as_str()
 }
 
+/// The id of an option, which version 2 calls `configId`.
+pub fn option_id(option: &Value) -> Option<&str> {
+    option_text(option, "id").or(option_text(option, "configId"))
+}
+
 /// The values that a select offers, flat or in groups.
 pub fn option_values(option: &Value) -> impl Iterator<Item = &str> {
     let offered = option.member("options").and_then(Value::as_array).into_iter().flatten();
@@ -29,7 +34,7 @@ pub fn option_values(option: &Value) -> impl Iterator<Item = &str> {
 /// Each option by itself and with each of its values.
 fn choices(options: &[Value]) -> BTreeSet<(String, Option<String>)> {
     let of = |option: &Value| {
-        let id = option_text(option, "id").unwrap_or_default().to_owned();
+        let id = option_id(option).unwrap_or_default().to_owned();
         let values: Vec<_> = option_values(option).map(|value| (id.clone(), Some(value.to_owned()))).collect();
         std::iter::once((id, None)).chain(values).collect::<Vec<_>>()
     };

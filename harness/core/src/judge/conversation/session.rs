@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 
 use super::services::{Refusal, Write};
+use super::work::Work;
 use crate::judge::outcome::Outcome;
 use crate::wire::{Members, push_text};
 
@@ -117,6 +118,8 @@ pub struct Session {
     pub reopening_failed: bool,
     /// The last mode that the client set, as long as nothing else touched the mode.
     pub mode_set: Option<ModeSet>,
+    /// What the agent reported about its work; empty in version 1.
+    pub work: Work,
 }
 
 /// A mode that the client set.
@@ -185,6 +188,7 @@ impl Session {
             was_reopened: false,
             reopening_failed: false,
             mode_set: None,
+            work: Work::default(),
         }
     }
 

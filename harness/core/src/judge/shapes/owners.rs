@@ -1,6 +1,6 @@
 //! The requirements that the table of shapes decides.
 
-use super::{agent, client};
+use super::{agent, client, v2};
 
 /// The catch-all, the names of members, the spelling of values, and `_meta`.
 pub(super) const AGENT_OWN: [&str; 4] = [
@@ -21,8 +21,14 @@ pub(super) const CLIENT_OWN: [&str; 4] = [
 /// The variants of `session/update` are told from their other problems, since the closed union has a rule of its own.
 pub(super) const VARIANT: &str = "update.known-variant";
 
+/// As above, where the union is open to variants with an underscore.
+pub(super) const OPEN_VARIANT: &str = "update.variant-values";
+
+/// The requirements on values of open sets that no row owns, that of the agent first.
+pub(super) const CUSTOM_VALUES: [&str; 2] = ["ext.values-prefixed.agent", "ext.values-prefixed.client"];
+
 /// The requirements that the table decides.
 pub(in crate::judge) fn requirements() -> impl Iterator<Item = &'static str> {
-    let rows = agent::ROWS.iter().chain(client::ROWS).map(|row| row.requirement);
-    rows.chain(AGENT_OWN).chain(CLIENT_OWN).chain([VARIANT])
+    let rows = [agent::ROWS, client::ROWS, v2::AGENT, v2::CLIENT].into_iter().flatten().map(|row| row.requirement);
+    rows.chain(AGENT_OWN).chain(CLIENT_OWN).chain(CUSTOM_VALUES).chain([VARIANT, OPEN_VARIANT])
 }

@@ -59,7 +59,10 @@ impl Row {
             return below.is_empty() || below.starts_with('/');
         }
         self.members.iter().any(|member| {
-            let deep = member.contains('/') || matches!(problem.kind, ProblemKind::Missing | ProblemKind::WrongType);
+            let deep = member.contains('/')
+                || matches!(problem.kind, ProblemKind::Missing | ProblemKind::WrongType)
+                // Version 2 wants at least one block.
+                || self.definition == "PromptRequest";
             let rest = below.strip_prefix('/').and_then(|below| below.strip_prefix(member));
             match (self.definition, rest) {
                 // Only these objects themselves belong to their row; what is inside them has rows of its own.
@@ -70,7 +73,14 @@ impl Row {
                     | "PromptRequest"
                     | "NewSessionRequest"
                     | "LoadSessionRequest"
-                    | "ResumeSessionRequest",
+                    | "ResumeSessionRequest"
+                    | "UpdateSessionNotification"
+                    | "ContentChunk"
+                    | "UserMessage"
+                    | "AgentMessage"
+                    | "AgentThought"
+                    | "ToolCallContentChunk"
+                    | "PlanUpdate",
                     Some(rest),
                 ) => rest.is_empty() && deep,
                 (_, Some(rest)) => rest.is_empty() || rest.starts_with('/'),

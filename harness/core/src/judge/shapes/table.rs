@@ -5,15 +5,15 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::owners::{AGENT_OWN, CLIENT_OWN, VARIANT};
+use super::owners::{AGENT_OWN, CLIENT_OWN, CUSTOM_VALUES, OPEN_VARIANT, VARIANT};
 use super::row::Row;
-use super::{agent, client};
+use super::{agent, client, v2};
 use crate::fact;
 use crate::judge::Fact;
 use crate::judge::registry::Registry;
 use crate::judge::seen::Payload;
 use crate::judge::tallies::Tallies;
-use crate::protocol::{NameMap, Problem, ProblemKind, Site};
+use crate::protocol::{Member, NameMap, Problem, ProblemKind, Site};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -32,6 +32,8 @@ struct Table {
     meta: Owner,
     /// The kinds of updates.
     variant: Owner,
+    /// Values of open sets that no row owns; none where values of a party's own are not allowed at all.
+    custom: Option<&'static str>,
 }
 
 /// A requirement that the table decides apart from its rows. Nearly every payload passes it, so its place is kept.
@@ -52,9 +54,16 @@ impl Owner {
     }
 }
 
-static AGENT: LazyLock<Table> = LazyLock::new(|| Table::of(agent::ROWS, AGENT_OWN));
-
-static CLIENT: LazyLock<Table> = LazyLock::new(|| Table::of(client::ROWS, CLIENT_OWN));
+/// The tables of the majors, that of the agent first.
+static TABLES: LazyLock<[[Table; 2]; 2]> = LazyLock::new(|| {
+    [
+        [Table::of(agent::ROWS, AGENT_OWN, VARIANT, None), Table::of(client::ROWS, CLIENT_OWN, VARIANT, None)],
+        [
+            Table::of(v2::AGENT, AGENT_OWN, OPEN_VARIANT, Some(CUSTOM_VALUES[0])),
+            Table::of(v2::CLIENT, CLIENT_OWN, OPEN_VARIANT, Some(CUSTOM_VALUES[1])),
+        ],
+    ]
+});
 
 /// Where a null of a client's capabilities is noted.
 const CAPABILITIES: &str = "init.capability-types.client";
@@ -73,11 +82,16 @@ const NULL_IS_ABSENT: [(&str, &str, &str); 6] = [
 const NULL_IS_EMPTY: [&str; 3] = ["WriteTextFileResponse", "KillTerminalResponse", "ReleaseTerminalResponse"];
 
 /// Attributes every problem of the payload, and counts what was fine.
-pub(in crate::judge) fn judge(payload: &Payload<'_>, party: Party, event: usize, tallies: &mut Tallies) {
+pub(in crate::judge) fn judge(
+    payload: &Payload<'_>,
+    (major, party): (u16, Party),
+    event: usize,
+    tallies: &mut Tallies,
+) {
     if payload.value.is_null() && NULL_IS_EMPTY.contains(&payload.definition) {
         return;
     }
-    let table = if party == Party::Agent { &*AGENT } else { &*CLIENT };
+    let table = &TABLES[usize::from(major > 1)][party as usize];
     let mut owned = BTreeSet::new();
     table.spelling(payload, event, tallies, &mut owned);
     table.variants(payload, event, tallies, &mut owned);
@@ -90,14 +104,19 @@ pub(in crate::judge) fn judge(payload: &Payload<'_>, party: Party, event: usize,
 }
 
 impl Table {
-    fn of(rows: &'static [Row], [valid, members, spelling, meta]: [&'static str; 4]) -> Self {
+    fn of(
+        rows: &'static [Row],
+        [valid, members, spelling, meta]: [&'static str; 4],
+        variant: &'static str,
+        custom: Option<&'static str>,
+    ) -> Self {
         let mut index: NameMap<&'static str, Vec<(usize, &'static Row)>> = NameMap::default();
         for row in rows {
             let place = Registry::all().place(row.requirement);
             index.entry(row.definition).or_default().extend(place.map(|place| (place, row)));
         }
         let [valid, members, spelling, meta] = [valid, members, spelling, meta].map(Owner::new);
-        Self { rows, index, valid, members, spelling, meta, variant: Owner::new(VARIANT) }
+        Self { rows, index, valid, members, spelling, meta, variant: Owner::new(variant), custom }
     }
 
     /// Counts what a payload without problems shows.
@@ -110,6 +129,9 @@ impl Table {
             }
         }
         self.valid.pass(event, tallies);
+        if let Some(requirement) = self.custom.filter(|_| payload.parts.members.iter().any(is_own_value)) {
+            tallies.ruling(requirement, event).pass();
+        }
     }
 
     /// Gives each problem to the first row that owns it.
@@ -138,7 +160,8 @@ impl Table {
             self.valid.pass(event, tallies);
         }
         for (_, problem) in payload.problems.iter().enumerate().filter(|(index, _)| !owned.contains(index)) {
-            fail(self.valid.requirement, payload, problem, event, tallies);
+            let owner = self.custom.filter(|_| problem.kind == ProblemKind::NotInSet);
+            fail(owner.unwrap_or(self.valid.requirement), payload, problem, event, tallies);
         }
     }
 
@@ -185,7 +208,7 @@ impl Table {
                 fail(self.spelling.requirement, payload, problem, event, tallies);
             } else if payload.method == "session/update" && problem.at == "/update/sessionUpdate" {
                 owned.insert(index);
-                fail(VARIANT, payload, problem, event, tallies);
+                fail(self.variant.requirement, payload, problem, event, tallies);
             }
         }
         let has_set = payload
@@ -213,7 +236,7 @@ impl Table {
                 actual = kind;
                 pointer = "/update/sessionUpdate"
             );
-            tallies.ruling(VARIANT, event).note(fact);
+            tallies.ruling(self.variant.requirement, event).note(fact);
         }
     }
 
@@ -256,6 +279,13 @@ fn is_capability(payload: &Payload<'_>, problem: &Problem) -> bool {
 
 fn fail(requirement: &str, payload: &Payload<'_>, problem: &Problem, event: usize, tallies: &mut Tallies) {
     tallies.ruling(requirement, event).fail(Fact::of_problem(payload.method, payload.is_result, problem), &[]);
+}
+
+/// Whether the member holds a value of a party's own in an open set.
+fn is_own_value(member: &Member<'_>) -> bool {
+    const SETS: [&str; 9] =
+        ["sessionUpdate", "type", "kind", "status", "state", "stopReason", "outcome", "category", "severity"];
+    SETS.contains(&member.name) && member.value.as_str().is_some_and(|text| text.starts_with('_'))
 }
 
 fn plain(text: &str) -> String {

@@ -1,8 +1,11 @@
 //! Protocol version 2, the draft of November 2026.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{Adapter, Update, update_in};
+use crate::requirement::Party;
 use crate::wire::Members;
 
 /// Protocol version 2.
@@ -20,6 +23,29 @@ impl Adapter for V2 {
     fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool {
         let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.member(key)));
         matches!(found, Some(Value::Object(_)))
+    }
+
+    fn info_member(&self, _party: Party) -> &'static str {
+        "info"
+    }
+
+    fn has_null_results(&self) -> bool {
+        false
+    }
+
+    fn agent_path<'p>(&self, path: &'p [&'p str]) -> Cow<'p, [&'p str]> {
+        match path {
+            // Every agent with sessions has these methods.
+            ["sessionCapabilities", "list" | "resume" | "close", ..] | ["loadSession"] => Cow::Borrowed(&["session"]),
+            ["sessionCapabilities", rest @ ..] => [&["session"], rest].concat().into(),
+            ["promptCapabilities", rest @ ..] => [&["session", "prompt"], rest].concat().into(),
+            ["mcpCapabilities", rest @ ..] => [&["session", "mcp"], rest].concat().into(),
+            _ => path.into(),
+        }
+    }
+
+    fn reserves_values(&self) -> bool {
+        true
     }
 
     fn capability_of(&self, method: &str) -> Option<&'static [&'static str]> {

@@ -2,20 +2,22 @@
 
 use serde_json::Value;
 
-use super::{advertised, is_terminal};
+use super::{advertised, id_of, is_terminal};
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
-use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("auth.method-id-advertised", On::Call(method_id_advertised)).only(&["authenticate"]),
-    Check::client("auth.terminal.no-authenticate", On::Call(no_terminal_authenticate)).only(&["authenticate"]),
+    Check::client("auth.method-id-advertised", On::Call(method_id_advertised)).only(LOGIN),
+    Check::client("auth.terminal.no-authenticate", On::Call(no_terminal_authenticate)).only(LOGIN),
     Check::client("auth.logout.gate", On::Call(logout_gate)).only(&["logout"]),
     Check::client("auth.logout.gate", On::End(logout_advertised)),
 ];
+
+/// The methods that log in: that of version 1 and that of version 2.
+const LOGIN: &[&str] = &["authenticate", "auth/login"];
 
 /// "The Client calls authenticate with the advertised authentication method ID." Where the agent advertised none, the call
 /// is an open question.
@@ -23,10 +25,10 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 /// Correct but unusual: a client that logs in again with a method of an earlier connection. The agent may have changed its
 /// list, and the one in force is that of this connection.
 fn method_id_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
+    let Some(id) = call.text("methodId").filter(|_| LOGIN.contains(&call.method)) else { return };
     if moment.talk.initialized.is_some() && advertised(moment.talk).next().is_some() {
-        let known = advertised(moment.talk).any(|method| method.member("id").is_some_and(|known| known == id));
-        ruling.decide(known, || fact!("unknown-method", "the client sent authenticate with `{method_id}`; expected the id of an advertised login method", method_id = id; pointer = "/params/methodId"));
+        let known = advertised(moment.talk).any(|method| id_of(method).is_some_and(|known| known == id));
+        ruling.decide(known, || fact!("unknown-method", "the client sent {method} with `{method_id}`; expected the id of an advertised login method", method = call.method, method_id = id; pointer = "/params/methodId"));
     }
 }
 
@@ -34,13 +36,13 @@ fn method_id_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut R
 ///
 /// Correct but unusual: a client that uses the agent's own method next to it, even one of the same name or id.
 fn no_terminal_authenticate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(id), "authenticate") = (call.text("methodId"), call.method) else { return };
+    let Some(id) = call.text("methodId").filter(|_| LOGIN.contains(&call.method)) else { return };
     let (terminal, own): (Vec<_>, Vec<_>) = advertised(moment.talk).partition(|method| is_terminal(method));
-    let among = |methods: &[&Value]| methods.iter().any(|method| method.member("id").is_some_and(|known| known == id));
+    let among = |methods: &[&Value]| methods.iter().any(|method| id_of(method).is_some_and(|known| known == id));
     match among(&own) {
         true if !terminal.is_empty() => ruling.pass(),
         false if among(&terminal) => {
-            ruling.fail(fact!("terminal-method", "the client sent authenticate for the terminal login `{method_id}`; expected it to run the login itself", method_id = id; pointer = "/params/methodId"), &[]);
+            ruling.fail(fact!("terminal-method", "the client sent {method} for the terminal login `{method_id}`; expected it to run the login itself", method = call.method, method_id = id; pointer = "/params/methodId"), &[]);
         }
         _ => {}
     }

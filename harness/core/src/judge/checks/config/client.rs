@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::modes::client::{SET_MODE, fail_if_clear, settled};
-use crate::judge::conversation::{Session, option_text, option_values};
+use crate::judge::conversation::{Session, option_id, option_text, option_values};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
@@ -37,7 +37,7 @@ impl<'m> Setting<'m> {
         let session = settled(moment, call, SET_OPTION)?;
         let id = call.text("configId")?;
         let mut options = session.options.iter().flatten();
-        let option = options.find(|option| option_text(option, "id") == Some(id));
+        let option = options.find(|option| option_id(option) == Some(id));
         Some(Self { session, id, value: call.params?.member("value")?, option })
     }
 
@@ -161,13 +161,13 @@ fn mode_option(session: &Session) -> Option<&Value> {
 fn prefers_options(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let by_option = settled(moment, call, SET_OPTION).and_then(mode_option);
-    if by_option.and_then(|option| option_text(option, "id")).is_some_and(|id| call.text("configId") == Some(id)) {
+    if by_option.and_then(|option| option_id(option)).is_some_and(|id| call.text("configId") == Some(id)) {
         ruling.pass();
     }
     let by_mode = settled(moment, call, SET_MODE).and_then(mode_option);
     let supports = talk.client_has(&BOOLEAN) || talk.has_sent(Party::Client, SET_OPTION);
     if let Some(option) = by_mode.filter(|_| supports) {
-        let id = option_text(option, "id").unwrap_or_default();
+        let id = option_id(option).unwrap_or_default();
         let fact = fact!(
             "mode-set-by-old-method",
             "the client set the mode by {method}; expected it to set the option `{config_id}`, which stands for the mode",

@@ -26,7 +26,8 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 
 /// Whether the call needs an initialized connection: all that concerns sessions, and the login.
 fn needs_initialized(call: &CallSeen<'_>) -> bool {
-    call.method.starts_with("session/") || matches!(call.method, "authenticate" | "logout")
+    call.method.starts_with("session/")
+        || matches!(call.method, "authenticate" | "logout" | "auth/login" | "auth/logout")
 }
 
 fn initialize<'v>(call: &CallSeen<'v>) -> Option<&'v Value> {
@@ -160,8 +161,9 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
 /// "It SHOULD also provide a name and version to the Agent as well."
 fn client_info(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(params) = initialize_here(moment, call) {
-        let given = params.member("clientInfo").is_some_and(|info| !info.is_null());
-        ruling.decide(given, || fact!("no-client-info", "the client sent initialize without `clientInfo`; expected a name and a version"; pointer = "/params/clientInfo"));
+        let name = moment.talk.edition.adapter.info_member(moment.from);
+        let given = params.member(name).is_some_and(|info| !info.is_null());
+        ruling.decide(given, || fact!("no-client-info", "the client sent initialize without `{name}`; expected a name and a version", name; pointer = format!("/params/{name}")));
     }
 }
 

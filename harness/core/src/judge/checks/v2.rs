@@ -1,0 +1,32 @@
+//! Requirements that only version 2 has, a file for each area. The catalogue of version 1 has none of their ids.
+
+mod auth;
+mod background;
+mod catalogues;
+mod formats;
+mod init;
+mod prompt;
+mod resume;
+mod session;
+mod withdrawn;
+
+use crate::judge::check::Check;
+
+/// The checks of all areas.
+pub(super) fn all() -> Vec<Check> {
+    [
+        init::CHECKS,
+        init::BOTH.as_flattened(),
+        auth::CHECKS,
+        session::CHECKS,
+        resume::CHECKS,
+        prompt::CHECKS,
+        background::CHECKS,
+        catalogues::CHECKS,
+        formats::CHECKS,
+        formats::BOTH.as_flattened(),
+        withdrawn::CHECKS,
+        withdrawn::BOTH.as_flattened(),
+    ]
+    .concat()
+}

@@ -1,0 +1,90 @@
+//! Area `auth`: the login methods of version 2.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::fact;
+use crate::judge::check::{Check, On};
+use crate::judge::checks::common::decide_implemented;
+use crate::judge::conversation::Conversation;
+use crate::judge::moment::Moment;
+use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, CallSeen};
+use crate::wire::Members;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent(
+        "auth.login-implemented",
+        On::Response(|moment, answer, ruling| implemented(moment, answer, LOGIN, ruling)),
+    )
+    .only(&[LOGIN]),
+    Check::agent(
+        "auth.logout-implemented",
+        On::Response(|moment, answer, ruling| implemented(moment, answer, LOGOUT, ruling)),
+    )
+    .only(&[LOGOUT]),
+    Check::agent("auth.terminal-env-unique", On::Response(env_unique)).only(&["initialize"]),
+    Check::client("auth.no-login-without-methods", On::Call(no_login_without_methods)).only(&[LOGIN, LOGOUT]),
+];
+
+const LOGIN: &str = "auth/login";
+const LOGOUT: &str = "auth/logout";
+
+/// Whether the agent advertised a login method; false as long as it has not said anything.
+fn advertises_methods(talk: &Conversation) -> bool {
+    let methods = talk.initialized.as_ref().and_then(|(_, result)| result.member("authMethods")?.as_array());
+    methods.is_some_and(|methods| !methods.is_empty())
+}
+
+/// "Supplying one or more methods means the agent MUST support both `auth/login` and `auth/logout`."
+///
+/// Correct but unusual: a login that fails, and a logout of an agent without a login. Only -32601 fails.
+fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    if advertises_methods(moment.talk) {
+        decide_implemented(answer, method, ruling);
+    }
+}
+
+/// The names in the `env` of a terminal login are unique.
+///
+/// Correct but unusual: names that differ in case only, which are different on most systems.
+fn env_unique(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((_, result)) = answer.result_of("initialize") else { return };
+    for method in result.member("authMethods").and_then(Value::as_array).into_iter().flatten() {
+        let Some(env) = method.member("env").and_then(Value::as_array).filter(|env| !env.is_empty()) else { continue };
+        let mut seen = BTreeSet::new();
+        let names = env.iter().filter_map(|variable| variable.member("name")?.as_str());
+        match names.into_iter().find(|name| !seen.insert(*name)) {
+            Some(name) => {
+                let fact = fact!(
+                    "duplicate-variable",
+                    "the agent advertised a terminal login with two variables `{name}`; expected unique names",
+                    name; pointer = "/result/authMethods"
+                );
+                ruling.fail(fact, &[]);
+            }
+            None => ruling.pass(),
+        }
+    }
+}
+
+/// "Omitted or empty means the agent does not advertise the `auth/login` and `auth/logout` methods."
+///
+/// Correct but unusual: a recording that does not show the answer to `initialize`.
+fn no_login_without_methods(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((n, _)) = moment.talk.initialized.as_ref().filter(|(n, _)| !moment.talk.deliberate.contains(n)) else {
+        return;
+    };
+    if !matches!(call.method, LOGIN | LOGOUT) {
+    } else if advertises_methods(moment.talk) {
+        ruling.pass();
+    } else {
+        let fact = fact!(
+            "login-without-methods",
+            "the client sent {method} to an agent that advertises no login method",
+            method = call.method; pointer = "/method"
+        );
+        ruling.fail(fact, &[*n]);
+    }
+}

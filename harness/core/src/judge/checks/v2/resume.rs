@@ -1,0 +1,104 @@
+//! Area `resume`: sessions that are taken up again, with or without a replay.
+
+use crate::fact;
+use crate::judge::check::{Check, On};
+use crate::judge::checks::common::proper;
+use crate::judge::conversation::{Exchange, Session, asks_replay, message_of};
+use crate::judge::moment::Moment;
+use crate::judge::outcome::Outcome;
+use crate::judge::ruling::Ruling;
+use crate::judge::seen::{Answer, UpdateSeen};
+use crate::requirement::Party;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("resume.state-snapshot", On::Response(state_snapshot)).only(&[RESUME]),
+    Check::agent("resume.no-replay-by-default", On::Response(no_replay)).only(&[RESUME]),
+    Check::agent("resume.no-replay-by-default", On::Update(replay)).only(MESSAGES),
+    Check::agent("resume.chunks-after-reset", On::Update(chunk_after_reset)).only(CHUNKS),
+];
+
+const RESUME: &str = "session/resume";
+const MESSAGES: &[&str] = &["user_message", "user_message_chunk"];
+const CHUNKS: &[&str] = &["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"];
+
+/// "Resume MUST send a current-state snapshot after any replay and before its response."
+///
+/// Correct but unusual: a session in which work goes on, whose state is reported at each change. Any state update between the
+/// request and the response passes.
+fn state_snapshot(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, RESUME).filter(|_| matches!(answer.outcome, Outcome::Result(_))) else {
+        return;
+    };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let reported = session.work.state.is_some() && session.work.state_at > exchange.n;
+    // Another request to resume the session may have had the snapshot.
+    if reported || session.resuming != Some(exchange.n) {
+        ruling.pass();
+    } else {
+        let fact = fact!(
+            "no-state-before-response",
+            "the agent answered {method} without a state update for the session before; expected one",
+            method = RESUME
+        );
+        ruling.fail(fact, &[exchange.n]);
+    }
+}
+
+/// The open request to resume this session.
+fn resuming<'m>(moment: &Moment<'m>, session: &Session) -> Option<&'m Exchange> {
+    let request = session.resuming?;
+    moment.talk.open_of(Party::Client).find(|open| open.n == request)
+}
+
+/// Without `replayFrom` the agent replays no history.
+///
+/// Correct but unusual: a prompt that is open, whose message the agent reports meanwhile, and work that goes on in the session.
+/// Only a user message without any prompt fails, and only in a session that is not at work.
+fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| MESSAGES.contains(&update.variant)) else { return };
+    let Some(request) = resuming(moment, session).filter(|request| !asks_replay(request)) else { return };
+    let fact = fact!(
+        "replay",
+        "the agent sent {update} before its response to {method} without `replayFrom`; expected no replay",
+        update = update.variant, method = RESUME; session_id = update.session, pointer = "/params/update/sessionUpdate"
+    );
+    let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
+    let prompted = session.prompts > 0 && session.ended.as_ref().is_none_or(|ended| ended.n > request.n);
+    if at_work || prompted || !moment.talk.whole {
+        ruling.inconclusive(fact, &[request.n]);
+    } else {
+        ruling.fail(fact, &[request.n]);
+    }
+}
+
+/// Exercised by a resume without `replayFrom` that succeeds.
+fn no_replay(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let asked = proper(answer, RESUME).filter(|exchange| !asks_replay(exchange));
+    if asked.is_some() && matches!(answer.outcome, Outcome::Result(_)) {
+        ruling.pass();
+    }
+}
+
+/// "A replayed message that arrives in chunks is opened by a whole-message update with empty content."
+///
+/// Correct but unusual: a message that is being written in a session at work. That is inconclusive.
+fn chunk_after_reset(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| CHUNKS.contains(&update.variant)) else { return };
+    let Some(request) = resuming(moment, session).filter(|request| asks_replay(request)) else { return };
+    let Some((kind, id)) = message_of(&update.update) else { return };
+    if session.work.opened.contains(&(kind.to_owned(), id.to_owned())) {
+        return ruling.pass();
+    }
+    let fact = fact!(
+        "chunk-without-message",
+        "the agent replayed {update} of the message `{message_id}` before a whole {expected} with this id",
+        update = update.variant, message_id = id, expected = kind; pointer = "/params/update/messageId"
+    );
+    let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
+    let holes = moment.talk.holes;
+    if at_work || session.work.overflown || holes.anywhere || holes.sessions || holes.tools {
+        ruling.inconclusive(fact, &[request.n]);
+    } else {
+        ruling.fail(fact, &[request.n]);
+    }
+}

@@ -1,0 +1,71 @@
+//! Areas `session` and `mcp`: what an agent without sessions is not asked for, and the MCP servers of a session.
+
+use serde_json::Value;
+
+use crate::fact;
+use crate::judge::check::{Check, On};
+use crate::judge::checks::common::decide_announced;
+use crate::judge::checks::session::client::{items, opening};
+use crate::judge::moment::Moment;
+use crate::judge::ruling::Ruling;
+use crate::judge::seen::CallSeen;
+use crate::wire::Members;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::client("session.gate", On::Call(gate)),
+    Check::client("mcp.gate", On::Call(transport_gate)).only(&["session/new", "session/load", "session/resume"]),
+    Check::client("mcp.no-sse", On::Call(no_sse)).only(&["session/new", "session/load", "session/resume"]),
+    Check::client("prompt.no-own-id", On::Call(no_own_id)).only(&["session/prompt"]),
+];
+
+/// "Omitted and `null` are equivalent and mean the agent does not support the `session/*` methods."
+///
+/// Correct but unusual: an agent that advertises `{}`, which stands for all baseline methods. `session/delete` has a
+/// requirement of its own.
+fn gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let methods = &moment.talk.edition.methods;
+    let known = call.method.starts_with("session/") && methods.knows(moment.from, call.method);
+    if known && call.method != "session/delete" && !moment.talk.is_foreign() {
+        decide_announced(moment, &["session"], (call.method, "/method"), ruling);
+    }
+}
+
+/// The client sends only the MCP transports that the agent advertises under `session.mcp`.
+///
+/// Correct but unusual: an empty list, and transports of its own, which begin with an underscore.
+fn transport_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(params) = opening(call) else { return };
+    for kind in items(params, "mcpServers").iter().filter_map(|server| server.member("type")?.as_str()) {
+        if matches!(kind, "stdio" | "http") {
+            decide_announced(moment, &["session", "mcp", kind], (call.method, "/params/mcpServers"), ruling);
+        }
+    }
+}
+
+/// Version 2 has no transport `sse`.
+fn no_sse(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let servers = opening(call).map(|params| items(params, "mcpServers")).unwrap_or_default();
+    for (at, server) in servers.iter().enumerate() {
+        ruling.decide(server.member("type").and_then(Value::as_str) != Some("sse"), || {
+            fact!(
+                "sse-server",
+                "the client sent {method} with an MCP server of the type `sse`, which version 2 does not have",
+                method = call.method; pointer = format!("/params/mcpServers/{at}/type")
+            )
+        });
+    }
+}
+
+/// The agent chooses message ids.
+fn no_own_id(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(params) = call.params.filter(|params| params.is_object() && call.method == "session/prompt") else {
+        return;
+    };
+    ruling.decide(params.member("messageId").is_none(), || {
+        fact!(
+            "message-id-in-prompt",
+            "the client sent {method} with a `messageId`; expected the agent to choose the id",
+            method = call.method; pointer = "/params/messageId"
+        )
+    });
+}
