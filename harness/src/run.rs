@@ -25,7 +25,7 @@ pub use environment::{KnownFences, KnownServers, Subject};
 pub use floor::bare_starts;
 pub use installed::installed_version;
 pub use interrupt::{Stop, stop, stop_after, stopped, wait_for_signals};
-pub use jobs::{Progress, run_all, run_by_hand};
+pub use jobs::{Jobs, Progress, run_all, run_by_hand};
 pub use limits::Limits;
 pub use plan::{largest_conversation, repeated_shapes};
 pub use single::run_case;

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use crate::case::Case;
 use crate::report::Collector;
 use crate::report::model::CaseReport;
-use crate::run::{Progress, Stop, Subject, repeated_shapes, run_all, stopped};
+use crate::run::{Jobs, Progress, Stop, Subject, repeated_shapes, run_all, stopped};
 use crate::trace::Trace;
 
 /// How the cases of a suite run.
 #[derive(Debug, Clone, Copy)]
 pub struct SuiteOptions {
     /// How many conversations go on at once.
-    pub jobs: usize,
+    pub jobs: Jobs,
     /// Whether each case has a conversation of its own.
     pub isolate: bool,
     /// Whether cases run of which another shape exercised nothing. Isolated cases all run.

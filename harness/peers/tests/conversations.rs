@@ -16,7 +16,7 @@ use acp_conformance::judge::judge;
 use acp_conformance::report::Collector;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::requirement::Party;
-use acp_conformance::run::Subject;
+use acp_conformance::run::{Jobs, Subject};
 use acp_conformance::suite::{Settled, Suite, SuiteListener, SuiteOptions};
 use acp_conformance::trace::{Event, ProcessEvent, Trace, What};
 use acp_conformance::transport::relay;
@@ -62,7 +62,7 @@ fn run(cases: &[Case], subject: &Subject) -> Run {
 fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -> Run {
     let mut collector = Collector::new(V1.edition(), Party::Agent, subject.command.clone());
     let mut traces = Traces(Vec::new());
-    let options = SuiteOptions { jobs, isolate, thorough: false, fail_fast: false };
+    let options = SuiteOptions { jobs: Jobs::exactly(jobs), isolate, thorough: false, fail_fast: false };
     let mut suite = Suite { collector: &mut collector, listener: &mut traces };
     let Ok(()) = suite.run(cases.to_vec(), subject, options);
     Run { report: collector.finish(Duration::ZERO, false), traces: traces.0 }

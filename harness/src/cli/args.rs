@@ -263,7 +263,8 @@ pub struct StartArgs {
     /// Use your own HOME instead of an empty one for each case
     #[arg(long)]
     pub keep_home: bool,
-    /// How many processes of the program run at once [default: one per core for clients, half as many again for agents]
+    /// How many processes of the program run at once [default: one per core for clients; for agents half as many again,
+    /// and more while the processors are idle]
     #[arg(short, long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
     /// Time limit for the response to initialize, or for a client to start its agent [default: 30s; seconds, unless

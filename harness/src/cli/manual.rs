@@ -18,7 +18,7 @@ use crate::plan::{editor_settings, editors, this_program};
 use crate::profile::places;
 use crate::report::CASE_PLACE;
 use crate::requirement::Party;
-use crate::run::Subject;
+use crate::run::{Jobs, Subject};
 
 /// The editor whose settings are shown when none is named.
 const USUAL: &str = "zed";
@@ -50,7 +50,7 @@ pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result
         bundle,
         subject,
         cases,
-        jobs: 1,
+        jobs: Jobs::exactly(1),
         isolate: true,
         thorough: true,
         reproduce: format!("{} client --case {CASE_PLACE} {planted}--manual", this_program()),

@@ -18,7 +18,10 @@ use crate::plan::{Checked, PlanError, Selection, StartOptions, find_profile, loa
 use crate::profile::{Controls, Hints, Means, Profile};
 use crate::report::model::ProfileInfo;
 use crate::requirement::Party;
-use crate::run::{Subject, installed_version, largest_conversation};
+use crate::run::{Jobs, Subject, installed_version, largest_conversation};
+
+/// The most processes of an agent at once without `--jobs`: each may take some hundred megabytes.
+const MOST_JOBS: usize = 16;
 
 /// What `agent` or `client` is to do.
 pub(super) struct RunPlan {
@@ -29,7 +32,7 @@ pub(super) struct RunPlan {
     /// The selected cases, in the order of their ids.
     pub(super) cases: Vec<Case>,
     /// How many run at once.
-    pub(super) jobs: usize,
+    pub(super) jobs: Jobs,
     /// Whether each case has a conversation of its own.
     pub(super) isolate: bool,
     /// Whether cases run of which another shape exercised nothing.
@@ -83,7 +86,7 @@ pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Res
     let mut plan = make(&args.run, Party::Agent, Controls::default(), args.isolate, bundle)?;
     if args.quick {
         plan.cases = largest_conversation(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
-        plan.jobs = 1;
+        plan.jobs = Jobs::exactly(1);
     }
     // A user who names cases wants to see them run.
     let names_cases = !selection(&args.run).is_empty() || args.run.last_failed;
@@ -101,7 +104,7 @@ pub(super) fn of_client(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::R
     if plan.subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
         plan.subject.person = person::at_a_terminal(args.run.start.timeout_start);
         // A person operates one client at a time.
-        plan.jobs = if plan.subject.person.is_some() { 1 } else { plan.jobs };
+        plan.jobs = if plan.subject.person.is_some() { Jobs::exactly(1) } else { plan.jobs };
     }
     Ok(plan)
 }
@@ -184,10 +187,10 @@ fn make(
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let usual = match party {
         // An agent waits for its commands, its model and its limits; meanwhile the next process starts.
-        Party::Agent => cores + cores / 2,
-        Party::Client => cores,
+        Party::Agent => Jobs { usual: cores + cores / 2, most: (8 * cores).min(MOST_JOBS) },
+        Party::Client => Jobs::exactly(cores),
     };
-    let jobs = args.start.jobs.map_or(usual, NonZeroUsize::get);
+    let jobs = args.start.jobs.map_or(usual, |jobs| Jobs::exactly(jobs.get()));
     Ok(RunPlan {
         bundle,
         subject,

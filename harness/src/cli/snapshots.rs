@@ -12,7 +12,7 @@ use super::output::{say, stdout};
 use super::plan::RunPlan;
 use crate::case::model::Case;
 use crate::report::count;
-use crate::run::{Progress, run_all};
+use crate::run::{Jobs, Progress, run_all};
 use crate::snapshot::{self, Bound, Kept, SnapshotFolder, TranscriptChanges, Waiting, changes, text};
 use crate::trace::Trace;
 
@@ -88,7 +88,7 @@ impl Snapshots {
         run_all(
             &cases,
             &plan.subject,
-            plan.jobs * 2,
+            Jobs::exactly(plan.jobs.usual * 2),
             |_| true,
             |event| {
                 if let Progress::Ended { trace, .. } = event

@@ -79,7 +79,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     // A program that has to stop is not started once more.
     if args.timings && stopped().is_none() {
         let wall = begun.elapsed();
-        report.timings = Some(Timings::new(plan.jobs, wall, started - begun, floor(plan)?, spent));
+        report.timings = Some(Timings::new(plan.jobs.usual, wall, started - begun, floor(plan)?, spent));
     }
     if let Some(mut baseline) = baseline {
         let known: Vec<&str> = plan.known.iter().map(String::as_str).collect();
@@ -327,7 +327,7 @@ impl SuiteListener for Listener<'_> {
 
 /// The least that a case can take.
 fn floor(plan: &RunPlan) -> anyhow::Result<Floor> {
-    Ok(Floor::of(bare_starts(&first_case(plan)?, &plan.subject, plan.jobs)))
+    Ok(Floor::of(bare_starts(&first_case(plan)?, &plan.subject, plan.jobs.usual)))
 }
 
 fn first_case(plan: &RunPlan) -> anyhow::Result<Case> {

@@ -1,9 +1,10 @@
 //! Runs many cases, a few at a time, and hands each trace over as soon as it is there.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::VecDeque;
+use std::mem::replace;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError, mpsc};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use super::environment::Subject;
@@ -14,6 +15,10 @@ use super::single::{run_case, run_case_until};
 use crate::case::model::Case;
 use crate::manual::Person;
 use crate::trace::Trace;
+use crate::transport::process::ProcessorTimes;
+
+/// How often the run looks whether the processors are idle.
+const SAMPLE: Duration = Duration::from_millis(250);
 
 /// Something that happened while the cases run.
 pub enum Progress {
@@ -32,18 +37,96 @@ pub enum Progress {
     },
 }
 
-/// The conversations that no job has taken yet.
-struct Queue(Mutex<VecDeque<Vec<usize>>>);
+/// How many conversations go on at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Jobs {
+    /// From the start.
+    pub usual: usize,
+    /// Once the processors have been idle for half of the time: many agents only wait for their models.
+    pub most: usize,
+}
 
-impl Queue {
-    fn take(&self) -> Option<Vec<usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+impl Jobs {
+    /// Always this many.
+    #[must_use]
+    pub const fn exactly(count: usize) -> Self {
+        Self { usual: count, most: count }
+    }
+}
+
+/// The conversations that no job has taken yet, and the jobs that wait for one.
+#[derive(Default)]
+struct Work {
+    state: Mutex<WorkState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct WorkState {
+    waiting: VecDeque<Vec<usize>>,
+    /// The conversations that are going on. Each may put cases back.
+    running: usize,
+    /// The jobs that wait in [`Work::take`].
+    idle: usize,
+}
+
+impl Work {
+    fn lock(&self) -> MutexGuard<'_, WorkState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts back the cases that a conversation did not come to, so that the next job takes them.
+    /// Waits for a conversation; `None` once no more can come.
+    fn take(&self) -> Option<(Vec<usize>, Taken<'_>)> {
+        let mut state = self.lock();
+        state.idle += 1;
+        let is_waiting = |state: &mut WorkState| state.waiting.is_empty() && state.running > 0;
+        let mut state = self.changed.wait_while(state, is_waiting).unwrap_or_else(PoisonError::into_inner);
+        state.idle -= 1;
+        let indices = state.waiting.pop_front()?;
+        state.running += 1;
+        Some((indices, Taken(self)))
+    }
+
+    /// Adds cases that a conversation did not come to or gives away.
     fn put_back(&self, cases: Vec<usize>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_front(cases);
+        self.lock().waiting.push_front(cases);
+        self.changed.notify_one();
     }
+
+    /// Drops what no job has taken.
+    fn close(&self) {
+        self.lock().waiting.clear();
+    }
+
+    /// Waits until there is nothing to do any more, at most this long, and returns whether that is so.
+    fn ends_within(&self, time: Duration) -> bool {
+        let has_work = |state: &mut WorkState| !state.waiting.is_empty() || state.running > 0;
+        let waited = self.changed.wait_timeout_while(self.lock(), time, has_work);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Whether a job has nothing to do.
+    fn is_wanted(&self) -> bool {
+        let state = self.lock();
+        state.idle > state.waiting.len()
+    }
+}
+
+/// A conversation that a job has taken, until it is dropped.
+struct Taken<'w>(&'w Work);
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.0.lock().running -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+/// Whether half of the cases that are left in a conversation are worth a further start: they take twice as long as it does, with the
+/// first case.
+fn is_worth_sharing(first: Duration, spent: Duration, done: usize, left: usize) -> bool {
+    let (Ok(others), Ok(given)) = (u32::try_from(done - 1), u32::try_from(left / 2)) else { return false };
+    others > 0 && spent.saturating_sub(first) / others * given > 2 * first
 }
 
 /// How many more conversations may go on at once.
@@ -60,6 +143,11 @@ impl Slots {
         *free -= 1;
         Slot(self)
     }
+
+    fn add(&self) {
+        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.freed.notify_one();
+    }
 }
 
 /// The right to have a conversation, until it is dropped.
@@ -67,93 +155,144 @@ struct Slot<'s>(&'s Slots);
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.0.freed.notify_one();
+        self.0.add();
     }
 }
 
-/// Runs the cases against the subject, at most `jobs` conversations at a time, and reports in the order of events.
+/// Runs the cases against the subject, and reports in the order of events.
 ///
-/// A process that has only to exit does not count: many take their whole time for that, and are then stopped. As many of them as there
-/// are jobs can be left while the next conversations go on.
+/// A process that has only to exit does not count as a conversation: many take their whole time for that, and are then stopped. As many
+/// of them as there are jobs can be left while the next conversations go on.
 ///
-/// A case has a conversation of its own if `alone` says so; otherwise, those of an agent share one where the plan of the run allows it.
+/// A case has a conversation of its own if `alone` says so; otherwise, those of an agent share one where the plan of the run allows it. A
+/// job without work gets half of the cases of a slow conversation.
 /// When `report` returns false, no further conversation is begun. A case that [`stop`](super::stop) or a signal cuts is started and
 /// never ends.
 pub fn run_all(
     cases: &[Case],
     subject: &Subject,
-    jobs: usize,
+    jobs: Jobs,
     alone: impl Fn(&Case) -> bool,
     mut report: impl FnMut(Progress) -> bool,
 ) {
-    let planned = conversations(cases, jobs, |case| alone(case) || subject.person.is_some());
-    let jobs = jobs.clamp(1, cases.len().max(1));
-    let (queue, numbers) = (Queue(Mutex::new(planned.into())), AtomicUsize::new(1));
-    let slots = Slots { free: Mutex::new(jobs), freed: Condvar::new() };
-    let refused = AtomicBool::new(false);
+    let planned = conversations(cases, jobs.usual, |case| alone(case) || subject.person.is_some());
+    let jobs = Jobs { usual: jobs.usual.clamp(1, cases.len().max(1)), most: jobs.most.min(cases.len()) };
+    let work =
+        Work { state: Mutex::new(WorkState { waiting: planned.into(), ..WorkState::default() }), ..Work::default() };
+    let slots = Slots { free: Mutex::new(jobs.usual), freed: Condvar::new() };
+    let run = Run { cases, subject, work, slots, numbers: AtomicUsize::new(1), refused: AtomicBool::new(false) };
     let (sender, events) = mpsc::channel();
     std::thread::scope(|scope| {
-        for _ in 0..2 * jobs {
-            let (queue, numbers, slots, refused, sender) = (&queue, &numbers, &slots, &refused, sender.clone());
-            scope.spawn(move || {
-                let left = || subject.person.as_ref().is_some_and(Person::has_left);
+        let run = &run;
+        let begin_job = move |sender: &mpsc::Sender<Progress>| {
+            // The second one begins while the process of the first one exits.
+            for _ in 0..2 {
+                let sender = sender.clone();
+                scope.spawn(move || run.job(&sender));
+            }
+        };
+        (0..jobs.usual).for_each(|_| begin_job(&sender));
+        scope.spawn(move || {
+            let mut processors = ProcessorTimes::now();
+            for _ in jobs.usual..jobs.most {
                 loop {
-                    let slot = Cell::new(Some(slots.take()));
-                    if stopped().is_some() || left() || refused.load(Ordering::Relaxed) {
+                    if run.work.ends_within(SAMPLE) {
+                        return;
+                    }
+                    let before = replace(&mut processors, ProcessorTimes::now());
+                    if processors.are_idle_since(before) && !run.work.is_wanted() {
                         break;
                     }
-                    let running = Cell::new(None);
-                    let played = || drop(running.take().map(|index| sender.send(Progress::Played(index))));
-                    let start = |index: usize| {
-                        played();
-                        running.set(Some(index));
-                        let _ = sender.send(Progress::Started(index));
-                    };
-                    let ending = || {
-                        drop(slot.take());
-                        if stopped().is_none() {
-                            played();
-                        }
-                    };
-                    let Some(mut indices) = queue.take() else { break };
-                    let begun = Instant::now();
-                    let trace = match indices.as_slice() {
-                        [index] => {
-                            start(*index);
-                            let trace = run_case_until(&cases[*index], subject, &ending);
-                            if stopped().is_some() {
-                                break;
-                            }
-                            trace
-                        }
-                        several => {
-                            let chosen: Vec<&Case> = several.iter().map(|&index| &cases[index]).collect();
-                            let started = |done: usize| start(several[done]);
-                            let number = numbers.fetch_add(1, Ordering::Relaxed);
-                            let (trace, done) = run_conversation(&chosen, number, subject, &started, &ending);
-                            let rest = indices.split_off(done);
-                            if !rest.is_empty() {
-                                queue.put_back(rest);
-                            }
-                            if indices.is_empty() {
-                                break;
-                            }
-                            trace
-                        }
-                    };
-                    let took = begun.elapsed();
-                    let _ = sender.send(Progress::Ended { cases: indices, trace: Box::new(trace), took });
                 }
-            });
-        }
-        drop(sender);
+                run.slots.add();
+                begin_job(&sender);
+            }
+        });
         for event in events {
             if !report(event) {
-                refused.store(true, Ordering::Relaxed);
+                run.refused.store(true, Ordering::Relaxed);
             }
         }
     });
+}
+
+/// A run of many cases, which all of its jobs share.
+struct Run<'r> {
+    cases: &'r [Case],
+    subject: &'r Subject,
+    work: Work,
+    slots: Slots,
+    /// The numbers of the conversations that hold several cases.
+    numbers: AtomicUsize,
+    /// Whether no further conversation may begin.
+    refused: AtomicBool,
+}
+
+impl Run<'_> {
+    /// Has conversations until there are no more.
+    fn job(&self, events: &mpsc::Sender<Progress>) {
+        loop {
+            let slot = Cell::new(Some(self.slots.take()));
+            let Some((indices, _taken)) = self.work.take() else { break };
+            let has_left = self.subject.person.as_ref().is_some_and(Person::has_left);
+            if stopped().is_some() || has_left || self.refused.load(Ordering::Relaxed) {
+                self.work.close();
+                break;
+            }
+            let running = Cell::new(None);
+            let played = || drop(running.take().map(|index| events.send(Progress::Played(index))));
+            let start = |index: usize| {
+                played();
+                running.set(Some(index));
+                let _ = events.send(Progress::Started(index));
+            };
+            let ending = || {
+                drop(slot.take());
+                if stopped().is_none() {
+                    played();
+                }
+            };
+            let begun = Instant::now();
+            let (cases, trace) = match indices.as_slice() {
+                [index] => {
+                    start(*index);
+                    let trace = run_case_until(&self.cases[*index], self.subject, &ending);
+                    (if stopped().is_none() { indices } else { Vec::new() }, trace)
+                }
+                _ => self.converse(indices, &start, &ending),
+            };
+            if cases.is_empty() {
+                break;
+            }
+            let took = begun.elapsed();
+            let _ = events.send(Progress::Ended { cases, trace: Box::new(trace), took });
+        }
+    }
+
+    /// Has a conversation that holds several cases. Returns those that it came to.
+    fn converse(&self, mut indices: Vec<usize>, start: &dyn Fn(usize), ending: &dyn Fn()) -> (Vec<usize>, Trace) {
+        let chosen: Vec<&Case> = indices.iter().map(|&index| &self.cases[index]).collect();
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let (begun, first, end) = (Instant::now(), OnceCell::new(), Cell::new(indices.len()));
+        let started = |done: usize| start(indices[done]);
+        let goes_on = |done: usize| {
+            let (spent, left) = (begun.elapsed(), end.get() - done);
+            let first = *first.get_or_init(|| spent);
+            if self.work.is_wanted() && is_worth_sharing(first, spent, done, left) {
+                let kept = done + left.div_ceil(2);
+                self.work.put_back(indices[kept..end.get()].to_vec());
+                end.set(kept);
+            }
+            done < end.get()
+        };
+        let (trace, done) = run_conversation(&chosen, number, self.subject, &started, &goes_on, ending);
+        let rest = indices[done..end.get()].to_vec();
+        if !rest.is_empty() {
+            self.work.put_back(rest);
+        }
+        indices.truncate(done);
+        (indices, trace)
+    }
 }
 
 /// Runs the cases one by one; tells the person of the subject which, and lets them end the run.
@@ -172,3 +311,6 @@ pub fn run_by_hand(cases: &[Case], subject: &Subject, mut report: impl FnMut(&Tr
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

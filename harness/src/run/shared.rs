@@ -25,8 +25,8 @@ use crate::trace::{CaseInfo, CaseMark, Event, INVENTED, Outcome, StepEvent, Trac
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
 /// Runs cases in one conversation until all are done or the process cannot go on, and returns the trace with the number of cases
-/// that it holds. `started` gets the position of each before it begins; `ending` is called when only the end of the process is left to
-/// wait for.
+/// that it holds. `started` gets the position of each before it begins, `goes_on` the number of cases that are done; it returns whether
+/// the next one belongs to this conversation. `ending` is called when only the end of the process is left to wait for.
 ///
 /// # Panics
 ///
@@ -36,11 +36,12 @@ pub(super) fn run_conversation(
     number: usize,
     subject: &Subject,
     started: &dyn Fn(usize),
+    goes_on: &dyn Fn(usize) -> bool,
     ending: &dyn Fn(),
 ) -> (Trace, usize) {
     listen();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
-    let (events, done) = run_cases(&runtime, cases, subject, started, ending);
+    let (events, done) = run_cases(&runtime, cases, subject, started, goes_on, ending);
     // Tasks that still hold a pipe of a process that left its group must not keep the program waiting.
     runtime.shutdown_background();
     (Trace { header: conversation_header(cases[0], number, subject), events }, done)
@@ -51,6 +52,7 @@ fn run_cases(
     cases: &[&Case],
     subject: &Subject,
     started: &dyn Fn(usize),
+    goes_on: &dyn Fn(usize) -> bool,
     ending: &dyn Fn(),
 ) -> (Vec<Event>, usize) {
     started(0);
@@ -74,13 +76,13 @@ fn run_cases(
             return (events, done);
         }
         done += 1;
-        let next = cases.get(done).filter(|_| stopped().is_none());
-        let goes_on = next.is_some() && runtime.block_on(leave(&mut running));
+        let next = cases.get(done).filter(|_| stopped().is_none() && goes_on(done));
+        let can_go_on = next.is_some() && runtime.block_on(leave(&mut running));
         let closing = running.close();
         runtime.block_on(conversation.end_services());
         conversation.take_in_model();
         env.sandbox.clear_workspace(named_files(cases[done - 1], &bindings).iter().map(PathBuf::as_path));
-        let ready = next.filter(|_| goes_on).and_then(|next| {
+        let ready = next.filter(|_| can_go_on).and_then(|next| {
             prepare(&mut env.sandbox, &mut conversation, done, next).ok()?;
             bindings = self::bindings(next, subject, &env.sandbox);
             let servers = runtime.block_on(open_services(next, &env.sandbox, &mut bindings)).ok()?;

@@ -13,7 +13,7 @@ mod stream;
 mod tests;
 
 pub(crate) use crate::transport::unix::read_available;
-pub use crate::transport::unix::{give_way, is_running};
+pub use crate::transport::unix::{ProcessorTimes, give_way, is_running};
 pub(in crate::transport) use children::exclusively;
 pub use children::{Orphans, kill_all, reap_marked};
 pub use group::{Leader, ProcessGroup};

@@ -152,6 +152,32 @@ pub fn give_way() {
     let _ = rustix::process::setpriority_process(None, 10);
 }
 
+/// How long the processors have been idle and have run since the start of the system, in ticks. Known on Linux only; elsewhere they
+/// never look idle.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProcessorTimes {
+    idle: u64,
+    all: u64,
+}
+
+impl ProcessorTimes {
+    /// Reads them.
+    #[must_use]
+    pub fn now() -> Self {
+        #[cfg(target_os = "linux")]
+        return proc::processor_times().map(|(idle, all)| Self { idle, all }).unwrap_or_default();
+        #[cfg(not(target_os = "linux"))]
+        return Self::default();
+    }
+
+    /// Whether the processors were idle for half of the time since then.
+    #[must_use]
+    pub const fn are_idle_since(self, before: Self) -> bool {
+        let all = self.all.saturating_sub(before.all);
+        all > 0 && 2 * self.idle.saturating_sub(before.idle) >= all
+    }
+}
+
 /// Whether there is a process with this id that has not ended.
 #[must_use]
 pub fn is_running(id: u32) -> bool {

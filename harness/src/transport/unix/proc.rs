@@ -30,6 +30,14 @@ pub(super) struct State {
     is_settled: bool,
 }
 
+/// How long all processors have been idle, and how long they have run, in ticks.
+pub(super) fn processor_times() -> Option<(u64, u64)> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    // user, nice, system, idle, iowait, irq, softirq, steal: proc_stat(5).
+    let fields: Vec<u64> = stat.lines().next()?.split_ascii_whitespace().skip(1).take(8).flat_map(str::parse).collect();
+    Some((fields.get(3)? + fields.get(4)?, fields.iter().sum()))
+}
+
 pub(super) fn pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())

@@ -1,0 +1,59 @@
+//! How jobs divide the work, without subjects.
+
+use std::time::Duration;
+
+use super::{Work, WorkState, is_worth_sharing};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn work(conversations: Vec<Vec<usize>>) -> Work {
+    let work = Work::default();
+    work.lock().waiting.extend(conversations);
+    work
+}
+
+fn idle(work: &Work, count: usize) {
+    while work.lock().idle != count {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn slow_conversation_shares_if_the_half_takes_longer_than_two_starts() {
+    let shares = |spent, done, left| is_worth_sharing(SECOND, spent * SECOND, done, left);
+    assert!(shares(3, 3, 6), "three cases of one second each, for a start of one second");
+    assert!(!shares(3, 3, 4), "two of them are worth no start");
+    assert!(!shares(3, 3, 1) && !shares(3, 3, 0));
+    assert!(!shares(1, 1, 100), "only the start is known");
+}
+
+#[test]
+fn waiting_job_gets_what_a_conversation_gives_away() {
+    let work = work(vec![vec![1, 2, 3]]);
+    std::thread::scope(|scope| {
+        let (first, running) = work.take().expect("a conversation");
+        let other = scope.spawn(|| work.take().map(|(indices, _)| indices));
+        idle(&work, 1);
+        assert!(work.is_wanted());
+        work.put_back(first[1..].to_vec());
+        assert_eq!(other.join().expect("a job"), Some(vec![2, 3]));
+        assert!(!work.is_wanted());
+        drop(running);
+        assert!(work.take().is_none() && work.ends_within(SECOND));
+    });
+}
+
+#[test]
+fn waiting_job_ends_with_the_last_conversation() {
+    let work = work(vec![vec![1], vec![2]]);
+    std::thread::scope(|scope| {
+        let running = work.take().expect("a conversation");
+        work.close();
+        let other = scope.spawn(|| work.take().is_none());
+        idle(&work, 1);
+        assert!(!work.ends_within(Duration::ZERO), "a conversation runs");
+        drop(running);
+        assert!(other.join().expect("a job"));
+    });
+    assert!(matches!(*work.lock(), WorkState { running: 0, idle: 0, .. }));
+}
