@@ -1,7 +1,7 @@
-//! Judges traces: a fold makes a conversation of the events, and checks look at each event against it.
+//! Checks traces: a fold builds a conversation from the events, and checks compare each event with it.
 //!
-//! Nothing here does input or output, and nothing knows how the trace came about: the same judge serves a case that has
-//! just run, a recording, and live traffic. Checks see the conversation as it stood *before* the event they look at.
+//! The judge does no input or output and does not depend on the origin of a trace: it serves a case that has just run, a
+//! recording, and live traffic. Checks get the conversation as it was *before* their event.
 
 mod by_case;
 mod case;

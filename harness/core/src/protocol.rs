@@ -1,7 +1,7 @@
-//! What the published protocol says, loaded as data: schema, method table, and what differs between majors.
+//! The data of the published protocol: schema, method table, and the differences between majors.
 //!
-//! Nothing here knows of processes, cases or traces. The method table and every set of names are derived from the
-//! schema when it is loaded, so that a new revision of the schema is a change of data.
+//! This module does not depend on processes, cases or traces. The method table and every set of names are derived from the
+//! schema when it is loaded, so that a new revision of the schema needs only new data.
 
 mod adapter;
 mod edition;

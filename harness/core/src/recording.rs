@@ -1,7 +1,7 @@
 //! Recordings of other tools, read as the events of a trace: one file for each format, all of them streams.
 //!
-//! An importer says what its format does not tell, and makes nothing up: who sent a message is taken from the recording, or
-//! inferred where that is certain. Nothing is judged here.
+//! An importer lists the gaps of its format, and invents nothing: the sender of a message is in the recording, or inferred
+//! where that is certain. Importers check no requirement.
 
 mod conductor;
 mod format;

@@ -1,12 +1,11 @@
-//! Makes a trace fit for the public: what people and programs said goes, and its shape stays.
+//! Redacts a trace for the public: it removes content and keeps the shape.
 //!
-//! [`redact`] replaces the letters and digits of texts by others, one for one, inside the bytes of each line as they
-//! stand: white space, escapes, the order of members, doubled keys and broken lines stay as they are, so that the judge
-//! finds in the redacted trace what it finds in the other. Ids, words of the protocol, numbers and times stay.
-//! `docs/redaction.md` says what can still be seen.
+//! [`redact`] replaces the letters and digits of texts by others, one for one, inside the bytes of each line: white space,
+//! escapes, the order of members, duplicate keys and broken lines stay unchanged, so that the judge has the same findings in
+//! the redacted trace. Ids, words of the protocol, numbers and times stay. `docs/redaction.md` lists what remains visible.
 //!
-//! Equal texts become equal texts within one trace, and what stands inside another text becomes the same there. The key
-//! decides what they become, and nobody has it afterwards.
+//! Equal texts of a trace get equal replacements, also inside other texts. A key determines the replacements, and it is not
+//! kept.
 
 mod cipher;
 mod events;

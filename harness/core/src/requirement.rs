@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Party {
     /// The coding agent.
     Agent,
-    /// The code editor, or whatever else talks to the agent.
+    /// The code editor, or another program that uses the agent.
     Client,
 }
 
@@ -18,7 +18,7 @@ impl Party {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Agent, Self::Client];
 
-    /// The opposite side.
+    /// Returns the opposite side.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -27,7 +27,7 @@ impl Party {
         }
     }
 
-    /// The name used in files and output.
+    /// Returns the name in files and output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Party {
         }
     }
 
-    /// The name with its article, for sentences.
+    /// Returns the name with its article, for sentences.
     #[must_use]
     pub const fn one(self) -> &'static str {
         match self {
@@ -52,23 +52,23 @@ impl std::fmt::Display for Party {
     }
 }
 
-/// How binding a requirement is.
+/// The level of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// Breaking it makes a subject not conformant.
+    /// A violation makes the subject non-conformant.
     Must,
-    /// Breaking it is reported, and decides nothing without `--strict`.
+    /// A violation is reported, and decides nothing without `--strict`.
     Should,
-    /// The specification is silent or undecided: what happens is recorded, never failed.
+    /// The specification is silent or undecided: the behaviour is recorded and never fails.
     MayProbe,
 }
 
 impl Level {
-    /// All of them, the most binding first.
+    /// All levels, the most binding first.
     pub const ALL: [Self; 3] = [Self::Must, Self::Should, Self::MayProbe];
 
-    /// The name used in files and output.
+    /// Returns the name in files and output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Level {
         }
     }
 
-    /// The name for people, which is shorter for a probe.
+    /// Returns the name for people, which is shorter for a probe.
     #[must_use]
     pub const fn spoken(self) -> &'static str {
         match self {
@@ -88,25 +88,25 @@ impl Level {
     }
 }
 
-/// Whether, and by what, a requirement is judged.
+/// Whether and how a requirement is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// A check, or a step of a case, decides it.
     Checked,
-    /// It is recorded and never decided.
+    /// The behaviour is recorded and never decided.
     Probe,
     /// Only a person can decide it.
     Human,
-    /// Nothing looks at it yet.
+    /// No check or step covers it yet.
     Planned,
 }
 
 impl Status {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 4] = [Self::Checked, Self::Probe, Self::Human, Self::Planned];
 
-    /// The name used in files and output.
+    /// Returns the name in files and output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -118,15 +118,15 @@ impl Status {
     }
 }
 
-/// How a requirement can be brought to show itself.
+/// The way to observe a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Observation {
-    /// By looking at any trace.
+    /// In any trace.
     Passive,
     /// By a stimulus of the tester.
     Active,
-    /// By looking at disk, processes or servers around the subject.
+    /// In files, processes or servers around the subject.
     Environment,
     /// By a person.
     Human,
@@ -136,33 +136,33 @@ pub enum Observation {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requirement {
-    /// `<area>.<slug>`, with `.agent` or `.client` behind it where both parties have their half of one rule.
+    /// `<area>.<slug>`, with `.agent` or `.client` at the end if both parties have their half of one requirement.
     pub id: String,
     /// The accountable party.
     pub party: Party,
-    /// How binding it is.
+    /// Its level.
     pub level: Level,
-    /// What it asks, in a sentence.
+    /// Its text, in a sentence.
     pub text: String,
-    /// Where the specification says so: `page#anchor`, `schema#Definition`, `jsonrpc#anchor` or `rfd:name`.
+    /// The place in the specification: `page#anchor`, `schema#Definition`, `jsonrpc#anchor` or `rfd:name`.
     pub source: String,
-    /// The precondition, in words; `always` where there is none.
+    /// The precondition, in words; `always` if there is none.
     pub applies_when: String,
-    /// How it can be brought to show itself.
+    /// The way to observe it.
     pub check: Observation,
-    /// How it is exercised and judged.
+    /// The way to exercise and check it.
     pub how: String,
-    /// The smallest change to a conforming peer that breaks it.
+    /// The smallest change to a conforming program that violates it.
     pub mutant: String,
-    /// Whether it is judged.
+    /// Whether it is checked.
     pub status: Status,
-    /// Why a requirement that could be judged is not, or what is peculiar about how it is.
+    /// The reason why a checkable requirement is not checked, or a peculiarity of its check.
     #[serde(default)]
     pub remark: Option<String>,
-    /// Why no fault kills a requirement that is checked.
+    /// The reason why no fault kills a checked requirement.
     #[serde(default, rename = "no-fault")]
     pub no_fault: Option<String>,
-    /// More specific requirements of the same party: a mistake that violates one of them as well counts there.
+    /// More specific requirements of the same party: a mistake that also violates one of them counts there.
     #[serde(default, rename = "refers-to")]
     pub refers_to: Vec<String>,
     /// How to satisfy it with an official SDK, in a sentence each.
@@ -170,7 +170,7 @@ pub struct Requirement {
     pub sdk: BTreeMap<Sdk, String>,
 }
 
-/// An official SDK, in the order of display.
+/// An official SDK, in display order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sdk {
@@ -198,19 +198,19 @@ impl Sdk {
 }
 
 impl Requirement {
-    /// The area of the protocol: the first word of the id.
+    /// Returns the area of the protocol: the first word of the id.
     #[must_use]
     pub fn area(&self) -> &str {
         self.id.split('.').next().unwrap_or(&self.id)
     }
 
-    /// Its entry in the pages of `docs/requirements/`: the file, and the anchor that GitHub gives the heading.
+    /// Returns its entry in the pages of `docs/requirements/`: the file, and the anchor that GitHub gives the heading.
     #[must_use]
     pub fn page(&self) -> String {
         page(&self.id)
     }
 
-    /// The anchor of its heading: letters, digits, hyphens and underscores of the id stay.
+    /// Returns the anchor of its heading: letters, digits, hyphens and underscores of the id stay.
     #[must_use]
     pub fn anchor(&self) -> String {
         anchor(&self.id)
@@ -256,7 +256,7 @@ impl Catalogue {
     ///
     /// # Errors
     ///
-    /// The first id that occurs twice.
+    /// Returns the first duplicate id.
     pub fn new(entries: Vec<Requirement>) -> Result<Self, DuplicateId> {
         let mut by_id = BTreeMap::new();
         for (index, entry) in entries.iter().enumerate() {
@@ -279,19 +279,19 @@ impl Catalogue {
         self.find(id).is_some_and(|requirement| matches!(requirement.status, Status::Checked | Status::Probe))
     }
 
-    /// The requirement with this id.
+    /// Returns the requirement with this id.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<&Requirement> {
         self.by_id.get(id).map(|&index| &self.entries[index])
     }
 
-    /// Every requirement, in the order of the file.
+    /// Returns every requirement, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &Requirement> {
         self.entries.iter()
     }
 }
 
-/// An id that occurs twice in a catalogue.
+/// A duplicate id in a catalogue.
 #[derive(Debug, thiserror::Error)]
 #[error("the id `{0}` occurs twice")]
 pub struct DuplicateId(String);

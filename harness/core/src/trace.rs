@@ -1,4 +1,4 @@
-//! What was really observed: an append-only list of events, its file format, and a text of it that is stable.
+//! The observations of a run: an append-only list of events, its file format, and a stable text form.
 
 mod case;
 mod event;

@@ -1,25 +1,25 @@
-//! The six verdicts, how several become one, and the conformance of a subject.
+//! The six verdicts, how several are joined, and the conformance of a subject.
 
 use serde::{Deserialize, Serialize};
 
-/// What is known about one requirement, or one case, after looking at a trace.
+/// The result of checking one requirement or one case in a trace.
 ///
-/// Ordered by how much the verdict says: the greater one wins when the findings of one case are joined,
-/// so that a verdict only ever worsens.
+/// The order decides which verdict wins when the findings of one case are joined: the greater one, so that a verdict only gets
+/// worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Nothing happened that could have broken the requirement.
+    /// Nothing happened that could have violated the requirement.
     NotExercised,
-    /// The subject did not advertise what the requirement is about.
+    /// The subject did not advertise the capability that the requirement needs.
     NotApplicable,
     /// Observed and satisfied.
     Pass,
-    /// Observed, but what was seen does not decide: a race, a login, a stimulus that was not delivered.
+    /// Observed but not decided: a race, a login, or a stimulus that did not arrive.
     Inconclusive,
     /// Observed and violated, with evidence.
     Fail,
-    /// Our fault, or the case's; never the subject's.
+    /// An error of the harness or of the case, never of the subject.
     HarnessError,
 }
 
@@ -28,7 +28,7 @@ impl Verdict {
     pub const ALL: [Self; 6] =
         [Self::Pass, Self::Fail, Self::Inconclusive, Self::NotApplicable, Self::NotExercised, Self::HarnessError];
 
-    /// The name used in every output and file format.
+    /// Returns the name in every output and file format.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,10 +41,10 @@ impl Verdict {
         }
     }
 
-    /// Joins the verdicts of one requirement over all the cases that looked at it.
+    /// Joins the verdicts of one requirement over all of its cases.
     ///
-    /// One violation decides. Otherwise one observed pass is a pass: that the same requirement could not be decided
-    /// in another case, because of a race or of a model that did something else, takes nothing from it.
+    /// One failure decides. Otherwise one pass is enough: an undecided case, because of a race or of a model that did something
+    /// else, does not change that.
     #[must_use]
     pub fn over_cases(verdicts: impl IntoIterator<Item = Self>) -> Self {
         verdicts.into_iter().max_by_key(|v| v.weight_over_cases()).unwrap_or(Self::NotExercised)
@@ -68,7 +68,7 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// The conformance of a subject. There is no grade: coverage stands beside it.
+/// The conformance of a subject. There are no grades; reports show the coverage next to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conformance {
@@ -78,7 +78,7 @@ pub enum Conformance {
     Incomplete,
     /// A MUST failed.
     NotConformant,
-    /// The harness itself failed, so nothing is said about the subject.
+    /// The harness itself failed, so there is no verdict on the subject.
     HarnessError,
 }
 
@@ -97,7 +97,7 @@ impl Conformance {
         conformance
     }
 
-    /// The name used in every output.
+    /// Returns the name in every output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! From bytes to lines, and from lines to JSON-RPC messages. Nothing is refused and nothing is lost here.
+//! From bytes to lines, and from lines to JSON-RPC messages. All input is accepted and none is lost.
 
 mod frame;
 mod members;

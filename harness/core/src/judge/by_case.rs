@@ -1,4 +1,4 @@
-//! Splits what was found in a conversation among the cases that it holds.
+//! Splits the findings of a conversation among its cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use super::owner;
 use super::ruling::{Finding, Tally};
 use crate::requirement::Catalogue;
 
-/// What was found, by requirement.
+/// The findings by requirement.
 type Tallies = BTreeMap<String, Tally>;
 
 /// The cases of a conversation so far; none in a trace of a single case and in a recording.
 #[derive(Default)]
 pub(super) struct CaseShares {
     cases: Vec<Share>,
-    /// What the start of the process showed, up to the answer to `initialize`.
+    /// The findings at the start of the process, up to the answer to `initialize`.
     start: Option<Tallies>,
 }
 
@@ -25,7 +25,7 @@ struct Share {
 }
 
 impl CaseShares {
-    /// Begins a case with this event; `found` is what was found since the one before began.
+    /// Begins a case with this event; `found` holds the findings since the previous case began.
     pub(super) fn begin(&mut self, first: usize, requirements: Vec<String>, found: Tallies) {
         self.end(found);
         self.cases.push(Share { first, requirements, found: Tallies::new() });
@@ -43,23 +43,23 @@ impl CaseShares {
         self.cases.is_empty()
     }
 
-    /// Whether the conversation holds several cases, and its start is still going on.
+    /// Whether the conversation holds several cases and its start is not over yet.
     pub(super) const fn wants_start(&self) -> bool {
         !self.cases.is_empty() && self.start.is_none()
     }
 
-    /// Notes what the start of the process showed.
+    /// Stores the findings at the start of the process.
     pub(super) fn started(&mut self, found: Tallies) {
         self.start = Some(found);
     }
 
-    /// Returns what was found in each case; nothing if there are no cases.
+    /// Returns the findings of each case; empty if there are no cases.
     ///
-    /// A finding counts for the case in which its deciding event lies, since a check may decide only later. The start of the process
-    /// counts for each case that was written for one of its requirements, as if the case had a process of its own. So does a more
+    /// A finding counts for the case of its deciding event, since a check may decide only later. The start of the process
+    /// counts for each case that names one of its requirements, as if the case had a process of its own. So does a more
     /// specific requirement that owns a mistake in it.
     ///
-    /// What is decided only at the end, with the event `end`, counts for the case of the next event that proves it.
+    /// A finding that is decided only at the end, with the event `end`, counts for the case of the next event that proves it.
     pub(super) fn split(mut self, end: usize, catalogue: &Catalogue) -> Vec<Tallies> {
         let firsts: Vec<usize> = self.cases.iter().map(|case| case.first).collect();
         let case_of = |finding: &Finding, at: usize| {

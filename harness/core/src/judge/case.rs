@@ -1,4 +1,4 @@
-//! The verdict on a whole case: its steps, and what was found along the way.
+//! The verdict on a whole case, from its steps and findings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,16 +10,16 @@ use crate::requirement::{Catalogue, Level, Party};
 use crate::trace::{Outcome, ProcessEvent, StepEvent, Trace, What};
 use crate::verdict::Verdict;
 
-/// A verdict with the reason for it, where one is needed.
+/// A verdict with its reason, if it needs one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseVerdict {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why it is not a pass.
+    /// The reason why it is not a pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The same as data, of a case that is undecided or does not apply.
+    /// The same reason as data, for a case that is undecided or does not apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
 }
@@ -34,8 +34,7 @@ impl CaseVerdict {
     }
 }
 
-/// Joins what the steps say with what was found: only a broken MUST fails a case, and only what the case was written for
-/// passes it.
+/// Joins the steps with the findings: only a violated MUST fails a case, and only the requirements of the case let it pass.
 #[must_use]
 pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -> CaseVerdict {
     let subject = trace.header.subject.unwrap_or(Party::Agent);
@@ -55,7 +54,7 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
         let verdict = CaseVerdict::new(Verdict::NotApplicable, observed_text(step, subject));
         return verdict.because(Cause::of_step(step, subject));
     }
-    // What the version in the answer leads to may be what the case is about.
+    // The version in the answer may be the subject of the case.
     let decided = trace.header.requirements.iter().any(|id| judgement.verdict(id) == Verdict::Pass);
     if judgement.covered == 0
         && !decided
@@ -86,9 +85,9 @@ fn undecided<'t>(
         }
         _ => None,
     });
-    // A broken SHOULD is a contradiction that decided its requirement, and leaves the case itself whole.
+    // A violated SHOULD is a contradiction that decided its requirement; it does not affect the case itself.
     let decided = |step: &StepEvent| step.outcome == Outcome::Contradicted && !step.decides.is_empty();
-    // What a weak fence should have shown is undecided by itself; the rest of the case does not depend on it.
+    // A requirement that a weak fence should decide is undecided; the rest of the case does not depend on it.
     let weak = |step: &StepEvent| step.outcome == Outcome::Quiet && step.decides.is_empty();
     let step = steps.find(|step| step.outcome != Outcome::Done && !decided(step) && !weak(step));
     not_spawned.or_else(|| step.map(|step| (describe(step, subject), Cause::of_step(step, subject))))
@@ -102,10 +101,10 @@ fn describe(step: &StepEvent, subject: Party) -> String {
     }
 }
 
-/// A case passes by the requirements that it was written for; one that reached none of them says so.
+/// Decides whether a case passes by its own requirements; if the case reached no requirement, gives a reason.
 fn own_requirements(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -> CaseVerdict {
     let told = |id: &String| judgement.tallies.get(id).is_some_and(|tally| !tally.notes.is_empty());
-    // A probe is never decided; what was noted of it is all that the case is for.
+    // A probe is never decided; observations of it are enough for the case.
     let own = trace.header.requirements.iter().filter(|id| !(catalogue.is_probe(id) && told(id)));
     let own: Vec<(&String, Verdict)> = own.map(|id| (id, judgement.verdict(id))).collect();
     let of = |wanted: Verdict| {
@@ -135,7 +134,7 @@ fn own_requirements(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue)
     CaseVerdict { verdict: Verdict::Pass, reason: None, cause: None }
 }
 
-/// Whether some requirement of the party was exercised at all.
+/// Whether any requirement of the party was exercised.
 fn shows_something(judgement: &Judgement, catalogue: &Catalogue, subject: Option<Party>) -> bool {
     let of_subject = |id: &str| catalogue.find(id).is_some_and(|r| subject.is_none_or(|subject| r.party == subject));
     judgement.tallies.iter().any(|(id, tally)| tally.verdict() == Verdict::Pass && of_subject(id))

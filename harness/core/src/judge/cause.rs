@@ -1,4 +1,4 @@
-//! Why a case is undecided or does not apply, as data.
+//! The reason why a case is undecided or does not apply, as data.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,33 +7,33 @@ use super::step::EndCause;
 use crate::requirement::Party;
 use crate::trace::{Expected, ExpectedMessage, Observed, Outcome, StepEvent, StepKind};
 
-/// Why a case is undecided or does not apply.
+/// The reason why a case is undecided or does not apply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Cause {
-    /// The agent did something else than the prompt asked for, such as calling no tool.
+    /// The agent did something other than the prompt asked, such as calling no tool.
     PromptNotFollowed {
         /// The intent of the prompt.
         intent: String,
     },
     /// The agent requires a login.
     LoginRequired {
-        /// The method of the request that was refused for that, where it is known.
+        /// The method of the request that was refused because of it, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         method: Option<String>,
     },
     /// The subject does not advertise what the case needs, or advertises what the case excludes.
     Capability {
-        /// The need as it is written in the case.
+        /// The need as written in the case.
         need: String,
         /// Whether the subject advertises it.
         advertised: bool,
     },
-    /// None of the requirements of the case applies to the subject.
+    /// No requirement of the case applies to the subject.
     NoneApplies,
     /// The parties did not agree on the protocol version of the edition.
     ProtocolVersion {
-        /// The version that the subject asked for or answered with.
+        /// The version that the subject requested or answered.
         version: u64,
     },
     /// No option and no profile describes how the user of the client does an act.
@@ -46,22 +46,22 @@ pub enum Cause {
         /// The setting.
         setting: String,
     },
-    /// The subject ended before the case did.
+    /// The subject exited before the end of the case.
     SubjectEnded {
-        /// In which situation.
+        /// The situation at its exit.
         end: EndCause,
     },
     /// The subject could not be started.
     NotStarted,
     /// The subject did not send a message.
     MessageMissing {
-        /// The method of the message, or of the request that it answers; absent where neither has one.
+        /// The method of the message, or of the request that it answers; absent if neither has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         method: Option<String>,
         /// Whether the case waited for it until a time limit.
         timed_out: bool,
     },
-    /// A step of the case went otherwise than expected.
+    /// A step of the case did not go as expected.
     StepUnmet {
         /// The kind of the step.
         step: StepKind,
@@ -71,17 +71,17 @@ pub enum Cause {
         /// Their ids.
         requirements: Vec<String>,
     },
-    /// The subject did nothing to which requirements of the case apply.
+    /// The subject did nothing that requirements of the case apply to.
     NotExercised {
         /// Their ids.
         requirements: Vec<String>,
     },
-    /// The case did not run: in another shape of its file, the subject did nothing to which the requirements apply.
+    /// The case did not run: in another shape of its file, the subject did nothing that the requirements apply to.
     Skipped {
         /// The case with that shape.
         after: String,
     },
-    /// A kind of a later version.
+    /// A kind from a later version.
     #[serde(other)]
     Other,
 }
@@ -142,7 +142,7 @@ fn message_is_missing(step: &StepEvent) -> bool {
         )
 }
 
-/// Whether the step is about something that an agent does only because the prompt asks for it.
+/// Whether an agent does the expected thing only because the prompt asks for it.
 fn depends_on_prompt(step: &StepEvent) -> bool {
     let of_its_own = !matches!(
         step.expected,

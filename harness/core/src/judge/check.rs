@@ -1,4 +1,4 @@
-//! What a check is: the requirement and the party that it judges, what it looks at, and the function that does.
+//! A check: its requirement, its party, the kind of event that it reads, and its function.
 
 use serde_json::Value;
 
@@ -10,16 +10,16 @@ use crate::requirement::Party;
 use crate::trace::{McpEvent, ProcessEvent, Visit};
 use crate::wire::Envelope;
 
-/// Defines each kind of thing that a check can look at once: [`On`] has the function of a check, [`Seen`] what it is shown.
+/// Defines each kind of check input once: [`On`] holds the function of a check, [`Seen`] its input.
 macro_rules! kinds {
     ($($(#[$doc:meta])+ $kind:ident($($name:ident: $shown:ty),*),)+) => {
-        /// What a check looks at, with the function that does.
+        /// The kind of input of a check, with its function.
         #[derive(Clone, Copy)]
         pub enum On {
             $($(#[$doc])+ $kind(for<'s> fn(&Moment<'_>, $($shown,)* &mut Ruling<'_>)),)+
         }
 
-        /// What the checks of one kind are shown.
+        /// The input for the checks of one kind.
         #[derive(Clone, Copy)]
         pub(super) enum Seen<'s> {
             $($(#[$doc])+ $kind($($shown),*),)+
@@ -29,25 +29,25 @@ macro_rules! kinds {
             $($kind,)+
         }
 
-        /// How many kinds there are.
+        /// The number of kinds.
         pub(super) const KINDS: usize = [$(Kind::$kind as usize),+].len();
 
         impl On {
-            /// The number of the kind, from 0.
+            /// Returns the number of the kind, from 0.
             pub(super) const fn kind(&self) -> usize {
                 match self {
                     $(Self::$kind(_) => Kind::$kind as usize,)+
                 }
             }
 
-            /// Returns what the check finds in something of its kind.
+            /// Returns the findings of the check for an input of its kind.
             pub(super) fn try_out(&self, moment: &Moment<'_>, seen: Seen<'_>) -> Tally {
                 let mut tally = Tally::default();
                 self.look(moment, seen, &mut Ruling::new(&mut tally, &mut 0, None, moment.n));
                 tally
             }
 
-            /// Shows the check something of its kind; anything else is ignored.
+            /// Runs the check on an input of its kind; ignores any other input.
             pub(super) fn look(&self, moment: &Moment<'_>, seen: Seen<'_>, ruling: &mut Ruling<'_>) {
                 match (self, seen) {
                     $((Self::$kind(check), Seen::$kind($($name),*)) => check(moment, $($name,)* ruling),)+
@@ -57,7 +57,7 @@ macro_rules! kinds {
         }
 
         impl Seen<'_> {
-            /// The number of the kind, as in [`On::kind`].
+            /// Returns the number of the kind, as in [`On::kind`].
             pub(super) const fn kind(&self) -> usize {
                 match self {
                     $(Self::$kind(..) => Kind::$kind as usize,)+
@@ -68,8 +68,8 @@ macro_rules! kinds {
 }
 
 impl<'s> Seen<'s> {
-    /// The variant of an update and of its payload, and otherwise the method of a call, of a payload, or of the request that a
-    /// response answers.
+    /// Returns the variant of an update and of its payload, and otherwise the method of a call, of a payload, or of the
+    /// answered request.
     pub(super) fn subject(&self) -> Option<&'s str> {
         match self {
             Self::Call(call) | Self::ReceivedCall(call) => Some(call.method),
@@ -84,7 +84,7 @@ impl<'s> Seen<'s> {
 }
 
 kinds! {
-    /// Each line on the stream, readable or not.
+    /// Each line on the stream, valid or not.
     Line(line: &'s LineSeen<'s>),
     /// Each JSON object, whatever its form.
     Message(value: &'s Value, envelope: Envelope<'s>),
@@ -100,56 +100,56 @@ kinds! {
     Update(update: &'s UpdateSeen<'s>),
     /// Each params and result that the schema describes.
     Payload(payload: &'s Payload<'s>),
-    /// What the party writes to its standard error.
+    /// Output of the party on its standard error.
     Stderr(bytes: &'s [u8]),
-    /// Each login in a terminal, when the trace has ended and all that came of it is known.
+    /// Each login in a terminal, at the end of the trace, when its result is known.
     Login(login: &'s LoginProcess),
-    /// What happens to the party's process.
+    /// Events of the party's process.
     Process(process: &'s ProcessEvent),
-    /// What happens to the MCP servers that the other party plays.
+    /// Events of the MCP servers of the other party.
     Mcp(event: &'s McpEvent),
     /// Each request of the party to the HTTP endpoint of the case.
     Visit(visit: &'s Visit),
-    /// The end of each case of a conversation, and of the trace: for requirements that are satisfied because something did not come.
-    /// Such a check only passes, and only for events of the current case.
+    /// The end of each case of a conversation, and of the trace: for requirements that are satisfied because a message did not
+    /// come. Such a check only passes, and only for events of the current case.
     CaseEnd(),
     /// The end of the trace.
     End(),
 }
 
-/// One function that judges one requirement; a requirement may have several that look at different things.
+/// A function that checks one requirement; a requirement may have several for different kinds of input.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// The requirement that it judges.
+    /// The requirement that it checks.
     pub requirement: &'static str,
-    /// The party that is judged.
+    /// The party that it checks.
     pub party: Party,
-    /// What it looks at.
+    /// The input.
     pub on: On,
-    /// The methods and the variants of updates that it is about; `None` for all.
+    /// The methods and the variants of updates that it needs; `None` for all.
     pub subjects: Option<&'static [&'static str]>,
 }
 
 impl Check {
-    /// A check of the agent.
+    /// Creates a check of the agent.
     #[must_use]
     pub const fn agent(requirement: &'static str, on: On) -> Self {
         Self { requirement, party: Party::Agent, on, subjects: None }
     }
 
-    /// A check of the client.
+    /// Creates a check of the client.
     #[must_use]
     pub const fn client(requirement: &'static str, on: On) -> Self {
         Self { requirement, party: Party::Client, on, subjects: None }
     }
 
-    /// The check, shown only what is about these methods and variants of updates.
+    /// Limits the check to these methods and variants of updates.
     #[must_use]
     pub const fn only(self, subjects: &'static [&'static str]) -> Self {
         Self { subjects: Some(subjects), ..self }
     }
 
-    /// A check of both parties: the requirement on the agent first, then that on the client.
+    /// Creates a check of both parties: first the requirement on the agent, then that on the client.
     #[must_use]
     pub const fn both([agent, client]: [&'static str; 2], on: On) -> [Self; 2] {
         [Self::agent(agent, on), Self::client(client, on)]

@@ -36,7 +36,7 @@ mod v2;
 
 use super::check::Check;
 
-/// Every check of every area.
+/// Returns every check of every area.
 pub(super) fn all() -> Vec<Check> {
     [
         transport::CHECKS,

@@ -1,4 +1,4 @@
-//! The checks of one trace, by the party and the kind of thing that they look at.
+//! The checks of one trace, by party and kind of input.
 
 use std::sync::LazyLock;
 
@@ -10,20 +10,20 @@ use crate::protocol::{Edition, NameMap};
 use crate::requirement::Party;
 use crate::trace::Lack;
 
-/// A check, with what decides whether it can be judged at some moment of a trace.
+/// A check, with the conditions under which it can decide.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
-    /// What it looks at.
+    /// The input.
     pub on: On,
-    /// The requirement that it judges.
+    /// The requirement that it checks.
     pub requirement: &'static str,
     /// The index of the requirement in [`Tallies`](super::tallies::Tallies).
     pub place: usize,
-    /// Whether the requirement holds whatever version the parties agreed on.
+    /// Whether the requirement applies to every version that the parties may agree on.
     pub timeless: bool,
-    /// Whether it is about messages as such, or about how a version is agreed on.
+    /// Whether it is about messages in general, or about the agreement on a version.
     pub versionless: bool,
-    /// Where no hole may be.
+    /// The kinds of messages that must not be missing.
     pub needs: Holes,
     party: Party,
     subjects: Option<&'static [&'static str]>,
@@ -54,7 +54,7 @@ impl Look {
     }
 }
 
-/// The looks of all checks, which are the same for every trace.
+/// All checks, which are the same for every trace.
 static ALL: LazyLock<Vec<Look>> = LazyLock::new(|| {
     let registry = Registry::all();
     registry.iter().filter_map(|check| Some(Look::new(check, registry.place(check.requirement)?))).collect()
@@ -63,17 +63,17 @@ static ALL: LazyLock<Vec<Look>> = LazyLock::new(|| {
 /// The checks of one trace.
 pub(super) struct Dispatch {
     lists: Vec<Looks>,
-    /// Whether to show each check what it is not about.
+    /// Whether to give each check also inputs of other subjects.
     pub proves_subjects: bool,
 }
 
-/// The checks of one party that look at one kind of thing.
+/// The checks of one party for one kind of input.
 #[derive(Clone, Default)]
 struct Looks {
     all: Vec<Look>,
-    /// Those for each subject that some check names.
+    /// The checks for each subject that a check names.
     by_subject: NameMap<&'static str, Vec<Look>>,
-    /// Those for any other subject.
+    /// The checks for any other subject.
     general: Vec<Look>,
 }
 
@@ -88,7 +88,7 @@ impl Looks {
 }
 
 impl Dispatch {
-    /// The checks of these parties and this edition that a trace with these lacks can decide.
+    /// Returns the checks of these parties and this edition that a trace with these gaps can decide.
     pub(super) fn new(parties: &[Party], lacks: &[Lack], edition: &Edition) -> Self {
         let mut lists = vec![Vec::new(); 2 * KINDS];
         for look in ALL.iter().filter(|look| parties.contains(&look.party)) {
@@ -101,14 +101,14 @@ impl Dispatch {
         Self { lists: lists.into_iter().map(Looks::new).collect(), proves_subjects: false }
     }
 
-    /// Those of one party that look at this.
+    /// Returns the checks of one party for this input.
     pub(super) fn of(&self, party: Party, seen: Seen<'_>) -> &[Look] {
         let looks = &self.lists[index(party, seen.kind())];
         let named = seen.subject().and_then(|subject| looks.by_subject.get(subject));
         named.unwrap_or(&looks.general)
     }
 
-    /// Those of one party that look at this kind of thing, and are about other subjects.
+    /// Returns the checks of one party for this kind of input that are about other subjects.
     pub(super) fn not_about(&self, party: Party, seen: Seen<'_>) -> impl Iterator<Item = &Look> {
         let looks = &self.lists[index(party, seen.kind())];
         looks.all.iter().filter(move |look| !seen.subject().map_or(look.subjects.is_none(), |it| look.is_about(it)))

@@ -1,7 +1,7 @@
-//! The fences of the tester that are requests of the protocol. Neither they nor their answers are evidence of anything else.
+//! The tester's fences that are requests of the protocol. Neither they nor their answers are evidence of anything else.
 //!
-//! A fence by the unknown request [`FENCE`](crate::trace::FENCE) is judged as every other message; what a subject says to an
-//! unknown request is a requirement of its own.
+//! A fence by the unknown request [`FENCE`](crate::trace::FENCE) is checked like every other message; the answer to an unknown
+//! request is the subject of a requirement.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,18 +14,18 @@ use crate::wire::{Envelope, RpcId};
 pub(super) struct Fences {
     /// The connections on which the next request is a fence.
     announced: BTreeSet<usize>,
-    /// Their events, by connection, sender and id. They stay, since a subject may answer twice.
+    /// Their events, by connection, sender and id. They are kept, since a subject may answer twice.
     sent: BTreeMap<(usize, Party, RpcId), usize>,
 }
 
 impl Fences {
-    /// Takes in that the next request on the connection is a fence.
+    /// Records that the next request on the connection is a fence.
     pub(super) fn announce(&mut self, connection: usize) {
         self.announced.insert(connection);
     }
 
-    /// Whether the message is a fence or the answer to one. The conversation learns from them only that a request was answered,
-    /// and which session came of it: an agent may send updates for that session.
+    /// Whether the message is a fence or the answer to one. The conversation learns only that a request was answered, and which
+    /// session it opened, since an agent may send updates for that session.
     pub(super) fn claim(
         &mut self,
         connection: usize,

@@ -1,4 +1,4 @@
-//! What a check found, as data: a kind, fields, and the sentence that is made of them.
+//! A finding of a check, as data: a kind, fields, and the sentence rendered from them.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -6,16 +6,16 @@ use serde_json::{Map, Value};
 use crate::fact;
 use crate::protocol::{Problem, ProblemKind};
 
-/// What a check found at one place: a stable kind, fields, and the template of the sentence.
+/// The observation of a check at one place: a stable kind, fields, and the template of the sentence.
 ///
-/// Programs read the kind and the fields. The sentence is for people, may change with every version, and is rendered only
-/// when somebody reads it. [`fact!`](crate::fact) makes one.
+/// Programs read the kind and the fields. The sentence is for people, may change with every version, and is rendered only when
+/// needed. [`fact!`](crate::fact) makes one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
-    /// Names what was found, in words with hyphens, such as `relative-path`. One requirement has a kind for each way in which
-    /// it can be violated or left open; a kind keeps its meaning from version to version.
+    /// The name of the observation, in words with hyphens, such as `relative-path`. One requirement has a kind for each way in
+    /// which it can be violated or left open; a kind keeps its meaning from version to version.
     pub kind: &'static str,
-    /// The sentence, with `{name}` in place of the fields.
+    /// The sentence, with `{name}` for each field.
     template: &'static str,
     fields: Vec<(&'static str, Value)>,
 }
@@ -28,7 +28,8 @@ impl Fact {
         Self { kind, template, fields }
     }
 
-    /// The fact that a params or a result departs from the schema. The pointer begins at the root of the params or the result.
+    /// Returns the fact that a params or a result differs from the schema. The pointer begins at the root of the params or the
+    /// result.
     pub(super) fn of_problem(method: &str, is_result: bool, problem: &Problem) -> Self {
         let mut fact = fact!(
             "invalid-value",
@@ -56,7 +57,7 @@ impl Fact {
         self.fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
-    /// Returns the fields as they stand in a report, with their names in camel case.
+    /// Returns the fields as in a report, with their names in camel case.
     #[must_use]
     pub fn fields(&self) -> Map<String, Value> {
         self.fields.iter().map(|(name, value)| (camel_case(name), value.clone())).collect()
@@ -72,7 +73,7 @@ impl Fact {
             let brace = &rest[at..=at];
             rest = &rest[at + 1..];
             if let Some(after) = rest.strip_prefix(brace) {
-                // A doubled brace stands for itself, as in `format!`.
+                // A doubled brace means a single one, as in `format!`.
                 text.push_str(brace);
                 rest = after;
             } else if let Some((name, after)) = rest.split_once('}') {
@@ -89,13 +90,13 @@ fn place(pointer: &str) -> &str {
     if pointer.is_empty() { "its root" } else { pointer }
 }
 
-/// Turns a value into that of a field; what cannot be JSON becomes null.
+/// Converts a value to a field; values without a JSON form become null.
 #[doc(hidden)]
 pub fn field<T: Serialize + ?Sized>(value: &T) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// A value as it stands in a sentence: a string as it is, a list with commas, and anything else as JSON.
+/// Returns a value as in a sentence: a string as it is, a list with commas, and anything else as JSON.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -114,7 +115,8 @@ fn camel_case(name: &str) -> String {
 }
 
 /// Makes a [`Fact`]: its kind, the template of its sentence, and the fields that the template names. Fields after a semicolon
-/// are data only. A field without a value is a variable of that name. A duration has its unit in its name, such as `after_ms`.
+/// are data only. A field without a value takes the variable of that name. A duration has its unit in its name, such as
+/// `after_ms`.
 ///
 /// ```
 /// let path = "notes.txt";
@@ -131,7 +133,7 @@ fn camel_case(name: &str) -> String {
 #[macro_export]
 macro_rules! fact {
     ($kind:literal, $template:literal $(, $name:ident $(= $value:expr)?)* $(; $($more:ident = $data:expr),+)? $(,)?) => {{
-        // The compiler compares the template with the names; nothing is formatted here.
+        // The compiler compares the template with the names; this formats nothing.
         const _: fn() = || {
             $(let $name = "";)*
             let _ = ::std::format!($template $(, $name = $name)*);

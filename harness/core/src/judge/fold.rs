@@ -1,4 +1,4 @@
-//! Walks the trace once: shows each event to the checks, then takes it into the conversation.
+//! Reads the trace once: passes each event to the checks, then adds it to the conversation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};
 use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, Members, RpcId, read_line};
 
-/// Judges a trace: every check looks at every event that concerns the judged party.
+/// Checks a trace: every check gets every event that concerns its party.
 ///
 /// ```
 /// use acp_conformance_core::{judge::judge, protocol::Edition, trace::Trace, verdict::Verdict};
@@ -43,44 +43,44 @@ pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
     judge.finish()
 }
 
-/// Judges a trace event by event, in a space that does not grow with its length.
+/// Checks a trace event by event, in memory that does not grow with its length.
 pub struct Judge {
-    /// The conversation on the connection at hand.
+    /// The conversation on the current connection.
     talk: Conversation,
-    /// Those on the other connections.
+    /// The conversations on the other connections.
     parked: BTreeMap<usize, Conversation>,
     connection: usize,
     tallies: Tallies,
     logins: Logins,
-    /// What was found in each case of a conversation that holds several.
+    /// The findings in each case of a conversation that holds several.
     shares: CaseShares,
     fences: Fences,
-    /// Whose last line goes on with the next one, and on which connection.
+    /// Senders whose last line was split and continues in the next event, with the connection.
     cut_up: BTreeSet<(usize, Party)>,
     parties: Vec<Party>,
     checks: Dispatch,
     case_requirements: Vec<String>,
-    /// Position and microseconds of the event at hand.
+    /// The position and microseconds of the current event.
     now: (usize, u64),
     memory: Memory,
     begins_late: bool,
-    /// The event at which something old was first forgotten.
+    /// The event at which history was first forgotten.
     forgot: Option<usize>,
     introductions: BTreeMap<Party, Introduction>,
-    /// Whether the event at hand is the answer to `initialize` by which the parties agree on another version.
+    /// Whether the current event is the answer to `initialize` by which the parties agree on another version.
     agrees_otherwise: bool,
     not_covered: Vec<NotCovered>,
-    /// How many conversations were judged by this edition.
+    /// The number of conversations that were checked by this edition.
     covered: usize,
-    /// The version that the client asked for on a connection that it left when the agent answered the edition's.
+    /// The version that the client requested on a connection that it left when the agent answered with the edition's.
     turned_down: Option<u64>,
 }
 
-/// How many conversations are remembered beside the one at hand; a recording may hold one behind the other.
+/// The most conversations that are remembered in addition to the current one, since a recording may hold many in sequence.
 const MOST_PARKED: usize = 64;
 
 impl Judge {
-    /// A judge for the trace with this header.
+    /// Creates a judge for the trace with this header.
     #[must_use]
     pub fn new(header: &Header, edition: &'static Edition) -> Self {
         let parties = header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]);
@@ -108,23 +108,23 @@ impl Judge {
         }
     }
 
-    /// A judge that remembers more or less than usual.
+    /// Sets other limits of memory than usual.
     #[must_use]
     pub const fn with_memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
         self
     }
 
-    /// A judge that also shows each check what it is not about; for tests.
+    /// Also passes inputs of other subjects to each check, for tests.
     ///
-    /// It panics where a check says something about that.
+    /// Panics if a check has a finding for such an input.
     #[must_use]
     pub const fn proving_subjects(mut self) -> Self {
         self.checks.proves_subjects = true;
         self
     }
 
-    /// Takes in the next event.
+    /// Processes the next event.
     pub fn event(&mut self, event: &Event) {
         self.now = (event.n, event.us);
         if let What::Process(ProcessEvent::AgentStarted(start)) = &event.what {
@@ -138,7 +138,7 @@ impl Judge {
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
                 if *end == LineEnd::Eof && self.tallies.lacks(Lack::Processes) {
-                    // As where the output ends: it may have been killed in the middle of the line.
+                    // The subject may have been killed in the middle of the line, as at the end of the output.
                     self.talk.shut_down(event.n, event.us);
                 }
                 self.talk.course.heard += bytes.len() as u64;
@@ -189,7 +189,7 @@ impl Judge {
         if self.shares.wants_start() && self.talk.initialized.is_some() {
             self.shares.started(self.tallies.found());
         }
-        // A case is short, and what it says of its own steps wants all of it.
+        // A case is short, and the checks of its own steps need all of it.
         if !self.talk.whole && event.n.is_multiple_of(self.memory.every) {
             let before = self.talk.holes;
             self.talk.forget_old(self.memory);
@@ -197,7 +197,7 @@ impl Judge {
         }
     }
 
-    /// Whether this is only a piece of a line, which is longer than what is kept in one. Nobody knows what the whole would be.
+    /// Whether this is only a piece of a line that exceeds the longest event. The content of the whole line is unknown.
     fn is_a_piece(&mut self, from: Party, bytes: &[u8], end: LineEnd) -> bool {
         let goes_on = end == LineEnd::Cut && bytes.len() == LONGEST_LINE;
         let key = (self.connection, from);
@@ -205,7 +205,7 @@ impl Judge {
         goes_on || went_on
     }
 
-    /// How many failures were found so far, and the requirements that failed.
+    /// Returns the number of failures so far, and the requirements that failed.
     pub fn failed(&self) -> (usize, impl Iterator<Item = (&str, &Tally)>) {
         (self.tallies.n_failures(), self.tallies.failed())
     }
@@ -213,7 +213,7 @@ impl Judge {
     fn process(&mut self, process: &ProcessEvent) {
         let (n, us) = self.now;
         if *process == ProcessEvent::StdoutEnded && self.tallies.lacks(Lack::Processes) {
-            // Its client may have killed it, and what it left undone then is nobody's fault.
+            // Its client may have killed it, and then unfinished work is not a failure.
             self.talk.shut_down(n, us);
         }
         self.show_both(Seen::Process(process));
@@ -231,7 +231,7 @@ impl Judge {
         }
     }
 
-    /// Each connection is a conversation of its own.
+    /// Switches to the conversation of a connection.
     fn turn_to(&mut self, connection: usize) {
         if connection == self.connection {
             return;
@@ -249,11 +249,11 @@ impl Judge {
         }
     }
 
-    /// An answer of which nobody knows whose it is leaves nothing certain of what was said before: from here on it is as if
-    /// the recording began in the middle.
+    /// Handles an answer whose sender is unknown. It makes the earlier history uncertain, so from now on the recording counts
+    /// as if it began in the middle.
     fn unattributed(&mut self, bytes: &[u8]) {
         if self.talk.other_version().is_some() {
-            // The conversation is not judged, whoever sent this.
+            // The conversation is not covered by this edition, no matter who sent this.
             return;
         }
         let Content::One { value, .. } = read_line(bytes) else { return };
@@ -275,7 +275,7 @@ impl Judge {
         match content {
             Content::One { value, refused, .. } => {
                 if *refused {
-                    // The other party may answer it as a line that it cannot read.
+                    // The other party may answer it like a line that it cannot read.
                     self.talk.unreadable.insert(from, self.now.0);
                 }
                 self.message(from, value, deliberate);
@@ -303,7 +303,7 @@ impl Judge {
         match envelope {
             Envelope::Call(call) => self.call(from, &call, deliberate, failures),
             Envelope::Response { id, result, error } => {
-                // With both members the error counts, as JSON-RPC gives it precedence; the doubling is judged elsewhere.
+                // With both members the error counts, as JSON-RPC gives it precedence; another check reports the duplicate.
                 let outcome = error.filter(|e| !e.is_null()).map(Outcome::Error).or(result.map(Outcome::Result));
                 let outcome = outcome.unwrap_or(Outcome::Error(&Value::Null));
                 self.response(from, id.map(RpcId::new).as_ref(), outcome, failures);
@@ -314,7 +314,7 @@ impl Judge {
         }
     }
 
-    /// A conversation begins with `initialize`. In a recording, what begins with something else began before.
+    /// Handles the beginning of a conversation, which is `initialize`. A recording that begins with another message began late.
     fn notice_beginning(&mut self, from: Party, envelope: Envelope<'_>) {
         if self.talk.whole || std::mem::replace(&mut self.talk.begun, true) {
             return;
@@ -322,29 +322,29 @@ impl Judge {
         let opening = matches!(envelope, Envelope::Call(call) if call.method == "initialize" && call.id.is_some());
         let late = !(opening && from == Party::Client);
         self.begins_late |= late && !self.tallies.lacks(Lack::Order);
-        // Who writes messages anew leaves out what is none, such as an answer that could not be read.
+        // A program that rewrites messages leaves out invalid ones, such as an answer that could not be read.
         self.talk.holes.anywhere = late || self.tallies.lacks(Lack::Bytes);
     }
 
-    /// Whether what was just judged is wrong. In a recording nobody marks what is wrong on purpose, so a message that was
-    /// found to be wrong counts as such: what follows from it is not held against the other party.
+    /// Whether the checks found a violation in this message. A recording does not mark deliberate violations, so every message
+    /// with a violation counts as one: consequences of it are not failures of the other party.
     fn is_found_wrong(&self, failures: usize) -> bool {
         !self.talk.whole && self.parties.len() > 1 && self.tallies.n_failures() > failures
     }
 
-    /// Whether the schema forbids what this party, which is not checked, sent in a recording. Only the tester of a case marks
-    /// what it breaks on purpose; in a recording what follows from it is no failure of the subject either.
+    /// Whether the schema forbids a message of this unchecked party in a recording. Only the tester of a case marks deliberate
+    /// violations; in a recording, consequences of the message are not failures of the subject either.
     fn is_unmarked_breach(&self, from: Party, definition: &str, method: &str, value: &Value) -> bool {
         let edition = self.talk.edition;
         !self.talk.whole
             && !self.parties.contains(&from)
-            // What a null or another version in `initialize` means has requirements of its own.
+            // Separate requirements cover a null or another version in `initialize`.
             && method != "initialize"
             && !edition.problems(definition, value).0.is_empty()
     }
 
-    /// The version in whose shape a payload is. Whoever asks for another version, or agrees to one, may use that of the other
-    /// version.
+    /// Returns the version whose schema applies to a payload. A party that requests another version, or agrees to one, may use
+    /// the payload of that version.
     fn version_of(&self, method: &str, value: &Value) -> Option<u64> {
         let named = value.member("protocolVersion").and_then(Value::as_u64).filter(|_| method == "initialize");
         named.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version())
@@ -397,8 +397,8 @@ impl Judge {
             let methods = &self.talk.edition.methods;
             let method = methods.find(from.other(), Kind::Request, &exchange.method);
             if let Some(definition) = method.and_then(|method| method.result.as_deref()) {
-                // A null in place of an empty object is judged by the rules of the single methods; the table knows
-                // which results of a client may be empty.
+                // The checks of the single methods cover a null instead of an empty object; the table knows which results of a
+                // client may be empty.
                 breach = self.is_unmarked_breach(from, definition, &exchange.method, result);
                 let judged =
                     !result.is_null() || from == Party::Client || !self.talk.edition.adapter.has_null_results();
@@ -457,14 +457,14 @@ impl Judge {
         }
     }
 
-    /// Ends the conversation at hand.
+    /// Ends the current conversation.
     fn end(&mut self) {
         self.show_both(Seen::CaseEnd());
         self.show_both(Seen::End());
         self.learn_introductions();
     }
 
-    /// Notes what the conversation at hand shows of the parties and of the version that they agreed on.
+    /// Records the facts about the parties and about the agreed version in the current conversation.
     fn learn_introductions(&mut self) {
         match self.talk.other_version() {
             Some(version) => self.not_covered.push(NotCovered { connection: self.connection, version }),
@@ -479,7 +479,7 @@ impl Judge {
         }
     }
 
-    /// Ends the trace; what was found in several cases is joined.
+    /// Ends the trace and joins the findings of several cases.
     #[must_use]
     pub fn finish(self) -> Judgement {
         let mut cases = self.finish_by_case().into_iter();
@@ -488,7 +488,7 @@ impl Judge {
         all
     }
 
-    /// Ends the trace, and returns what was found in each case; one judgement if the trace does not hold several.
+    /// Ends the trace, and returns the findings of each case; one judgement if the trace does not hold several.
     #[must_use]
     pub fn finish_by_case(mut self) -> Vec<Judgement> {
         let connections: Vec<usize> = self.parked.keys().copied().chain([self.connection]).collect();
@@ -530,12 +530,12 @@ impl Judge {
         self.show(Party::Client, seen);
     }
 
-    /// Shows something to the checks of one party.
+    /// Passes an input to the checks of one party.
     fn show(&mut self, party: Party, seen: Seen<'_>) {
         self.show_if(party, seen, |_| true);
     }
 
-    /// Shows something to the checks of one party, as far as they fit.
+    /// Passes an input to the checks of one party that `fits` accepts.
     fn show_if(&mut self, party: Party, seen: Seen<'_>, fits: impl Fn(&Look) -> bool) {
         let (n, us) = self.now;
         let moment = Moment { talk: &self.talk, n, us, from: party };
@@ -552,7 +552,7 @@ impl Judge {
     }
 }
 
-/// Shows something to the checks of the party at hand, as far as they fit.
+/// Passes an input to the checks of the current party that `fits` accepts.
 fn look_at(
     moment: &Moment<'_>,
     seen: Seen<'_>,
@@ -565,7 +565,7 @@ fn look_at(
         return;
     }
     tallies.unread = match (seen, talk.cut) {
-        // A line is judged by its bytes, and all of these are there.
+        // A line is checked by its bytes, and the trace contains all of them.
         (Seen::Line(_), _) | (_, None) => None,
         (Seen::Payload(_) | Seen::Update(_), Some(cut)) if cut == n => Some(Unread::Here),
         (_, Some(cut)) => Some(Unread::Before(cut)),

@@ -1,4 +1,4 @@
-//! What one trace says about all requirements.
+//! The findings of one trace for all requirements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,49 +7,49 @@ use super::ruling::Tally;
 use crate::requirement::Party;
 use crate::verdict::Verdict;
 
-/// All that one trace says, by requirement.
+/// The findings of one trace, by requirement.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Judgement {
-    /// What was said about each requirement that anything was said about.
+    /// The tally of each requirement that has findings.
     pub tallies: BTreeMap<String, Tally>,
     /// The conversations that negotiated another version of the protocol, by connection: this edition does not cover them.
     pub not_covered: Vec<NotCovered>,
-    /// How many conversations were judged by this edition.
+    /// The number of conversations that were checked by this edition.
     pub covered: usize,
-    /// The version that the client asked for on a connection that it left when the agent answered the edition's.
+    /// The version that the client requested on a connection that it left when the agent answered with the edition's.
     pub turned_down: Option<u64>,
-    /// What the parties said about themselves.
+    /// The names and versions of the parties.
     pub introductions: BTreeMap<Party, Introduction>,
-    /// Whether the first thing that was seen was something else than the beginning of a conversation.
+    /// Whether the trace begins in the middle of a conversation.
     pub begins_late: bool,
-    /// The event at which it became too much to remember, so that what is old no longer counts.
+    /// The event at which the history exceeded the memory, so that older events no longer count.
     pub forgot: Option<usize>,
 }
 
-/// A conversation that negotiated another version of the protocol than that of the edition.
+/// A conversation that agreed on another version than the edition's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotCovered {
     /// The number of the connection, from 0.
     pub connection: usize,
-    /// The version that was negotiated.
+    /// The agreed version.
     pub version: u64,
 }
 
 impl Judgement {
-    /// Adds what was found in another case of the same conversation.
+    /// Adds the findings of another case of the same conversation.
     pub(super) fn join(&mut self, other: Self) {
         for (requirement, tally) in other.tallies {
             self.tallies.entry(requirement).or_default().join(tally);
         }
     }
 
-    /// The verdict on one requirement.
+    /// Returns the verdict on one requirement.
     #[must_use]
     pub fn verdict(&self, requirement: &str) -> Verdict {
         self.tallies.get(requirement).map_or(Verdict::NotExercised, Tally::verdict)
     }
 
-    /// What another judgement says otherwise, by verdict, evidence or number of looks; the words may differ.
+    /// Lists the differences from another judgement in verdict, evidence or number of findings; the sentences may differ.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let none = Tally::default();
@@ -69,7 +69,7 @@ mod tests {
     use crate::trace::{Event, Header, Trace, What};
     use crate::wire::LineEnd;
 
-    /// The agent's lines of a turn, judged.
+    /// Checks the agent's lines of a turn.
     fn judged(lines: &[String]) -> Judgement {
         let header = Header::of_recording(&v1().name, Vec::new());
         let header = Header { subject: Some(Party::Agent), case: Some("case".to_owned()), ..header };

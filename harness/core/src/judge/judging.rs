@@ -1,4 +1,4 @@
-//! Judges a trace event by event, case by case, and keeps only the part of it that reports need.
+//! Checks a trace event by event and case by case, and keeps only the parts that reports need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::requirement::{Catalogue, Party};
 use crate::trace::{CaseInfo, CaseMark, Event, FENCE, Header, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::verdict::Verdict;
 
-/// Judges a trace event by event.
+/// Checks a trace event by event.
 pub struct JudgingSession {
     judge: Judge,
     header: Header,
@@ -22,13 +22,13 @@ pub struct JudgingSession {
 /// The judgement on a trace of one case, or on one of several cases in a trace; without the lines of the trace.
 #[derive(Debug, Clone)]
 pub struct JudgedTrace {
-    /// What the judge found.
+    /// The findings.
     pub judgement: Judgement,
-    /// All else that is known of the case.
+    /// The other facts about the case.
     outline: CaseOutline,
 }
 
-/// What is kept of a case while its trace is judged.
+/// The facts that are kept of a case while its trace is checked.
 #[derive(Debug, Clone)]
 struct CaseOutline {
     /// The header, with the events that are not lines.
@@ -43,7 +43,7 @@ struct CaseOutline {
 /// The name of a fence that only waited.
 pub const TIME_LIMIT: &str = "time limit";
 
-/// How many events that are no lines are kept; a case has far fewer.
+/// The most events other than lines that are kept; a case has far fewer.
 const MOST_OUTLINED: usize = 10_000;
 
 impl CaseOutline {
@@ -62,7 +62,7 @@ impl CaseOutline {
 }
 
 impl JudgingSession {
-    /// Begins with the header of a trace.
+    /// Starts with the header of a trace.
     #[must_use]
     pub fn new(header: &Header, edition: &'static Edition) -> Self {
         let judge = Judge::new(header, edition);
@@ -70,7 +70,7 @@ impl JudgingSession {
         Self { judge, header: header.clone(), cases, marked: BTreeMap::new() }
     }
 
-    /// Takes in the next event.
+    /// Processes the next event.
     pub fn event(&mut self, event: &Event) {
         self.judge.event(event);
         if let What::Case(CaseMark::Begins(case)) = &event.what {
@@ -84,7 +84,7 @@ impl JudgingSession {
 
     fn begin(&mut self, case: &CaseInfo, us: u64) {
         if self.cases.iter().all(|case| case.trace.header.case.is_none()) {
-            // Nothing comes before the first case.
+            // There are no events before the first case.
             self.cases.clear();
         }
         self.cases.push(CaseOutline::new(self.header.of_case(case), us));
@@ -92,7 +92,7 @@ impl JudgingSession {
 
     fn note_fence(&mut self, event: &Event) {
         match &event.what {
-            // The mark stands directly before its request.
+            // The mark comes directly before its request.
             What::Fence(method) if self.marked.len() < MOST_OUTLINED => {
                 self.marked.insert(event.n + 1, method.clone());
             }
@@ -111,12 +111,12 @@ impl JudgingSession {
         }
     }
 
-    /// How many failures were found so far, and the requirements that failed.
+    /// Returns the number of failures so far, and the requirements that failed.
     pub fn failed(&self) -> (usize, impl Iterator<Item = (&str, &Tally)>) {
         self.judge.failed()
     }
 
-    /// Ends a recording, or the trace of a single case. Of several cases, the last one is returned; see
+    /// Ends a recording, or the trace of a single case. If there are several cases, returns the last one; see
     /// [`Self::close_by_case`].
     #[must_use]
     pub fn close(self) -> JudgedTrace {
@@ -134,28 +134,28 @@ impl JudgingSession {
 }
 
 impl JudgedTrace {
-    /// The positions of the events that prove something, for a second look at the recording.
+    /// Returns the positions of the events that prove a finding, for a second reading of the recording.
     #[must_use]
     pub fn evidence(&self) -> BTreeSet<usize> {
         let findings = self.judgement.tallies.values().flat_map(|tally| &tally.findings);
         findings.flat_map(|finding| finding.events.iter().copied()).collect()
     }
 
-    /// The steps of the case, in their order.
+    /// Returns the steps of the case, in their order.
     pub(super) fn steps(&self) -> impl Iterator<Item = &StepEvent> {
         self.outline.trace.events.iter().filter_map(step_of)
     }
 
-    /// The header of the trace.
+    /// Returns the header of the trace.
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.outline.trace.header
     }
 
-    /// The line in the case file of the step that was played when the first of these events came.
+    /// Returns the line in the case file of the step at the time of the first of these events.
     ///
-    /// Steps are noted once they are over, and those that forbid something at the end: so it is the step which is itself
-    /// the evidence, or which names the event, or else the next one.
+    /// Steps are recorded when they are over, and forbidden lines at the end. So it is the step that is itself the evidence or
+    /// names the event, or else the next step.
     #[must_use]
     pub fn line_of(&self, evidence: &[usize]) -> Option<usize> {
         let deciding = *evidence.first()?;
@@ -170,7 +170,7 @@ impl JudgedTrace {
         step.include.is_none().then_some(step.line)
     }
 
-    /// The time that the case took.
+    /// Returns the time that the case took.
     #[must_use]
     pub const fn took(&self) -> Duration {
         Duration::from_micros(self.outline.last_us.saturating_sub(self.outline.first_us))
@@ -181,26 +181,26 @@ impl JudgedTrace {
         self.judgement.not_covered.iter().map(|other| other.version)
     }
 
-    /// How often the subject was started in this part of the trace.
+    /// Returns the number of starts of the subject in this part of the trace.
     #[must_use]
     pub fn starts(&self) -> usize {
         let spawned = |event: &&Event| matches!(event.what, What::Process(ProcessEvent::Spawned { .. }));
         self.outline.trace.events.iter().filter(spawned).count()
     }
 
-    /// The number of lines that have no known sender.
+    /// Returns the number of lines without a known sender.
     #[must_use]
     pub const fn unattributed(&self) -> usize {
         self.outline.unattributed
     }
 
-    /// What served as a fence, and how often.
+    /// Returns the proofs of absence, with their number.
     #[must_use]
     pub const fn fences(&self) -> &BTreeMap<String, usize> {
         &self.outline.fences
     }
 
-    /// The verdict on the trace as a case, as far as one party is concerned.
+    /// Returns the verdict on the trace as a case, for one party.
     #[must_use]
     pub fn verdict(&self, party: Party, catalogue: &Catalogue) -> CaseVerdict {
         let mut outline = self.outline.trace.clone();
@@ -208,7 +208,7 @@ impl JudgedTrace {
         judge_case(&outline, &self.judgement, catalogue)
     }
 
-    /// The same without violations of requirements that the case is not for.
+    /// Returns the same verdict without violations of requirements that the case does not name.
     #[must_use]
     pub fn own_verdict(&self, party: Party, catalogue: &Catalogue) -> CaseVerdict {
         let mut own = self.clone();

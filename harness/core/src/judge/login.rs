@@ -1,6 +1,6 @@
-//! Logins in a terminal: what was started for them, how they ended, and what the client did behind them.
+//! Logins in a terminal: the start, the exit, and the client's behaviour afterwards.
 //!
-//! A login is no conversation. What is seen of it goes here, together with what the connections tell about it.
+//! A login is not a conversation. This module collects its events and the related events of the connections.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ use crate::requirement::Party;
 use crate::trace::{AgentStart, Event, ProcessEvent, What};
 use crate::wire::{Content, Members, read_line};
 
-/// How many logins are kept; a client that starts more of them is not better known by them.
+/// The most logins that are kept; more of them add no information about a client.
 const MOST_LOGINS: usize = 64;
 
-/// A start of the agent's program for a login in a terminal, with all that came of it.
+/// A start of the agent's program for a login in a terminal, with its results.
 #[derive(Debug, Clone)]
 pub struct LoginProcess {
     /// The event of the start.
@@ -22,25 +22,25 @@ pub struct LoginProcess {
     pub start: AgentStart,
     /// The start of the connection on which the login was offered.
     pub base: AgentStart,
-    /// What the login adds to that.
+    /// The settings that the login adds to that.
     pub adds: TerminalLogin,
     /// The first message of the protocol that the client wrote to it.
     pub addressed: Option<usize>,
     /// Its first line of output.
     pub printed: Option<usize>,
-    /// How the tester ended it: the event, and whether it was with the exit code 0.
+    /// The tester's end of it: the event, and whether the exit code was 0.
     pub ended: Option<(usize, bool)>,
-    /// The fence that was answered on the connection from before while the login ran.
+    /// The fence that was answered on the earlier connection while the login ran.
     pub fenced: Option<usize>,
-    /// The first `initialize` on a new connection behind the end.
+    /// The first `initialize` on a new connection after the end.
     pub reconnected: Option<usize>,
-    /// The first session that the process which holds the connection from before opened on a new one behind the end.
+    /// The first session that the process with the earlier connection opened on a new one after the end.
     pub reopened: Option<usize>,
-    /// The first session that was opened on the connection from before behind the end.
+    /// The first session that was opened on the earlier connection after the end.
     pub kept_on: Option<usize>,
-    /// Whether another login was started behind the end.
+    /// Whether another login was started after the end.
     pub repeated: bool,
-    /// Whether an earlier login had failed without a word, and the client took it for failed.
+    /// Whether an earlier login had failed without a message, and the client treated it as failed.
     pub knows_failure: bool,
     /// The number of its process.
     process: usize,
@@ -49,20 +49,20 @@ pub struct LoginProcess {
 }
 
 impl LoginProcess {
-    /// The event of the end, if that was a failure.
+    /// Returns the event of the end, if the login failed.
     #[must_use]
     pub fn failed(&self) -> Option<usize> {
         self.ended.filter(|(_, success)| !success).map(|(n, _)| n)
     }
 
-    /// The events that show that the client took a failed login for done: it could go on with the connection from before,
-    /// and opened a session on a new one.
+    /// Returns the events that show that the client treated a failed login as successful: it could continue on the earlier
+    /// connection, and opened a session on a new one.
     #[must_use]
     pub fn taken_for_done(&self) -> Option<[usize; 3]> {
         Some([self.failed()?, self.fenced?, self.reopened?])
     }
 
-    /// Whether the login failed and the client took it for failed, as its next login shows.
+    /// Whether the login failed and the client treated it as failed, as its next login shows.
     #[must_use]
     pub fn taken_for_failed(&self) -> bool {
         self.failed().is_some() && self.repeated && self.reconnected.is_none()
@@ -73,17 +73,17 @@ impl LoginProcess {
 #[derive(Debug, Default)]
 pub struct Logins {
     all: Vec<LoginProcess>,
-    /// How each connection was started: its number, the event and the start.
+    /// The start of each connection: its number, the event and the start.
     starts: Vec<(usize, usize, AgentStart)>,
 }
 
 impl Logins {
-    /// Each login, in the order of their starts.
+    /// Returns all logins in the order of their starts.
     pub fn iter(&self) -> impl Iterator<Item = &LoginProcess> {
         self.all.iter()
     }
 
-    /// Takes in a start of the agent's program; `offered` gives what a connection offers, by its number.
+    /// Processes a start of the agent's program; `offered` returns the logins that a connection offers, by its number.
     pub(super) fn started<'t>(
         &mut self,
         event: &Event,
@@ -124,7 +124,7 @@ impl Logins {
         }
     }
 
-    /// Takes in what is about a login; false if it is about a connection.
+    /// Processes an event about a login; false if it is about a connection.
     pub(super) fn take_in(&mut self, event: &Event) -> bool {
         let about = |login: &&mut LoginProcess| login.process == event.connection;
         let Some(login) = self.all.iter_mut().find(about) else { return false };
@@ -137,14 +137,14 @@ impl Logins {
             }
             What::Process(ProcessEvent::AgentExited(code)) => login.ended = Some((event.n, *code == 0)),
             What::Process(ProcessEvent::AgentKilled) => login.ended = Some((event.n, false)),
-            // What is not about a process at all may have been noted in between.
+            // Events without a process may be recorded in between.
             What::Step(_) | What::Stderr(_) | What::Stdout(_) => return false,
             _ => {}
         }
         true
     }
 
-    /// Takes in a call of the client on a connection.
+    /// Processes a call of the client on a connection.
     pub(super) fn called(&mut self, connection: usize, n: usize, method: &str) {
         let Some(login) = self.all.last_mut() else { return };
         let Some((end, _)) = login.ended else { return };
@@ -165,7 +165,7 @@ impl Logins {
         }
     }
 
-    /// Takes in that a fence was answered on a connection.
+    /// Records that a fence was answered on a connection.
     pub(super) fn fenced(&mut self, connection: usize, n: usize) {
         if let Some(login) = self.all.last_mut().filter(|login| login.offered_on == connection && login.ended.is_none())
         {
@@ -174,7 +174,7 @@ impl Logins {
     }
 }
 
-/// Which of the logins this start is, if any; of several that it may be, the one that it follows best.
+/// Returns the login that this start is for, if any; if several fit, the best match.
 fn meant(start: &AgentStart, base: &AgentStart, offered: impl Iterator<Item = TerminalLogin>) -> Option<TerminalLogin> {
     let follows = |adds: &TerminalLogin| {
         let args = start.args.strip_suffix(adds.args.as_slice()).is_some_and(|before| before == base.args);
@@ -184,7 +184,7 @@ fn meant(start: &AgentStart, base: &AgentStart, offered: impl Iterator<Item = Te
     offered.filter(|adds| start.is_login(base, &adds.args, &adds.env)).max_by_key(follows)
 }
 
-/// The logins in a terminal that an agent offers.
+/// Returns the logins in a terminal that an agent offers.
 fn terminal_logins(talk: &Conversation) -> impl Iterator<Item = TerminalLogin> {
     let result = talk.initialized.as_ref().map(|(_, result)| result);
     let methods = result.and_then(|result| result.member("authMethods")?.as_array());

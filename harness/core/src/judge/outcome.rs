@@ -1,10 +1,10 @@
-//! What an answer holds: a result or an error.
+//! The content of an answer: a result or an error.
 
 use serde_json::Value;
 
 use crate::wire::Members;
 
-/// What an answer holds.
+/// The content of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome<'m> {
     /// A result.
@@ -14,7 +14,7 @@ pub enum Outcome<'m> {
 }
 
 impl Outcome<'_> {
-    /// The code of an error.
+    /// Returns the code of an error.
     #[must_use]
     pub fn error_code(&self) -> Option<i64> {
         match self {
@@ -23,7 +23,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// The words for messages: `a result` or `error -32601 (method not found)`.
+    /// Describes it in messages: `a result` or `error -32601 (method not found)`.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {

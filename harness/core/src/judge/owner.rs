@@ -31,7 +31,7 @@ pub(super) fn assign(tallies: &mut BTreeMap<String, Tally>, catalogue: &Catalogu
     }
     for place in owners.keys() {
         let mut owner = &owners[place];
-        // No requirement refers to itself, not even over others: a test of the catalogue ensures that.
+        // A test of the catalogue ensures that no requirement refers to itself, even through others.
         while let Some(next) = owners.get(owner) {
             owner = next;
         }
@@ -52,7 +52,7 @@ fn failures<'t>(
 impl Finding {
     /// Returns whether this finding and one of a more specific requirement are at the same place: both have the same deciding
     /// event, and the pointer of one is that of the other or leads into it. A finding without a pointer concerns the whole
-    /// message; a specific one without a pointer shares only the mistake of such a finding.
+    /// message; a specific one without a pointer shares only the mistake of a finding like this.
     #[must_use]
     pub fn is_same_mistake(&self, specific: &Self) -> bool {
         let is_within = |inner: &str, outer: &str| {
@@ -66,7 +66,7 @@ impl Finding {
             }
     }
 
-    /// The pointer from the payload on: some checks count from the message, and some from its params or result.
+    /// Returns the pointer relative to the payload: some checks count from the message, and some from its params or result.
     fn pointer(&self) -> Option<&str> {
         let pointer = self.fact.field("pointer")?.as_str()?;
         let inner = ["/params", "/result"].into_iter().find_map(|root| pointer.strip_prefix(root));
@@ -74,10 +74,10 @@ impl Finding {
     }
 }
 
-/// Fields that differ whenever the same thing happens again.
+/// Fields that differ at each occurrence of the same mistake.
 const ACCIDENTAL: [&str; 6] = ["id", "sessionId", "terminalId", "toolCallId", "messageId", "compactionId"];
 
-/// Names a failure of a requirement by its kind and fields, without ids that each session has of its own and without durations.
+/// Returns a name of a failure by its kind and fields, without ids of single sessions and without durations.
 #[must_use]
 pub fn signature(kind: &str, fields: &Map<String, Value>) -> String {
     let stays = |(name, _): &(&String, &Value)| !ACCIDENTAL.contains(&name.as_str()) && !name.ends_with("Ms");
@@ -103,7 +103,7 @@ mod tests {
         Catalogue::new(requirements.iter().map(entry).collect()).expect("ids are unique")
     }
 
-    /// The owners of these failures, each the only one of its requirement.
+    /// Returns the owners of these failures, each the only one of its requirement.
     fn owners(catalogue: &Catalogue, failures: &[(&str, usize, Option<&str>)]) -> Vec<Option<String>> {
         let tally = |(id, event, pointer): &(&str, usize, Option<&str>)| {
             let fact = fact!("wrong", "it is wrong"; pointer = pointer);

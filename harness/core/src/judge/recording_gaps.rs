@@ -4,7 +4,7 @@ use super::check::On;
 use super::conversation::Holes;
 use crate::trace::Lack;
 
-/// Whether a recording that lacks this tells if the requirement holds.
+/// Whether a recording with this gap can decide the requirement.
 pub(super) fn tells(requirement: &str, lack: Lack) -> bool {
     let of = |area: &str| requirement.strip_prefix(area).is_some_and(|rest| rest.starts_with('.'));
     match lack {
@@ -17,12 +17,12 @@ pub(super) fn tells(requirement: &str, lack: Lack) -> bool {
     }
 }
 
-/// Whether a check that looks at this needs to know what was said before.
+/// Whether a check needs only one message, and no earlier ones.
 pub(super) const fn is_about_one_message(on: &On) -> bool {
     matches!(on, On::Line(_) | On::Message(_) | On::Stderr(_))
 }
 
-/// Where no hole may be in the conversation, for the requirement to be judged.
+/// Returns the kinds of messages that must be complete for checking the requirement.
 pub(super) fn needs(requirement: &str) -> Holes {
     Holes {
         anywhere: LATE.contains(&requirement),
@@ -33,7 +33,7 @@ pub(super) fn needs(requirement: &str) -> Holes {
     }
 }
 
-/// Decided by how long something took, or by how close two things came to each other.
+/// Decided by durations, or by the time between two events.
 const TIMED: &[&str] = &[
     "cancel.prompt",
     "cancelreq.scope.agent",
@@ -45,12 +45,11 @@ const TIMED: &[&str] = &[
     "prompt.one-at-a-time",
 ];
 
-/// Decided by whether somebody was told to end, or lost their input.
+/// Decided by whether a party was asked to exit, or lost its input.
 const ENDED: &[&str] =
     &["cancel.scope", "cancelreq.internal.client", "cancelreq.scope.client", "prompt.cancelled-only-on-cancel"];
 
-/// Decided by something that may have been said when nobody listened: before the recording began, or in a message that was
-/// left out.
+/// Decided by messages that may be missing: they came before the recording, or were left out.
 const LATE: &[&str] = &[
     "cancel.known-session",
     "cancel.no-reply",
@@ -112,7 +111,7 @@ const LATE: &[&str] = &[
     "update.session-known",
 ];
 
-/// Decided by what is known of requests that were answered.
+/// Decided by answered requests.
 const REQUESTS: &[&str] = &[
     "cancelreq.own-requests.agent",
     "cancelreq.own-requests.client",
@@ -122,7 +121,7 @@ const REQUESTS: &[&str] = &[
     "jsonrpc.response-id-known.client",
 ];
 
-/// Decided by which sessions there are, or were listed.
+/// Decided by which sessions exist, or were listed.
 const SESSIONS: &[&str] = &[
     "cancel.known-session",
     "cancel.no-reply",
@@ -149,7 +148,7 @@ const SESSIONS: &[&str] = &[
     "update.session-known",
 ];
 
-/// Decided by which terminals there are.
+/// Decided by which terminals exist.
 const TERMINALS: &[&str] = &[
     "terminal.known-id",
     "terminal.no-use-after-release",

@@ -9,12 +9,12 @@ use super::{checks, shapes};
 /// All checks.
 pub struct Registry {
     checks: Vec<Check>,
-    /// The requirements that a function judges or that the shape table owns, each with its place in a list of them all.
+    /// The requirements that a function checks or that the shape table owns, each with its place in a list of them all.
     places: HashMap<&'static str, usize>,
 }
 
 impl Registry {
-    /// The checks of this program.
+    /// Returns the checks of this program.
     #[must_use]
     pub fn all() -> &'static Self {
         static ALL: LazyLock<Registry> = LazyLock::new(|| {
@@ -26,23 +26,23 @@ impl Registry {
         &ALL
     }
 
-    /// Each check, in the order of the areas.
+    /// Returns each check, in the order of the areas.
     pub fn iter(&self) -> impl Iterator<Item = &Check> {
         self.checks.iter()
     }
 
-    /// The requirements that a function judges or that the shape table owns; a case may decide others by its steps.
+    /// Returns the requirements that a function checks or that the shape table owns; a case may decide others by its steps.
     #[must_use]
     pub fn requirements(&self) -> BTreeSet<&'static str> {
         self.places.keys().copied().collect()
     }
 
-    /// Each of them with its place.
+    /// Returns each of them with its place.
     pub(super) fn places(&self) -> impl Iterator<Item = (&'static str, usize)> {
         self.places.iter().map(|(requirement, place)| (*requirement, *place))
     }
 
-    /// The place of a requirement; `None` if neither a check nor a row of the table decides it.
+    /// Returns the place of a requirement; `None` if neither a check nor a row of the table decides it.
     pub(super) fn place(&self, requirement: &str) -> Option<usize> {
         self.places.get(requirement).copied()
     }

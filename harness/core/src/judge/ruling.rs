@@ -1,4 +1,4 @@
-//! The findings on one requirement, and the way in which a check records them.
+//! The findings on one requirement, and how a check records them.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,29 @@ use super::finding::Fact;
 use crate::fact;
 use crate::verdict::Verdict;
 
-/// What one look at the trace found out about one requirement.
+/// The result of one check of one event for one requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// What it says about the requirement.
+    /// The verdict on the requirement.
     pub verdict: Verdict,
-    /// What was found.
+    /// The observation.
     pub fact: Fact,
-    /// Why a failure only leaves the requirement undecided, if that is so.
+    /// The reason why a failure only leaves the requirement undecided, if there is one.
     pub doubt: Option<Doubt>,
     /// The events that prove it, by their position in the trace; the deciding one first.
     pub events: Vec<usize>,
     /// Whether it is undecided because the subject stopped answering: a pass in another case does not outweigh that.
     pub stalled: bool,
-    /// The requirement that owns the mistake, where another one that fails by it is more specific; set when the trace is closed.
+    /// The requirement that owns the mistake, if a more specific one also fails by it; set when the trace is closed.
     pub same_as: Option<String>,
 }
 
-/// Why something that looks like a violation does not count as one.
+/// The reason why an apparent violation does not count as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doubt {
-    /// The message holds too many values to be read whole.
+    /// The message has too many values to be read completely.
     CutHere,
-    /// An earlier message of the conversation does.
+    /// An earlier message of the conversation has too many values.
     CutBefore,
 }
 
@@ -45,27 +45,26 @@ impl Finding {
     }
 }
 
-/// How many findings of one requirement are kept for one trace; a subject that breaks a rule in every message of a long
-/// conversation is not better proved by the thousandth.
+/// The most findings of one requirement that are kept for one trace; further ones of the same kind add no proof.
 const MOST_FINDINGS: usize = 20;
 
-/// All that one trace says about one requirement.
+/// The findings of one trace for one requirement.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// How often it was observed and satisfied.
+    /// The number of times that it was observed and satisfied.
     pub passes: usize,
-    /// Why it does not apply to this subject, if that was seen.
+    /// The reason why it does not apply to this subject, if that was observed.
     pub not_applicable: Option<Fact>,
-    /// What was seen apart from passes, up to a bound.
+    /// The findings except passes, up to a limit.
     pub findings: Vec<Finding>,
-    /// How many further findings there were.
+    /// The number of further findings.
     pub more: usize,
     /// Departures that the specification tolerates.
     pub notes: Vec<Fact>,
 }
 
 impl Tally {
-    /// The joined verdict: the worst that was seen.
+    /// Returns the joined verdict: the worst of all findings.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let base = match (&self.not_applicable, self.passes) {
@@ -76,7 +75,7 @@ impl Tally {
         self.findings.iter().map(|finding| finding.verdict).fold(base, Verdict::max)
     }
 
-    /// All that it says but for the words.
+    /// Returns all facts in it without the sentences.
     pub(super) fn outline(&self) -> String {
         let findings: Vec<_> =
             self.findings.iter().map(|finding| format!("{} by {:?}", finding.verdict, finding.events)).collect();
@@ -84,7 +83,7 @@ impl Tally {
         format!("{}, {passes} passes, {notes} notes, findings [{}]", self.verdict(), findings.join(", "))
     }
 
-    /// Adds what another tally of the same requirement says.
+    /// Adds the findings of another tally of the same requirement.
     pub(super) fn join(&mut self, other: Self) {
         self.passes += other.passes;
         self.not_applicable = self.not_applicable.take().or(other.not_applicable);
@@ -93,7 +92,7 @@ impl Tally {
         self.notes.extend(other.notes.into_iter().filter(|note| !self.notes.contains(note)).collect::<Vec<_>>());
     }
 
-    /// Splits the tally: each finding goes where `place` says, and all else to `rest`.
+    /// Splits the tally: each finding goes to the tally that `place` returns, and the rest to `rest`.
     pub(super) fn split(mut self, place: impl Fn(&Finding) -> usize, rest: usize) -> BTreeMap<usize, Self> {
         let findings = std::mem::take(&mut self.findings);
         let mut parts = BTreeMap::from([(rest, self)]);
@@ -104,8 +103,8 @@ impl Tally {
     }
 
     fn add(&mut self, finding: Finding) {
-        // A check and a step of the case may see the same thing in the same event, which is one finding. What a check finds
-        // of several things in one event, such as the end of the trace, differs in the other events.
+        // A check and a step of the case may find the same violation in the same event; that is one finding. The findings of a
+        // check about several objects in one event, such as the end of the trace, differ in the other events.
         let is_same = |known: &Finding| {
             let is_alike = known.verdict == finding.verdict && known.events.first() == finding.events.first();
             is_alike && (known.fact.kind != finding.fact.kind || known.events == finding.events)
@@ -121,16 +120,16 @@ impl Tally {
     }
 }
 
-/// A message that was not read whole, because it holds too many values.
+/// A message that was not read completely, because it has too many values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// The message that is judged: what is missing in it may break the requirement, or satisfy it.
+    /// The current message: the unread values may violate the requirement, or satisfy it.
     Here,
-    /// An event of this conversation: what seems to be missing later may have been in it, so that nothing fails.
+    /// An event of this conversation: values that seem to be missing later may have been in it, so nothing fails.
     Before(usize),
 }
 
-/// Through this a check records its results; the event at hand is evidence by itself.
+/// Through this a check records its results; the current event is always evidence.
 pub struct Ruling<'j> {
     tally: &'j mut Tally,
     failures: &'j mut usize,
@@ -139,7 +138,7 @@ pub struct Ruling<'j> {
 }
 
 impl<'j> Ruling<'j> {
-    /// The ruling on one requirement at one event.
+    /// Creates the ruling on one requirement at one event.
     pub(super) const fn new(
         tally: &'j mut Tally,
         failures: &'j mut usize,
@@ -151,7 +150,7 @@ impl<'j> Ruling<'j> {
 }
 
 impl Ruling<'_> {
-    /// The requirement was observed and satisfied.
+    /// Records that the requirement was observed and satisfied.
     pub fn pass(&mut self) {
         match self.unread {
             Some(Unread::Here) => {
@@ -161,7 +160,7 @@ impl Ruling<'_> {
         }
     }
 
-    /// The requirement was violated; `also` names further events that prove it.
+    /// Records that the requirement was violated; `also` names further events that prove it.
     pub fn fail(&mut self, fact: Fact, also: &[usize]) {
         match self.unread {
             Some(Unread::Here) => {
@@ -179,23 +178,23 @@ impl Ruling<'_> {
         }
     }
 
-    /// The subject stopped answering, which neither violates the requirement by itself nor lets it pass.
+    /// Records that the subject stopped answering, which neither violates the requirement by itself nor lets it pass.
     pub fn stalled(&mut self, fact: Fact, also: &[usize]) {
         let finding = self.finding(Verdict::Inconclusive, fact, also);
         self.tally.add(Finding { stalled: true, ..finding });
     }
 
-    /// What was seen does not decide.
+    /// Records an observation that does not decide.
     pub fn inconclusive(&mut self, fact: Fact, also: &[usize]) {
         self.add(Verdict::Inconclusive, fact, also);
     }
 
-    /// The subject does not advertise what the requirement is about.
+    /// Records that the subject does not advertise the capability that the requirement needs.
     pub fn not_applicable(&mut self, why: Fact) {
         self.tally.not_applicable = Some(why);
     }
 
-    /// Something worth knowing that the specification tolerates.
+    /// Records a departure that the specification tolerates.
     pub fn note(&mut self, fact: Fact) {
         let notes = &mut self.tally.notes;
         if notes.len() < MOST_FINDINGS && !notes.contains(&fact) {

@@ -1,4 +1,4 @@
-//! What the steps of a case decide: a step accuses only the requirements that it names.
+//! The decisions of a case's steps: a step fails only the requirements that it names.
 
 use super::checks::common::NO_METHOD;
 use super::checks::probes::holds;
@@ -11,10 +11,10 @@ use crate::judge::tallies::Tallies;
 use crate::requirement::Party;
 use crate::trace::{Outcome, StepEvent, StepKind};
 
-/// The requirements on the params of a method that the subject knows, without the party.
+/// The prefix of the requirements on the params of a known method, without the party.
 const INVALID_PARAMS: &str = "jsonrpc.invalid-params.";
 
-/// JSON-RPC codes by which an agent refuses the message itself; any other error of a turn may be its model's.
+/// JSON-RPC codes with which an agent refuses the message itself; any other error of a turn may come from its model.
 const REFUSALS: [i64; 3] = [-32600, -32601, -32602];
 
 /// Turns the outcome of a step into findings on the requirements that it decides.
@@ -92,28 +92,28 @@ pub(in crate::judge) fn judge_step(
     }
 }
 
-/// Whether the step saw a method refused that the subject does not know: what it would say of wrong params stays unseen.
+/// Whether the step shows that the subject does not know the method; then its answer to wrong params stays unknown.
 fn is_unknown_method(talk: &Conversation, step: &StepEvent) -> bool {
     step.events.iter().any(|event| matches!(talk.errors.get(event), Some((_, NO_METHOD))))
 }
 
-/// The requirements that any request decides which a party does not answer.
+/// The requirements that a missing answer to any request decides.
 const OF_ANY_REQUEST: [&str; 2] = ["ext.custom-request-answered.", "jsonrpc.response-always."];
 
-/// Whether the step waited for the answer to a request that takes no user and no model, and a later one was answered.
+/// Whether the step waited for the answer to a request that needs no user and no model, and a later one was answered.
 fn was_passed_over(talk: &Conversation, step: &StepEvent, requirement: &str) -> bool {
     let of_any = OF_ANY_REQUEST.iter().any(|id| requirement.starts_with(id));
     let waited_for = |open: &Exchange| step.events.contains(&open.n) && !open.deliberate;
-    // A client that did the same before, without a word of its user, does not wait for one now.
+    // A client that did the same before without its user does not wait for its user now.
     let alone = |method: &str| !waits_for_others(method) && (!asks_first(method) || talk.served.contains(method));
     let usual = |open: &Exchange| of_any || is_usually_answered(talk, open.from.other(), &open.method);
     let passed = |open: &Exchange| alone(&open.method) && usual(open) && talk.fence.is_some_and(|n| n > open.n);
-    // Only the tester's requests are waited for, whichever side it plays.
+    // Only the tester's requests are awaited, whichever party it is.
     talk.open.values().any(|open| waited_for(open) && passed(open))
 }
 
-/// Whether the subject sent nothing after the request that the step waited for, although it answered a fence before: it is
-/// not a subject that ignores such requests.
+/// Whether the subject sent nothing after the awaited request, although it answered a fence before. Then it is not a subject
+/// that ignores such requests.
 fn has_stalled(talk: &Conversation, step: &StepEvent) -> bool {
     let Some(open) = talk.open.values().find(|open| step.events.contains(&open.n)) else { return false };
     let last = talk.course.last_line.get(&open.from.other());
@@ -121,17 +121,17 @@ fn has_stalled(talk: &Conversation, step: &StepEvent) -> bool {
     silent && talk.fence.is_some_and(|fence| fence < open.n)
 }
 
-/// Whether the agent tried to call the tool that the case asked for. An agent may connect to a server as late as that, and a
-/// model may do something else than it was asked to.
+/// Whether the agent tried to call the tool that the case asked for. An agent may connect to a server only then, and a model
+/// may not do what it was asked.
 fn shows_attempt(talk: &Conversation, step: &StepEvent) -> bool {
     step.events.iter().any(|event| talk.tool_reports.contains(event))
 }
 
-/// An error that need not be the subject's own: a login that is missing, or a model that cannot be reached.
+/// Returns an error that may not be the subject's own: a missing login, or an unreachable model.
 fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<Fact> {
     let (method, code) = step.events.iter().find_map(|event| talk.errors.get(event))?;
     if talk.edition.methods.knows(Party::Agent, method) {
-        // A client has neither a login nor a model that its services would depend on.
+        // A client needs neither a login nor a model for its services.
         return None;
     }
     if *code == -32000 {
@@ -148,7 +148,7 @@ fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<Fact> {
     })
 }
 
-/// What a step saw of something that the specification leaves open.
+/// Returns the observation of a step about something that the specification leaves open.
 fn told(step: &StepEvent, subject: Party) -> Fact {
     if step.outcome == Outcome::Done { holds() } else { step_fact(step, subject) }
 }

@@ -1,4 +1,4 @@
-//! What a check is shown: the event at hand, taken apart.
+//! The inputs of checks: the current event, split into its parts.
 
 use serde_json::Value;
 
@@ -15,31 +15,31 @@ pub struct LineSeen<'m> {
     pub bytes: &'m [u8],
     /// The line end.
     pub end: LineEnd,
-    /// What they hold.
+    /// The parsed content.
     pub content: &'m Content,
 }
 
 /// A request or a notification.
 #[derive(Clone, Copy)]
 pub struct CallSeen<'m> {
-    /// In which form it came: with an id it is a request.
+    /// The kind; a call with an id is a request.
     pub kind: Kind,
-    /// The id as it stands in the message.
+    /// The id as in the message.
     pub id: Option<&'m Value>,
     /// The method.
     pub method: &'m str,
-    /// The params; none when absent.
+    /// The params; `None` if absent.
     pub params: Option<&'m Value>,
 }
 
 impl<'m> CallSeen<'m> {
-    /// A string member of the params.
+    /// Returns a string member of the params.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&'m str> {
         self.params?.member(name)?.as_str()
     }
 
-    /// A string member of the params of a call of `method`; `None` for another method, whose params are not read.
+    /// Returns a string member of the params of a call of `method`; `None` for another method, whose params are not read.
     #[must_use]
     pub fn text_of(&self, method: &str, name: &str) -> Option<&'m str> {
         if self.method == method { self.text(name) } else { None }
@@ -49,16 +49,16 @@ impl<'m> CallSeen<'m> {
 /// An answer, with the request that it answers.
 #[derive(Clone, Copy)]
 pub struct Answer<'m> {
-    /// The id; none when the member is absent.
+    /// The id; `None` if the member is absent.
     pub id: Option<&'m RpcId>,
-    /// The open request it answers; none when there is no such request.
+    /// The open request that it answers; `None` if there is no such request.
     pub exchange: Option<&'m Exchange>,
-    /// Result or error; an error when there are both.
+    /// Result or error; an error if there are both.
     pub outcome: Outcome<'m>,
 }
 
 impl<'m> Answer<'m> {
-    /// The exchange and the result, when this answers `method` with one.
+    /// Returns the exchange and the result, if this answers `method` with one.
     #[must_use]
     pub fn result_of(&self, method: &str) -> Option<(&'m Exchange, &'m Value)> {
         let exchange = self.exchange.filter(|exchange| exchange.method == method)?;
@@ -69,23 +69,23 @@ impl<'m> Answer<'m> {
     }
 }
 
-/// Params or a result of the protocol, seen beside its definition in the schema.
+/// Params or a result of the protocol, with its definition in the schema.
 pub struct Payload<'m> {
     /// The method that it belongs to.
     pub method: &'m str,
-    /// The variant of the update that it holds.
+    /// The variant of the update in it.
     pub variant: Option<&'m str>,
     /// Whether it is a result; params otherwise.
     pub is_result: bool,
-    /// The definition that it has to follow.
+    /// The definition that it must match.
     pub definition: &'m str,
     /// The payload itself.
     pub value: &'m Value,
     /// Its objects and members.
     pub parts: &'m Parts<'m>,
-    /// In what it departs from the stable schema, without what only drafts allow.
+    /// The differences from the stable schema, except those that drafts allow.
     pub problems: &'m [Problem],
-    /// What only the unstable schema knows, as JSON pointers.
+    /// The members that only the unstable schema has, as JSON pointers.
     pub drafts: &'m [String],
 }
 
@@ -96,15 +96,15 @@ impl<'m> Payload<'m> {
         format!("/{}{at}", if self.is_result { "result" } else { "params" })
     }
 
-    /// Every place at which an object follows the definition.
+    /// Returns every place at which an object follows the definition.
     pub fn places<'p>(&'p self, definition: &'p str) -> impl Iterator<Item = (&'p str, &'m Value)> {
         let objects = self.parts.objects.iter().filter(move |object| object.definitions.contains(&definition));
         objects.map(|object| (&*object.at, object.value))
     }
 
-    /// Every member that one of the `(definition, name)` pairs describes.
+    /// Returns every member that one of the `(definition, name)` pairs describes.
     pub fn members<'p>(&'p self, sites: &'p [(&'p str, &'p str)]) -> impl Iterator<Item = &'p Member<'m>> {
-        // Names differ more often than owners, and most of them in their length.
+        // Names differ more often than owners, and most of them in length.
         let is_at = |member: &Member<'_>, (owner, name): (&str, &str)| member.name == name && member.owner == owner;
         self.parts.members.iter().filter(move |member| sites.iter().any(|site| is_at(member, *site)))
     }

@@ -1,4 +1,4 @@
-//! Why a subject ended, and the sentences on the results of steps.
+//! The reasons for the exit of a subject, and the sentences on the results of steps.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::trace::{
     Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, SubjectEnd,
 };
 
-/// Why the stream of a subject ended.
+/// The reason why the stream of a subject ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndCause {
@@ -18,21 +18,21 @@ pub enum EndCause {
     Flooded,
     /// The case had closed its input.
     InputClosed,
-    /// A client ended before it started its agent.
+    /// A client exited before it started its agent.
     NeverConnected,
-    /// A client ended when it waited for nothing.
+    /// A client exited when it waited for nothing.
     Idle,
-    /// A client ended while it waited for an answer, with an exit code that may be its choice.
+    /// A client exited while it waited for an answer, with an exit code that may be deliberate.
     Waiting,
-    /// The same in the middle of a turn.
+    /// The same during a turn.
     InTurn,
-    /// Nothing in the case explains it.
+    /// No event of the case explains it.
     Unexplained,
 }
 
 impl EndCause {
-    /// Decides it from the facts. Nothing asks an agent to end but the end of its input. A client may have reasons to leave
-    /// while it waits for an answer, and says so by its exit code: 0, or one that its profile lists.
+    /// Classifies the end from the facts. An agent should exit only when its input ends. A client may have reasons to exit
+    /// while it waits for an answer, and reports that by its exit code: 0, or one that its profile lists.
     #[must_use]
     pub fn of(end: &SubjectEnd, subject: Party) -> Self {
         let crashed = match &end.exit {
@@ -53,7 +53,7 @@ impl EndCause {
     }
 }
 
-/// Whether the subject ended in the step, and nothing in the case explains it.
+/// Whether the subject exited in the step without a reason in the case.
 pub(super) fn ended_unexplained(step: &StepEvent, subject: Party) -> bool {
     step.outcome == Outcome::Ended
         && match &step.observed {
@@ -63,7 +63,7 @@ pub(super) fn ended_unexplained(step: &StepEvent, subject: Party) -> bool {
         }
 }
 
-/// What a step expected and what the runner observed, as one sentence fragment.
+/// Returns the expectation and the observation of a step as one sentence fragment.
 #[must_use]
 pub fn step_text(step: &StepEvent, subject: Party) -> String {
     let observed = observed_text(step, subject);
@@ -73,7 +73,7 @@ pub fn step_text(step: &StepEvent, subject: Party) -> String {
     }
 }
 
-/// The fact that a step did not go as expected: the expectation and the observation, in words and as they were recorded.
+/// Returns the fact that a step did not go as expected: the expectation and the observation, in words and as recorded.
 pub(super) fn step_fact(step: &StepEvent, subject: Party) -> Fact {
     let mut fact = match expected_text(step, subject) {
         None => fact!(
@@ -107,7 +107,7 @@ pub(super) fn step_fact(step: &StepEvent, subject: Party) -> Fact {
     fact
 }
 
-/// What a step expected, in words.
+/// Returns the expectation of a step, in words.
 #[must_use]
 pub fn expected_text(step: &StepEvent, subject: Party) -> Option<String> {
     Some(match step.expected.as_ref()? {
@@ -138,7 +138,7 @@ pub fn expected_text(step: &StepEvent, subject: Party) -> Option<String> {
     })
 }
 
-/// What the runner observed, in words; empty where the step went as expected.
+/// Returns the observation of the runner, in words; empty if the step went as expected.
 #[must_use]
 pub fn observed_text(step: &StepEvent, subject: Party) -> String {
     let Some(observed) = &step.observed else { return String::new() };
@@ -152,13 +152,13 @@ pub fn observed_text(step: &StepEvent, subject: Party) -> String {
         Observed::Message => "it came".to_owned(),
         Observed::NoMessageSoFar => "it did not come, and no request could show that it will not".to_owned(),
         Observed::Ended(end) => end_text(end, subject),
-        Observed::TimedOut { connected: true, .. } => "nothing of the kind came before the time limit".to_owned(),
-        Observed::TimedOut { by_person: true, .. } => "no agent was started in the time that the person has".to_owned(),
+        Observed::TimedOut { connected: true, .. } => "it did not come before the time limit".to_owned(),
+        Observed::TimedOut { by_person: true, .. } => "no agent was started within the time of the person".to_owned(),
         Observed::TimedOut { .. } => "the client did not start its agent before the time limit".to_owned(),
-        Observed::Nothing => "nothing of the kind came".to_owned(),
-        Observed::Passed => "the turn went on without it".to_owned(),
+        Observed::Nothing => "it did not come".to_owned(),
+        Observed::Passed => "the turn continued without it".to_owned(),
         Observed::UnknownRequestUnanswered => {
-            format!("the {subject} left this unknown request without an answer, and the fence by one as well")
+            format!("the {subject} did not answer this unknown request, nor the fence by another one")
         }
         Observed::FenceUnanswered(methods) if step.outcome == Outcome::Quiet => {
             format!("no answer to {} came, and no other request could serve as a fence here", methods.join(", "))
@@ -166,11 +166,13 @@ pub fn observed_text(step: &StepEvent, subject: Party) -> String {
         Observed::FenceUnanswered(methods) => {
             format!("no answer to {} came before the time limit", methods.join(", "))
         }
-        Observed::StillConnected { answers: true } => "it goes on, and answers a later request".to_owned(),
+        Observed::StillConnected { answers: true } => {
+            "it stays open, and the subject answers a later request".to_owned()
+        }
         Observed::StillConnected { answers: false } => "it had not done so at the time limit".to_owned(),
         Observed::Exited(exit) => format!("it ended with {exit}"),
         Observed::StillRunning => "it was still running at the time limit".to_owned(),
-        Observed::ProcessNotVisible => "the process of a client that a person started cannot be seen".to_owned(),
+        Observed::ProcessNotVisible => "the process of a client that a person started is unknown".to_owned(),
         Observed::Reply { text, repeats_prompt } => {
             let repeats = if *repeats_prompt { ", apart from the prompt, which it repeats" } else { "" };
             format!("the reply was {text}{repeats}")
@@ -182,10 +184,12 @@ pub fn observed_text(step: &StepEvent, subject: Party) -> String {
         Observed::File(text) => format!("it holds {text}"),
         Observed::FileUnreadable(error) => format!("it could not be read: {error}"),
         Observed::LoginOutsideTerminal => "the login does not run in a terminal".to_owned(),
-        Observed::AuthenticateInstead => "it called authenticate for that login, and started nothing".to_owned(),
-        Observed::McpMessages(methods) if methods.is_empty() => "it got none at all before the time limit".to_owned(),
+        Observed::AuthenticateInstead => {
+            "it called authenticate for that login, and did not start the agent".to_owned()
+        }
+        Observed::McpMessages(methods) if methods.is_empty() => "it got none before the time limit".to_owned(),
         Observed::McpMessages(methods) => format!("before the time limit it got only {}", methods.join(", ")),
-        Observed::McpMessagesLost => "its MCP servers got more messages than the trace has room for".to_owned(),
+        Observed::McpMessagesLost => "its MCP servers got more messages than fit into the trace".to_owned(),
         Observed::Capability { need, advertised } => {
             format!("the {subject} {} {need}", if *advertised { "advertises" } else { "does not advertise" })
         }
@@ -193,15 +197,19 @@ pub fn observed_text(step: &StepEvent, subject: Party) -> String {
             format!("the {subject} did not make the request `{label}`, which the case would answer now")
         }
         Observed::NameUnbound { name } => {
-            format!("`<{name}>` has no value, since what should have given it one did not come")
+            format!("`<{name}>` has no value, since the message that should bind it did not come")
         }
         Observed::ActUnknown { act } => {
-            format!("nothing says how the user of this client does `{act}` (see --act)")
+            format!("no option or profile describes how the user of this client does `{act}` (see --act)")
         }
         Observed::SettingUnknown { setting } => {
-            format!("nothing says how to start this client with the setting `{setting}` (see --setting)")
+            format!(
+                "no option or profile describes how to start this client with the setting `{setting}` (see --setting)"
+            )
         }
-        Observed::NotConnected => "the client has not started its agent, so that nothing can be said to it".to_owned(),
+        Observed::NotConnected => {
+            "the client has not started its agent, so there is no connection for messages".to_owned()
+        }
         Observed::Problem(words) | Observed::Words { text: words, .. } => words.clone(),
     }
 }
@@ -221,7 +229,7 @@ fn message_text(message: &ExpectedMessage) -> String {
     }
 }
 
-/// The words for an answer. A pattern may hold the text of a large file.
+/// Describes an expected answer. A pattern may hold the text of a large file.
 fn pattern_text(kind: &str, answer: &ExpectedAnswer) -> String {
     const LONGEST: usize = 2000;
     let Some(pattern) = &answer.pattern else { return kind.to_owned() };

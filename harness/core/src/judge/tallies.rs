@@ -1,4 +1,4 @@
-//! The tallies of all requirements while a trace is judged.
+//! The tallies of all requirements while a trace is checked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use crate::verdict::Verdict;
 
 /// The tallies of a trace so far, by the number of the requirement, so that a pass costs one addition.
 pub struct Tallies {
-    /// By the place of the requirement in the registry.
+    /// The tallies by the place of the requirement in the registry.
     tallies: Vec<Tally>,
-    /// Of requirements that only steps of cases decide.
+    /// The tallies of requirements that only steps of cases decide.
     others: BTreeMap<String, Tally>,
-    /// How many failures were written down, of whatever requirement.
+    /// The number of recorded failures of all requirements.
     failures: usize,
     lacks: Vec<Lack>,
-    /// The requirements of the edition; what checks say of others is not kept.
+    /// The requirements of the edition; findings on others are dropped.
     catalogue: Arc<Catalogue>,
-    /// What the next rulings cannot rely on.
+    /// The messages that the next rulings cannot rely on.
     pub(super) unread: Option<Unread>,
 }
 
 impl Tallies {
-    /// Empty tallies of a trace with these lacks, by the requirements of an edition.
+    /// Creates empty tallies of a trace with these gaps, by the requirements of an edition.
     pub(super) fn new(lacks: &[Lack], edition: &Edition) -> Self {
         let tallies = vec![Tally::default(); Registry::all().places().count()];
         Self {
@@ -51,23 +51,23 @@ impl Tallies {
         }
     }
 
-    /// As [`Self::ruling`], when the place of the requirement is known.
+    /// Like [`Self::ruling`], for a known place of the requirement.
     pub(super) fn ruling_at(&mut self, place: usize, event: usize) -> Ruling<'_> {
         let tally = &mut self.tallies[place];
         Ruling::new(tally, &mut self.failures, self.unread, event)
     }
 
-    /// Whether the trace does not tell this.
+    /// Whether the trace has this gap.
     pub(super) fn lacks(&self, lack: Lack) -> bool {
         self.lacks.contains(&lack)
     }
 
-    /// Whether the trace tells enough to decide the requirement.
+    /// Whether the trace contains enough to decide the requirement.
     pub(super) fn decides(&self, requirement: &str) -> bool {
         self.lacks.iter().all(|lack| tells(requirement, *lack))
     }
 
-    /// What was said so far about each requirement that failed.
+    /// Returns the tally of each requirement that failed so far.
     pub(super) fn failed(&self) -> impl Iterator<Item = (&str, &Tally)> {
         let owned = Registry::all().places().map(|(requirement, at)| (requirement, &self.tallies[at]));
         let others = self.others.iter().map(|(requirement, tally)| (requirement.as_str(), tally));
@@ -75,12 +75,12 @@ impl Tallies {
         of_edition.filter(|(_, tally)| tally.verdict() == Verdict::Fail)
     }
 
-    /// How many failures were written down so far.
+    /// Returns the number of recorded failures so far.
     pub(super) const fn n_failures(&self) -> usize {
         self.failures
     }
 
-    /// Returns what was found about each requirement since it was last taken out.
+    /// Returns the findings on each requirement since the last call of [`Self::take`].
     pub(super) fn found(&self) -> BTreeMap<String, Tally> {
         let owned = Registry::all().places().map(|(requirement, at)| (requirement, &self.tallies[at]));
         let others = self.others.iter().map(|(requirement, tally)| (requirement.as_str(), tally));
@@ -91,7 +91,7 @@ impl Tallies {
         found.map(|(requirement, tally)| (requirement.to_owned(), tally.clone())).collect()
     }
 
-    /// Takes out what was found about each requirement.
+    /// Removes and returns the findings on each requirement.
     pub(super) fn take(&mut self) -> BTreeMap<String, Tally> {
         let found = self.found();
         self.tallies.fill(Tally::default());

@@ -4,8 +4,8 @@ use jiff::civil::{Date, ISOWeekDate, Weekday};
 
 /// Whether a text is a date of ISO 8601 with or without a time, in the extended or the basic form.
 ///
-/// The date is one of the calendar, of the weeks or of the days of a year. The time may end after the hour or the minute, and
-/// its last part may have a fraction. The end of a day is 24:00, and a leap second has the number 60.
+/// The date is a calendar date, a week date or an ordinal date. The time may end after the hour or the minute, and its last
+/// part may have a fraction. The end of a day is 24:00, and a leap second has the number 60.
 pub(super) fn is_iso8601(text: &str) -> bool {
     let (date, time) = match text.split_once(['T', 't', ' ']) {
         Some((date, time)) => (date, Some(time)),
@@ -19,13 +19,13 @@ fn is_calendar_date(date: &str) -> bool {
     Date::new(year, narrow(month), narrow(day)).is_ok()
 }
 
-/// Whether this is a date by the number of its day in the year, such as `2026-325`.
+/// Whether this is a date with the number of the day in the year, such as `2026-325`.
 fn is_ordinal_date(date: &str) -> bool {
     let Some([year, day]) = numbers(date, [4, 3], '-') else { return false };
     Date::new(year, 1, 1).is_ok_and(|first| (1..=first.days_in_year()).contains(&day))
 }
 
-/// Whether this is a date by the number of its week, such as `2026-W47-6`.
+/// Whether this is a date with the number of the week, such as `2026-W47-6`.
 fn is_week_date(date: &str) -> bool {
     let Some((year, rest)) = date.split_once('W') else { return false };
     let dashed = year.strip_suffix('-');
@@ -60,7 +60,7 @@ fn is_offset(offset: &str) -> bool {
     numbers(offset, [2, 2], ':').or_else(hour).is_some_and(|[hour, minute]| hour <= 23 && minute <= 59)
 }
 
-/// Reads numbers of so many digits each, all with or all without the separator between them.
+/// Reads numbers of so many digits each, either all with or all without the separator between them.
 fn numbers<const N: usize>(text: &str, digits: [usize; N], separator: char) -> Option<[i16; N]> {
     let grouped = !text.contains(separator) || text.split(separator).map(str::len).eq(digits);
     let plain = text.replace(separator, "");
@@ -76,7 +76,7 @@ fn numbers<const N: usize>(text: &str, digits: [usize; N], separator: char) -> O
     }))
 }
 
-/// Makes a number of at most three digits one of those that the calendar takes; what does not fit is in no calendar.
+/// Converts a number of at most three digits for the calendar; an invalid number stays invalid.
 fn narrow(number: i16) -> i8 {
     i8::try_from(number).unwrap_or(-1)
 }

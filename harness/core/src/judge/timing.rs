@@ -1,7 +1,7 @@
 //! The time windows of the checks, each with its reason.
 //!
-//! The specification sets no times, so all of these are ours. A machine that is busy with other things delays a program by up
-//! to half a second; each window leaves room for that.
+//! The specification sets no times, so all of these are ours. A busy machine delays a program by up to half a second; each
+//! window allows for that.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ pub(super) const fn between(from_us: u64, until_us: u64) -> Duration {
     Duration::from_micros(until_us.saturating_sub(from_us))
 }
 
-/// Returns a time in whole milliseconds, as findings state it.
+/// Returns a time in whole milliseconds, as in findings.
 pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A program that exits or fails within this time after a message does so because of the message.
+/// The exit or failure of a program within this time after a message is attributed to the message.
 pub(super) const EXIT_AFTER_MESSAGE: Duration = Duration::from_secs(5);
 
-/// A turn that ends later than this after the response to `session/close` had gone on after the close.
+/// A turn that ends later than this after the response to `session/close` continued after the close.
 pub(super) const TURN_AFTER_CLOSE: Duration = Duration::from_secs(5);
 
 /// A party answers a cancelled or closed turn, and releases its terminals, within this time. The specification says "as soon as
@@ -26,39 +26,39 @@ pub(super) const TURN_AFTER_CLOSE: Duration = Duration::from_secs(5);
 pub(super) const CANCEL_LIMIT: Duration = Duration::from_secs(10);
 
 /// An answer that arrives within this time after a cancel may have crossed with it. Pipes deliver within microseconds, but a
-/// program may need a while to write an answer that it had decided on before.
+/// program may need a while to write an answer that it decided on earlier.
 pub(super) const CANCEL_CROSSING: Duration = Duration::from_secs(5);
 
 /// A turn that is cancelled within this time after its prompt may not have begun: JSON-RPC lets a receiver work on a request and
 /// a notification at the same time.
 pub(super) const TURN_START: Duration = Duration::from_secs(1);
 
-/// A request that ends as cancelled within this time after the cancel of another one ends because of that cancel: a program that
-/// cancels the wrong request does so when it reads the notification. Later it may have a reason of its own.
+/// A request that ends as cancelled within this time after the cancel of another one was ended by that cancel: a program that
+/// cancels the wrong request does so when it reads the notification. Later it may have another reason.
 pub(super) const WRONG_CANCEL: Duration = Duration::from_secs(1);
 
 /// A user's decision within this time around a cancel may have come before it. The client sends both, in its own order, so
 /// a slow machine changes little.
 pub(super) const USER_CROSSING: Duration = Duration::from_millis(500);
 
-/// A permission request that is answered as cancelled within this time after the cancel of another session was swept away
-/// with it: no user is that fast.
+/// A permission request that is answered as cancelled within this time after the cancel of another session was cancelled with
+/// it: no user is that fast.
 pub(super) const CANCEL_SWEEP: Duration = Duration::from_millis(100);
 
 /// A mode update within this time after the response to `session/set_mode` was decided together with the response.
 pub(super) const UPDATE_WITH_RESPONSE: Duration = Duration::from_millis(500);
 
-/// An answer within this time was not delayed by anything; long enough for a busy machine.
+/// An answer within this time was not delayed; long enough for a busy machine.
 pub(super) const PROMPT_ANSWER: Duration = Duration::from_secs(2);
 
-/// An agent has had time to clean up when this time is over. Agents release terminals up to 300 ms after the response to a
-/// prompt; they may first give a command some seconds to end.
+/// After this time, an agent has had time to clean up. Agents release terminals up to 300 ms after the response to a prompt;
+/// they may first give a command some seconds to exit.
 pub(super) const CLEAN_UP: Duration = Duration::from_secs(5);
 
 /// A permission request of an earlier turn was ignored when a later turn has been over for this time.
 pub(super) const LATER_TURN_OVER: Duration = Duration::from_secs(10);
 
-/// A turn that has said everything and then sends nothing for this time is done; models pause for a few seconds only.
+/// A turn that has sent all of its output and then sends nothing for this time is done; models pause for a few seconds only.
 pub(super) const OUTPUT_SILENCE: Duration = Duration::from_secs(20);
 
 /// A client may prompt again when the agent has not answered a cancelled prompt within this time; agents take less to stop.
@@ -67,7 +67,7 @@ pub(super) const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
 /// A cursor stays valid for at least this time; agents may let it expire later.
 pub(super) const CURSOR_LIFETIME: Duration = Duration::from_secs(60);
 
-/// An answer within this time after the end of a turn, or of the input, comes because of that end.
+/// An answer within this time after the end of a turn, or of the input, is attributed to that end.
 pub(super) const ANSWER_AFTER_END: Duration = Duration::from_secs(1);
 
 /// An answer that takes longer than this, and comes when a turn ends, was held back by the turn.

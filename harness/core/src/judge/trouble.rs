@@ -1,4 +1,5 @@
-//! What keeps a case from passing, as data: so that two runs of a case can be compared, and a habit of the subject recognized.
+//! The reasons why a case does not pass, as data, so that two runs of a case can be compared, and repeated behaviour of the
+//! subject recognized.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use crate::requirement::{Catalogue, Party};
 use crate::trace::{Outcome, StepEvent, StepKind};
 use crate::verdict::Verdict;
 
-/// Something that keeps a case from passing, or a requirement that it was not written for.
+/// A reason why a case does not pass, or why a requirement that it does not name fails.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
     /// A requirement failed.
@@ -22,11 +23,11 @@ pub enum Trouble {
     },
     /// An expectation of the case was not met.
     Unmet {
-        /// Whether the expectation is optional, so that the subject need not do what the case asks it to.
+        /// Whether the expectation is optional, so that the subject need not meet it.
         is_optional: bool,
-        /// What was expected, as in the trace.
+        /// The expectation, as in the trace.
         expected: String,
-        /// What happened instead.
+        /// The observation.
         outcome: String,
     },
     /// Nothing happened that could decide a requirement of the case.
@@ -36,13 +37,13 @@ pub enum Trouble {
 }
 
 impl JudgedTrace {
-    /// Returns all that keeps the case from passing, as far as one party is concerned.
+    /// Returns all reasons why the case does not pass, for one party.
     #[must_use]
     pub fn troubles(&self, party: Party, catalogue: &Catalogue) -> BTreeSet<Trouble> {
         let of_party = |id: &str| catalogue.find(id).is_some_and(|requirement| requirement.party == party);
         let tallies = self.judgement.tallies.iter().filter(|(id, _)| of_party(id));
         let failed = tallies.flat_map(|(id, tally)| {
-            // A mistake is the trouble of its owner, which lies in the same case.
+            // A mistake is the trouble of its owner, which is in the same case.
             let fails = |finding: &&Finding| finding.verdict == Verdict::Fail && finding.same_as.is_none();
             tally.findings.iter().filter(fails).map(|finding| failure(id, finding))
         });
@@ -65,7 +66,7 @@ impl JudgedTrace {
         self.steps().filter(|step| may_be_optional(step.kind) && step.outcome == Outcome::Done).map(expectation)
     }
 
-    /// The first expectation that was not met; the later steps depend on it.
+    /// Returns the first unmet expectation; the later steps depend on it.
     fn unmet(&self) -> Option<Trouble> {
         let decides = |step: &StepEvent| step.outcome == Outcome::Contradicted && !step.decides.is_empty();
         let is_unmet = |step: &&StepEvent| !matches!(step.outcome, Outcome::Done | Outcome::Quiet) && !decides(step);
@@ -94,7 +95,8 @@ fn failure(requirement: &str, finding: &Finding) -> Trouble {
     Trouble::Failed { requirement: requirement.to_owned(), kind: finding.fact.kind.to_owned(), pointer }
 }
 
-/// What a step expected; steps of different cases that expect the same are alike. Texts and files differ from case to case.
+/// Returns the expectation of a step; equal expectations of different cases are equal. Texts and files differ from case to
+/// case.
 fn expectation(step: &StepEvent) -> String {
     match step.kind {
         StepKind::Reply | StepKind::File | StepKind::Process | StepKind::Mcp => format!("{:?}", step.kind),

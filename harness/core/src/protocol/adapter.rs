@@ -1,4 +1,4 @@
-//! What differs between protocol majors and stands in no schema: where things are, and what ends a turn.
+//! The differences between protocol majors that no schema contains: the place of values, and the end of a turn.
 
 mod v2;
 
@@ -10,19 +10,19 @@ pub use self::v2::V2;
 use crate::requirement::Party;
 use crate::wire::Members;
 
-/// One `session/update`, taken apart.
+/// One `session/update`, split into its parts.
 #[derive(Debug, Clone, Copy)]
 pub struct Update<'v> {
-    /// The session it names.
+    /// Its session.
     pub session: &'v str,
-    /// Which kind of update it is.
+    /// Its kind.
     pub variant: &'v str,
     /// The update object itself.
     pub body: &'v Value,
 }
 
 impl<'v> Update<'v> {
-    /// The text of its content.
+    /// Returns the text of its content.
     #[must_use]
     pub fn text(&self) -> Option<&'v str> {
         self.body.member("content")?.member("text")?.as_str()
@@ -31,10 +31,10 @@ impl<'v> Update<'v> {
 
 /// The differences between majors; everything else is shared or derived from the schema.
 pub trait Adapter: Send + Sync {
-    /// The client's capabilities in the params of `initialize`; none when absent or null.
+    /// Returns the client's capabilities in the params of `initialize`; `None` if absent or null.
     fn client_capabilities<'v>(&self, initialize: &'v Value) -> Option<&'v Value>;
 
-    /// The agent's capabilities in the result of `initialize`; none when absent or null.
+    /// Returns the agent's capabilities in the result of `initialize`; `None` if absent or null.
     fn agent_capabilities<'v>(&self, result: &'v Value) -> Option<&'v Value>;
 
     /// Whether the capability at `path` is advertised: for a boolean `true`, for an object its presence.
@@ -63,25 +63,24 @@ pub trait Adapter: Send + Sync {
         false
     }
 
-    /// The path, in the agent's capabilities, of the one that announces an optional method; none for a method that every
-    /// agent has.
+    /// Returns the path of the agent's capability that announces an optional method; `None` for a method that every agent has.
     fn capability_of(&self, method: &str) -> Option<&'static [&'static str]>;
 
-    /// The path, in the client's capabilities, of the one that announces a method of the client; none for a method that
-    /// every client has.
+    /// Returns the path of the client's capability that announces a method of the client; `None` for a method that every client
+    /// has.
     fn client_capability_of(&self, method: &str) -> Option<&'static [&'static str]>;
 
-    /// The stop reason, when the result of this method ends a turn.
+    /// Returns the stop reason, if the result of this method ends a turn.
     fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str>;
 
-    /// Takes the params of a `session/update` apart; none when a part is missing.
+    /// Splits the params of a `session/update`; `None` if a part is missing.
     fn update<'v>(&self, params: &'v Value) -> Option<Update<'v>>;
 
-    /// Whether an update of this variant is content of a turn, which may only stand inside one.
+    /// Whether an update of this variant is content of a turn, which is allowed only during a turn.
     fn is_turn_content(&self, variant: &str) -> bool;
 }
 
-/// Takes the params of a `session/update` apart, which have the same members in both versions.
+/// Splits the params of a `session/update`, which have the same members in both versions.
 fn update_in(params: &Value) -> Option<Update<'_>> {
     let body = params.member("update")?;
     let session = params.member("sessionId")?.as_str()?;

@@ -13,13 +13,13 @@ use super::schema::{Problem, Schema};
 use crate::requirement::Catalogue;
 use crate::wire::Members;
 
-/// The newest major of the protocol that exists.
+/// The newest existing major of the protocol.
 pub const NEWEST_MAJOR: u64 = 2;
 
 /// The newest major of the protocol that is not a draft.
 pub const NEWEST_STABLE_MAJOR: u64 = 1;
 
-/// The name of an edition for people: that of a draft is marked as one, as in `v2@2026-11 (draft)`.
+/// The name of an edition for people; a draft is marked, as in `v2@2026-11 (draft)`.
 #[must_use]
 pub fn edition_label(name: &str) -> Cow<'_, str> {
     let major = name.strip_prefix('v').and_then(|rest| rest.split('@').next()?.parse::<u64>().ok());
@@ -31,7 +31,7 @@ pub fn edition_label(name: &str) -> Cow<'_, str> {
 
 /// A protocol major with one revision of its schema.
 ///
-/// Two revisions of one major can disagree on the wire, so verdicts name the edition, not the major.
+/// Two revisions of one major can disagree on the wire, so verdicts name the edition and not only the major.
 pub struct Edition {
     /// `v1@2026-11`.
     pub name: String,
@@ -43,24 +43,24 @@ pub struct Edition {
     pub draft_schema_sha256: String,
     /// The stable schema: it decides verdicts.
     pub stable: Schema,
-    /// The unstable schema: what only it knows is reported as a draft feature and decides nothing.
+    /// The unstable schema: members that only this schema has are reported as draft features and decide nothing.
     pub unstable: Schema,
     /// The methods of the stable schema.
     pub methods: MethodTable,
     /// The methods of the unstable schema.
     pub draft_methods: MethodTable,
-    /// Names of members that only drafts use, wherever they use them: the drafts move members about more often than they
-    /// are published, so a draft's name in an unexpected place is still no invention of the sender.
+    /// Names of members that only drafts use, in any place. Drafts move members more often than they are published, so a
+    /// draft's name in an unexpected place was not invented by the sender.
     pub draft_names: BTreeSet<&'static str>,
     /// Names of all members in the two schemas.
     pub member_names: BTreeSet<&'static str>,
-    /// What differs between majors and is not in the schema.
+    /// The differences between majors that the schema does not contain.
     pub adapter: &'static dyn Adapter,
     /// The requirements.
     pub catalogue: Arc<Catalogue>,
 }
 
-/// What an edition is made of, besides its catalogue.
+/// The parts of an edition, except its catalogue.
 #[derive(Clone, Copy)]
 pub struct EditionSource<'s> {
     /// The name, such as `v1@2026-11`.
@@ -71,7 +71,7 @@ pub struct EditionSource<'s> {
     pub stable: &'s str,
     /// The text of `schema.unstable.json`.
     pub unstable: &'s str,
-    /// What differs between majors and is not in the schema.
+    /// The differences between majors that the schema does not contain.
     pub adapter: &'static dyn Adapter,
 }
 
@@ -95,7 +95,7 @@ impl Edition {
         [&self.methods, &self.draft_methods].iter().any(|table| table.iter().any(|(_, _, method)| method.name == name))
     }
 
-    /// The version in a result of `initialize`, when it exists and is not that of this edition.
+    /// Returns the version in a result of `initialize`, if it exists and is not that of this edition.
     #[must_use]
     pub fn other_version(&self, result: &Value) -> Option<u64> {
         let version = result.member("protocolVersion")?.as_u64()?;

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The environment variable that the profile of a client configures for the agent, so that the configuration is known again.
+/// The environment variable that a client's profile configures for the agent, so that a check can recognise the configuration.
 pub const CONFIGURED: &str = "ACP_CONFORMANCE_AGENT";
 
-/// What a method of the type `terminal` adds to the way in which the agent's program is started.
+/// The arguments and variables that a method of the type `terminal` adds to the start of the agent's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalLogin {
     /// The id of the method.
     pub id: String,
-    /// The further arguments.
+    /// The additional arguments.
     pub args: Vec<String>,
-    /// The further environment variables.
+    /// The additional environment variables.
     pub env: BTreeMap<String, String>,
 }
 
 impl TerminalLogin {
-    /// Reads a method as it stands in `authMethods`; none if it is of another type, or cannot be read as this one.
+    /// Reads a method in `authMethods`; `None` if it has another type or is malformed.
     #[must_use]
     pub fn of(method: &Value) -> Option<Self> {
         let text = |value: &Value| value.as_str().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The method table: who may send what, and which definitions its payloads follow.
+//! The method table: the senders of each method, and the definitions of its payloads.
 
 use serde_json::Value;
 
@@ -6,12 +6,12 @@ use super::names::NameMap;
 use super::schema::Schema;
 use crate::requirement::Party;
 
-/// Whether a call wants an answer.
+/// Whether a call needs an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Has an id and is answered.
+    /// It has an id and gets an answer.
     Request,
-    /// Has no id and is never answered.
+    /// It has no id and never gets an answer.
     Notification,
 }
 
@@ -22,7 +22,7 @@ pub struct Method {
     pub name: String,
     /// The definition of `params`.
     pub params: String,
-    /// The definition of `result`; none for a notification.
+    /// The definition of `result`; `None` for a notification.
     pub result: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct MethodTable {
     by_name: NameMap<String, [Option<Method>; FORMS.len()]>,
 }
 
-/// Who sends a method, and how.
+/// The sender and kind of each column.
 const FORMS: [(Party, Kind); 4] = [
     (Party::Agent, Kind::Request),
     (Party::Agent, Kind::Notification),
@@ -46,7 +46,7 @@ const fn form(sender: Party, kind: Kind) -> usize {
 }
 
 impl MethodTable {
-    /// Reads the table out of the schema; nothing about methods is written by hand.
+    /// Reads the table from the schema; no method is written by hand.
     #[must_use]
     pub fn derive(schema: &Schema) -> Self {
         let mut table = Self::default();
@@ -73,7 +73,7 @@ impl MethodTable {
         forms[form(sender, kind)] = Some(method);
     }
 
-    /// The method of this name that `sender` may send in this form.
+    /// Returns the method with this name that `sender` may send in this form.
     #[must_use]
     pub fn find(&self, sender: Party, kind: Kind, name: &str) -> Option<&Method> {
         self.by_name.get(name)?[form(sender, kind)].as_ref()
@@ -85,19 +85,19 @@ impl MethodTable {
         self.kind_of(sender, name).is_some()
     }
 
-    /// The form in which `sender` sends the method.
+    /// Returns the form in which `sender` sends the method.
     #[must_use]
     pub fn kind_of(&self, sender: Party, name: &str) -> Option<Kind> {
         let forms = self.by_name.get(name)?;
         [Kind::Request, Kind::Notification].into_iter().find(|&kind| forms[form(sender, kind)].is_some())
     }
 
-    /// All names that `sender` may use, sorted, each once.
+    /// Returns all names that `sender` may use, sorted and without duplicates.
     pub fn names(&self, sender: Party) -> impl Iterator<Item = &str> {
         self.iter().filter(move |(party, ..)| *party == sender).map(|(_, _, method)| method.name.as_str())
     }
 
-    /// Every entry: sender, kind and method.
+    /// Returns every entry: sender, kind and method.
     pub fn iter(&self) -> impl Iterator<Item = (Party, Kind, &Method)> {
         FORMS.into_iter().flat_map(|(party, kind)| {
             let of_form = self.by_name.values().filter_map(|forms| forms[form(party, kind)].as_ref());
@@ -119,7 +119,7 @@ fn call_params(schema: &Schema, sender: Party, kind: &str) -> Vec<(String, Strin
     schema.methods_at(&format!("/$defs/{}{kind}/properties/params/anyOf/0/anyOf", title(sender)))
 }
 
-/// The notifications that both parties may send; the schema keeps them in a branch of its root.
+/// Returns the notifications that both parties may send, which the schema keeps in a branch of its root.
 fn protocol_level(schema: &Schema) -> Vec<(String, String)> {
     let branches = schema.root().pointer("/anyOf").and_then(Value::as_array);
     let position = branches

@@ -1,10 +1,10 @@
-//! Tables that are looked up by names of the protocol.
+//! Maps that are indexed by names of the protocol.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose keys are names from a schema or from this program. Looking a name up costs a third of what it costs in a map
-/// with the usual hash. That one resists whoever chooses keys, so names that a subject chose need it.
+/// A map whose keys are names from a schema or from this program. A lookup costs a third of that with the standard hash. Only
+/// the standard hash resists hostile keys, so names that a subject chooses need it.
 pub(crate) type NameMap<K, V> = HashMap<K, V, BuildHasherDefault<NameHasher>>;
 
 /// Multiplies and rotates eight bytes at a time, as the hash of the Rust compiler does.
@@ -23,7 +23,7 @@ impl Hasher for NameHasher {
     }
 
     fn finish(&self) -> u64 {
-        // The map takes the place from the low bits, and the product mixes the high ones.
+        // The map uses the low bits for the place, and the product mixes the high ones.
         self.0.rotate_left(26)
     }
 }

@@ -1,4 +1,4 @@
-//! The definitions of a schema as far as the walk needs them, looked up once and for all.
+//! The definitions of a schema, prepared once for the walk.
 
 use std::sync::OnceLock;
 
@@ -13,18 +13,18 @@ pub(super) struct Nodes {
     definitions: NameMap<&'static str, (&'static str, usize)>,
 }
 
-/// What one node says about objects and lists. Other nodes are named by their place in the list.
+/// The rules of one node for objects and lists. Other nodes are named by their place in the list.
 #[derive(Default)]
 pub(super) struct Node {
-    /// The definition that it stands for, and its node; then nothing else counts.
+    /// The definition that it refers to, and its node; then the other fields are ignored.
     pub reference: Option<(&'static str, usize)>,
     pub properties: Vec<(&'static str, usize)>,
     pub items: Option<usize>,
-    /// Whether other members are welcome.
+    /// Whether other members are allowed.
     pub open: bool,
     pub all: Vec<usize>,
     pub unions: Vec<Vec<Branch>>,
-    /// The shapes of what the node describes, as far as they were needed.
+    /// The shapes of the described values that were needed so far.
     pub shapes: OnceLock<Shapes>,
 }
 
@@ -34,16 +34,16 @@ pub(super) struct Branch {
     pub tag: Option<Tag>,
 }
 
-/// The constant member by which a branch is recognised.
+/// The constant member that identifies a branch.
 #[derive(Clone, Copy)]
 pub(super) struct Tag {
     pub name: &'static str,
     pub value: &'static Value,
-    /// What the branch says about it.
+    /// The node of the constant.
     pub node: usize,
 }
 
-/// The node that says nothing.
+/// The node without rules.
 pub(super) const NOTHING: usize = 0;
 
 impl Nodes {
@@ -63,7 +63,7 @@ impl Nodes {
         &self.list[at]
     }
 
-    /// A definition by its name: the name as the schema has it, and the node.
+    /// Finds a definition by its name: the name as in the schema, and the node.
     pub(super) fn definition(&self, name: &str) -> Option<(&'static str, usize)> {
         self.definitions.get(name).copied()
     }

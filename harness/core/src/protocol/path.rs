@@ -1,6 +1,6 @@
-//! What an absolute path is in the protocol, whatever system the other party runs on.
+//! Absolute paths in the protocol, for any system of the other party.
 
-/// Absolute in the form of POSIX, with a drive letter, or as a UNC path.
+/// Whether a path is absolute: in the form of POSIX, with a drive letter, or as a UNC path.
 #[must_use]
 pub fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();

@@ -1,4 +1,4 @@
-//! One schema file: its definitions, compiled once and lazily, and validation that says what is wrong where.
+//! One schema file: its definitions, compiled once and lazily, and validation that reports each problem with its place.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -22,48 +22,48 @@ pub struct Schema {
     open_sets: OpenSets,
 }
 
-/// One way in which a payload departs from its definition.
+/// One way in which a payload differs from its definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// JSON pointer to the offending place; for a missing member, the place where it should stand.
+    /// JSON pointer to the wrong place; for a missing member, to its expected place.
     pub at: String,
-    /// What kind of departure it is.
+    /// The kind of difference.
     pub kind: ProblemKind,
-    /// The strings of the closed set that the value is none of, or the JSON types that it may have.
+    /// The strings of the closed set, or the allowed JSON types.
     pub expected: Vec<String>,
-    /// The JSON type of a value of the wrong type, and otherwise the start of the value; `None` where it is missing.
+    /// The JSON type of a value of the wrong type, and otherwise the start of the value; `None` if it is missing.
     pub actual: Option<String>,
-    /// A sentence fragment for people, in words that no dependency chooses.
+    /// A sentence fragment for people, with our own words and not those of a dependency.
     pub message: String,
 }
 
 impl Problem {
-    /// Whether this is a capability of the client that is null. Receivers take the default in its place, so such a
-    /// message is no breach, and shows whether null counts as not advertised.
+    /// Whether this is a null capability of the client. Receivers use the default instead, so such a message is not a
+    /// violation, and shows whether null counts as not advertised.
     #[must_use]
     pub fn is_null_capability(&self, params: &Value) -> bool {
         self.at.starts_with("/clientCapabilities/") && params.pointer(&self.at).is_some_and(Value::is_null)
     }
 }
 
-/// The kinds of departure that findings are attributed by.
+/// The kinds of difference, by which findings are assigned to requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemKind {
     /// A required member is missing.
     Missing,
-    /// The value is none of a closed set, or its tag names no variant.
+    /// The value is not in a closed set, or its tag names no variant.
     NotInSet,
     /// The value has another JSON type.
     WrongType,
-    /// Anything else the schema forbids.
+    /// Another violation of the schema.
     Other,
 }
 
-/// The address under which the registry knows the file; it is never fetched.
+/// The address of the file in the registry; it is never fetched.
 const ADDRESS: &str = "acp:schema";
 
 impl Schema {
-    /// Takes a parsed schema file for the life of the program.
+    /// Keeps a parsed schema file until the program exits.
     #[must_use]
     pub fn new(root: Value) -> Self {
         let root: &'static Value = Box::leak(Box::new(root));
@@ -83,7 +83,7 @@ impl Schema {
         &self.open_sets
     }
 
-    /// The file as it is.
+    /// Returns the whole file.
     #[must_use]
     pub fn root(&self) -> &'static Value {
         self.root
@@ -93,13 +93,13 @@ impl Schema {
         &self.nodes
     }
 
-    /// One definition.
+    /// Returns one definition.
     #[must_use]
     pub fn definition(&self, name: &str) -> Option<&'static Value> {
         self.root.get("$defs").and_then(|defs| defs.get(name))
     }
 
-    /// Everything in which `value` departs from the definition; empty when it fits or when there is no such definition.
+    /// Returns every difference of `value` from the definition; empty if it fits or if the definition does not exist.
     #[must_use]
     pub fn problems(&self, definition: &str, value: &Value) -> Vec<Problem> {
         let Some(validator) = self.validator(definition) else { return Vec::new() };
@@ -134,12 +134,12 @@ impl Schema {
         })
     }
 
-    /// The first reference that leads nowhere.
+    /// Returns the first reference to a missing definition.
     pub(super) fn dangling_reference(&self) -> Option<&'static str> {
         dangling(self.root, self.root)
     }
 
-    /// Every name that some definition of the file gives to a member.
+    /// Returns the names of all members in the definitions of the file.
     #[must_use]
     pub fn member_names(&self) -> BTreeSet<&'static str> {
         let mut names = BTreeSet::new();
@@ -147,7 +147,7 @@ impl Schema {
         names
     }
 
-    /// The methods named by the definitions that the list of branches at `pointer` refers to: (method, definition).
+    /// Returns the methods of the definitions in the list of branches at `pointer`: (method, definition).
     pub(super) fn methods_at(&self, pointer: &str) -> Vec<(String, String)> {
         let branches = self.root.pointer(pointer).and_then(Value::as_array);
         let referred = branches.into_iter().flatten().filter_map(|b| b.pointer("/allOf/0/$ref")?.as_str());
@@ -185,7 +185,7 @@ fn collect_names(node: &'static Value, into: &mut BTreeSet<&'static str>) {
     }
 }
 
-/// Turns an error of the validator into problems, descending into the one branch of a union that was meant.
+/// Converts an error of the validator to problems. Of a union, it uses only the branch that the sender meant.
 fn narrow(error: &ValidationError<'_>, into: &mut Vec<Problem>) {
     let at = error.instance_path().as_str().to_owned();
     match error.kind() {
@@ -233,7 +233,7 @@ pub(super) fn not_in_set(at: String, value: &Value, set: &[&Value]) -> Problem {
     let values: Vec<String> = set.iter().map(ToString::to_string).collect();
     let expected = set.iter().filter_map(|value| value.as_str()).map(str::to_owned).collect();
     let actual = shorten(value);
-    let message = format!("{actual} is none of {}", values.join(", "));
+    let message = format!("{actual} is not one of {}", values.join(", "));
     Problem { at, kind: ProblemKind::NotInSet, expected, actual: Some(actual), message }
 }
 
@@ -247,7 +247,7 @@ fn other(at: String, error: &ValidationError<'_>) -> Problem {
     Problem { at, kind: ProblemKind::Other, expected: Vec::new(), actual: Some(actual), message }
 }
 
-/// Picks the branch that the sender meant: the one whose tag fits, or that was not refused at its very root.
+/// Chooses the branch that the sender meant: the one whose tag fits, or that was not refused at its root.
 fn narrow_union(
     at: &str,
     error: &ValidationError<'_>,
@@ -278,7 +278,7 @@ fn narrow_union(
     }
 }
 
-/// The constant that this branch wanted and did not get, at the value itself or at one of its direct members.
+/// Returns the constant of this branch that the value itself or one of its direct members does not match.
 fn mismatched_constant<'e>(at: &str, errors: &'e [ValidationError<'static>]) -> Option<(&'e str, &'e Value)> {
     errors.iter().find_map(|error| {
         let ValidationErrorKind::Constant { expected_value } = error.kind() else { return None };
@@ -297,7 +297,7 @@ fn is_null_branch(errors: &[ValidationError<'static>]) -> bool {
     errors.iter().any(takes_null)
 }
 
-/// The JSON of a value, cut after 200 characters, so that messages stay readable.
+/// Returns the JSON of a value, shortened to 200 characters to keep messages readable.
 fn shorten(value: &Value) -> String {
     const LONGEST: usize = 200;
     let text = value.to_string();

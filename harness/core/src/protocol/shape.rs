@@ -11,13 +11,13 @@ pub(super) struct Described {
 
 /// The shapes of the values that a node describes.
 pub(super) struct Shapes {
-    /// The union whose chosen branch settles the shape.
+    /// The union whose chosen branch determines the shape.
     pub union: Union,
     /// The shapes by the branch; then that of an object without a branch, and that of a list.
     pub by_choice: Box<[OnceLock<Shape>]>,
 }
 
-/// The unions in what a node says of one value.
+/// The unions in the rules of a node for one value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Union {
     None,
@@ -29,11 +29,11 @@ pub(super) enum Union {
     Several,
 }
 
-/// What a schema says of an object with certain members, or of a list.
+/// The rules of a schema for an object with certain members, or for a list.
 #[derive(Clone, Default)]
 pub(super) struct Shape {
     pub members: Vec<(&'static str, Described)>,
-    /// What the items of a list follow; more than one where a union has several kinds of list.
+    /// The rules for the items of a list; several if a union has several kinds of list.
     pub items: Vec<Described>,
     pub definitions: Vec<&'static str>,
     pub open: bool,
@@ -42,7 +42,7 @@ pub(super) struct Shape {
 impl Shape {
     pub(super) fn misspelt(&self, name: &str) -> Option<&'static str> {
         let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
-        // A leading underscore belongs to extensions (`_meta`) and is no spelling of anything.
+        // Names with a leading underscore belong to extensions (`_meta`) and are not misspelt.
         let wanted = (!name.starts_with('_')).then(|| plain(name))?;
         self.members.iter().map(|(known, _)| *known).find(|known| !known.starts_with('_') && plain(known) == wanted)
     }

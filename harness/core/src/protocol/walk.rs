@@ -1,7 +1,7 @@
-//! Walks a payload beside its definition and lists every member, with the definition that owns it.
+//! Walks through a payload together with its definition, and lists every member with the definition that owns it.
 //!
-//! JSON Schema alone cannot say that a member has no business where it stands, because the published schema never closes
-//! its objects. The walk can: it knows which members the definitions name, through references, unions and all.
+//! JSON Schema alone cannot report a member in the wrong place, because the published schema never closes its objects. The walk
+//! can: it follows references and unions to the definitions, which contain the names of the members.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -49,7 +49,7 @@ impl Member<'_> {
     }
 }
 
-/// What a payload is made of, as far as the schema describes it.
+/// The parts of a payload that the schema describes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parts<'v> {
     /// The objects, each before those inside it.
@@ -58,19 +58,19 @@ pub struct Parts<'v> {
     pub members: Vec<Member<'v>>,
 }
 
-/// What the definition says of a member.
+/// The relation of a member to the definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Site {
-    /// It is defined.
+    /// The definition contains it.
     Defined,
-    /// It is not defined, but the same name in another spelling is.
+    /// The definition contains the same name in another spelling.
     Misspelt(&'static str),
-    /// It is not defined, and the definition is closed to others by the rule on extensions.
+    /// The definition does not contain it, and the requirement on extensions forbids others.
     Custom,
 }
 
 impl Schema {
-    /// Takes `value` apart as far as the definition describes it; what the protocol leaves free is not entered.
+    /// Splits `value` into the parts that the definition describes; it skips free-form values.
     #[must_use]
     pub fn parts<'v>(&self, definition: &str, value: &'v Value) -> Parts<'v> {
         let mut parts = Parts::default();
@@ -128,8 +128,8 @@ impl Schema {
         }
     }
 
-    /// What the node says about an object with these members, or about a list. Most nodes have one union at most, and the
-    /// branch that its tag chooses settles the shape; so these shapes are kept.
+    /// Returns the shape of an object with these members, or of a list, by a node. Most nodes have at most one union, and the
+    /// branch that its tag chooses determines the shape, so these shapes are cached.
     fn shape(&self, described: Described, object: Option<&Map<String, Value>>) -> Cow<'_, Shape> {
         let collected = || {
             let mut shape = Shape::default();
@@ -149,19 +149,19 @@ impl Schema {
         Cow::Borrowed(shapes.by_choice[choice].get_or_init(collected))
     }
 
-    /// Finds out what the shapes of a node depend on, and makes room for them.
+    /// Determines what the shapes of a node depend on, and makes room for them.
     fn shapes(&self, node: usize) -> Shapes {
         let union = self.union_of(node);
         let choices = match union {
             Union::Several => 0,
             Union::None => 1,
-            // Each branch, no branch for an object, and a list.
+            // One for each branch, one for an object without a branch, and one for a list.
             Union::One { node, at } => self.nodes().node(node).unions[at].len() + 2,
         };
         Shapes { union, by_choice: std::iter::repeat_with(OnceLock::new).take(choices).collect() }
     }
 
-    /// The union in what a node says of the value itself, through references and all.
+    /// Returns the union in the rules of a node for the value itself, through references.
     fn union_of(&self, at: usize) -> Union {
         let node = self.nodes().node(at);
         if let Some((_, node)) = node.reference {
@@ -178,7 +178,7 @@ impl Schema {
         })
     }
 
-    /// The one of several descriptions that knows most of the item's members.
+    /// Returns the description that contains most of the item's members.
     fn meant(&self, items: &[Described], item: &Value) -> Option<Described> {
         let known = |described: &Described| {
             let Some(object) = item.as_object() else { return 0 };
@@ -191,7 +191,7 @@ impl Schema {
         }
     }
 
-    /// Gathers what the node says about an object with these members, or about a list, through references and unions.
+    /// Collects the rules of a node for an object with these members, or for a list, through references and unions.
     fn collect(&self, described: Described, object: Option<&Map<String, Value>>, shape: &mut Shape) {
         let Described { node, owner } = described;
         let node = self.nodes().node(node);
@@ -199,7 +199,7 @@ impl Schema {
             shape.definitions.push(owner);
             return self.collect(Described { node, owner }, object, shape);
         }
-        // The properties of one node have different names.
+        // The properties of one node have unique names.
         let known = shape.members.len();
         for &(name, node) in &node.properties {
             if !shape.members[..known].iter().any(|(known, _)| *known == name) {
@@ -227,24 +227,24 @@ impl Schema {
         if let Some(branch) = object.and_then(|object| chosen(branches, object)) {
             self.collect(Described { node: branches[branch].node, owner }, object, shape);
         } else if untagged().next().is_some() {
-            // A tag may be spelt out where its absence means the same, or name a variant of the sender's.
+            // A tag may be present where its absence means the same, or name a variant that the sender invented.
             let tags = || branches.iter().filter_map(|branch| branch.tag);
             shape.members.extend(tags().map(|tag| (tag.name, Described { node: NOTHING, owner })));
             for branch in untagged() {
                 self.collect(Described { node: branch.node, owner }, object, shape);
             }
-            // The tag itself is a member of the union, also where it names none of the tagged branches.
+            // The tag itself is a member of the union, even if it names no tagged branch.
             shape.members.extend(tags().map(|tag| (tag.name, Described { node: tag.node, owner })));
         } else if object.is_some() {
-            // An unknown variant: another rule speaks about its tag, and nothing is known about its members.
+            // An unknown variant: another requirement covers its tag, and its members are unknown.
             shape.open = true;
         }
     }
 }
 
-/// The branch of a union whose tag an object has.
+/// Returns the branch of a union with the tag of an object.
 fn chosen(branches: &[Branch], object: &Map<String, Value>) -> Option<usize> {
-    // The branches of a union have the same member as their tag, which is looked up once.
+    // The branches of a union use the same member as their tag, so it is looked up once.
     let (mut name, mut value) = ("", None);
     branches.iter().position(|branch| {
         branch.tag.is_some_and(|tag| {

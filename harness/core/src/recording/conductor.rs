@@ -1,4 +1,4 @@
-//! The trace of the conductor of the Rust SDK (`--trace FILE.jsons`): an object a line, taken apart by the recorder.
+//! The trace of the conductor of the Rust SDK (`--trace FILE.jsons`): one object per line, which the recorder has split.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -46,16 +46,15 @@ enum Entry {
     },
 }
 
-/// Reads such a trace. With proxies in it there are several conversations, and only those of the party that was asked for
-/// are its own.
+/// Reads such a trace. With proxies it contains several conversations, of which only the requested party's count.
 pub(super) struct Conductor<R> {
     lines: Lines<R>,
     party: Option<Party>,
-    /// Requests of other protocols that are carried over this one; their answers do not say so.
+    /// Requests of other protocols that are carried over this one; their answers are not marked.
     carried: BTreeSet<String>,
 }
 
-/// How many of these are remembered.
+/// The most such requests that are remembered.
 const MOST_CARRIED: usize = 4096;
 
 impl<R: BufRead> Conductor<R> {
@@ -63,7 +62,7 @@ impl<R: BufRead> Conductor<R> {
         Self { lines: Lines::new(from), party, carried: BTreeSet::new() }
     }
 
-    /// Who speaks, when it is between the parties that are judged.
+    /// Returns the sender of a message between the two parties.
     fn sender(&self, from: &str, to: &str) -> Result<Option<Party>, RecordingProblem> {
         let (agent, client) = ([from, to].contains(&"Agent"), [from, to].contains(&"Client"));
         let left = match (self.party, agent, client) {
@@ -88,7 +87,7 @@ impl<R: BufRead> Conductor<R> {
         carried
     }
 
-    /// The time, the sender and the message of an entry; none for what is no message of the parties.
+    /// Returns the time, the sender and the message of an entry; `None` for an entry without a message of the parties.
     fn message(&mut self, entry: Entry) -> Result<Option<(f64, Party, Value)>, RecordingProblem> {
         let (ts, from, to, message) = match entry {
             Entry::Request { protocol, id, .. } if self.is_carried(&protocol, &id) => return Ok(None),

@@ -1,4 +1,4 @@
-//! The formats, what each of them does not tell, and how they are told apart by their beginning.
+//! The formats, their gaps, and how the beginning of a file identifies them.
 
 use serde_json::Value;
 
@@ -7,15 +7,15 @@ use super::tee;
 use crate::trace::Lack;
 use crate::wire::{Content, Envelope, read_line};
 
-/// How a recording is written down.
+/// The format of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
     /// A trace of this program.
     Trace,
-    /// A message a line, of both parties mixed.
+    /// One message per line, of both parties mixed.
     Ndjson,
-    /// A line of either party behind an arrow, as `sacp-tee` writes it.
+    /// Lines of both parties, each after an arrow, as `sacp-tee` writes them.
     Tee,
     /// The trace of the conductor of the Rust SDK.
     Conductor,
@@ -31,7 +31,7 @@ impl Format {
     /// Every format.
     pub const ALL: [Self; 5] = [Self::Trace, Self::Ndjson, Self::Tee, Self::Conductor, Self::Zed];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,24 +43,24 @@ impl Format {
         }
     }
 
-    /// What a recording in this format does not tell.
+    /// Returns the gaps of a recording in this format.
     #[must_use]
     pub fn lacks(self) -> Vec<Lack> {
         match self {
             Self::Trace => Vec::new(),
             Self::Ndjson => vec![Lack::Bytes, Lack::Times, Lack::Processes, Lack::Replays],
             Self::Tee => vec![Lack::Ends, Lack::Times, Lack::Processes],
-            // Notifications overtake answers on their way through the conductor.
+            // Notifications may overtake answers on their way through the conductor.
             Self::Conductor => vec![Lack::Bytes, Lack::Processes, Lack::Order],
             Self::Zed => vec![Lack::Bytes, Lack::Times, Lack::Processes],
         }
     }
 
-    /// The format of a recording that begins like this.
+    /// Detects the format of a recording by its beginning.
     ///
     /// # Errors
     ///
-    /// When it is empty, no text, or nothing that is known.
+    /// It is empty, is not text, or has no known format.
     pub fn detect(beginning: &[u8]) -> Result<Self, RecordingProblem> {
         let text = text(beginning)?;
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -82,12 +82,12 @@ impl Format {
             return Err(RecordingProblem::of_all(what, "Record with `--trace FILE` instead of `--debug`."));
         }
         let number = 1 + text.lines().take_while(|line| line.trim().is_empty()).count();
-        // The first line may be longer than what was looked at, but no tool begins with such a one.
+        // The first line may be longer than the part that was read, but no tool starts with such a line.
         match read_line(first.as_bytes()) {
             Content::One { value, .. } => Self::of_line(number, &value),
             Content::NotJson { unfinished: true, .. } if text.lines().nth(number).is_some() => {
                 let remedy = "Write each message in one line, for example with `jq -c .`.";
-                Err(RecordingProblem::at(number, "a message begins here and goes on in the next line", remedy))
+                Err(RecordingProblem::at(number, "a message begins here and continues in the next line", remedy))
             }
             Content::NotJson { unfinished: true, .. } => Err(RecordingProblem::cut_off(number)),
             _ => Err(RecordingProblem::at(number, "this is neither JSON nor a log that is known", WHAT_CAN_BE_READ)),
@@ -112,7 +112,7 @@ impl Format {
     }
 }
 
-/// The beginning as text, without a character that a cut left behind.
+/// Returns the beginning as text, without a character that was cut at its end.
 fn text(beginning: &[u8]) -> Result<&str, RecordingProblem> {
     let packed = |how: &str| RecordingProblem::of_all(format!("it is packed ({how})"), "Unpack it first.");
     let unpacked = match beginning {
@@ -131,7 +131,7 @@ fn text(beginning: &[u8]) -> Result<&str, RecordingProblem> {
     let text = match std::str::from_utf8(unpacked) {
         Ok(text) => Some(text),
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&unpacked[..error.valid_up_to()]).ok(),
-        // What an agent wrote may be anything, and has an arrow before it.
+        // The output of an agent may contain any bytes, and has an arrow before it.
         Err(error) if unpacked.starts_with(tee::TO_AGENT.as_bytes()) || error.valid_up_to() > 0 => {
             std::str::from_utf8(&unpacked[..error.valid_up_to()]).ok()
         }

@@ -5,11 +5,11 @@ use std::io::{BufRead, Read};
 use super::problem::RecordingProblem;
 use crate::wire::{LONGEST_LINE, LineEnd};
 
-/// Reads lines in the space of the longest one.
+/// Reads lines with the memory of the longest one.
 pub(super) struct Lines<R> {
     from: R,
     line: Vec<u8>,
-    /// How many lines were read; the 1-based number of the last one.
+    /// The number of lines read, which is the 1-based number of the last one.
     pub number: usize,
 }
 
@@ -18,7 +18,7 @@ impl<R: BufRead> Lines<R> {
         Self { from, line: Vec::new(), number: 0 }
     }
 
-    /// The next line without its end, and how it ended; none at the end of the recording.
+    /// Returns the next line without its end, and the kind of end; `None` at the end of the recording.
     pub(super) fn next(&mut self) -> Result<Option<(&[u8], LineEnd)>, RecordingProblem> {
         self.line.clear();
         let longest = LONGEST_LINE as u64;
@@ -44,7 +44,7 @@ impl<R: BufRead> Lines<R> {
         Ok(Some((&self.line[..self.line.len() - cut], end)))
     }
 
-    /// As [`Self::next`], without blank lines, and with a problem for a last line that has no end.
+    /// Like [`Self::next`], but without blank lines, and with a problem for an unterminated last line.
     pub(super) fn next_whole(&mut self) -> Result<Option<&[u8]>, RecordingProblem> {
         loop {
             let Some((length, end)) = self.next()?.map(|(line, end)| (line.len(), end)) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! A message a line, of both parties and without a word on who sent it, as `acpx --format json` prints them.
+//! One message per line, of both parties and without the sender, as `acpx --format json` prints them.
 
 use std::io::BufRead;
 
@@ -32,7 +32,7 @@ impl<R: BufRead> Source for Ndjson<R> {
         let value = match content {
             Content::One { value, .. } if !matches!(Envelope::of(&value), Envelope::Unclear) => value,
             _ => {
-                let remedy = "Remove what is no message; logs are often mixed in by `2>&1`.";
+                let remedy = "Remove lines that are not messages; `2>&1` often mixes logs in.";
                 return Err(RecordingProblem::at(self.lines.number, "this line is not a JSON-RPC message", remedy));
             }
         };

@@ -1,5 +1,5 @@
-//! Two files, each with what one party said. Which of two lines in different files came first is not known; only that an
-//! answer came behind its request, so one party is read until it answers something that the other has not asked yet.
+//! Two files with the lines of one party each. The order of lines in different files is unknown, except that an answer comes
+//! after its request. So one party is read until it answers a request that the other has not sent yet.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -14,7 +14,7 @@ use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
 /// Reads one or both of them.
 pub(super) struct Pair<R> {
     sides: Vec<Side<R>>,
-    /// The requests that wait for an answer, by the party that is to give it.
+    /// The requests without an answer, by the party that must answer.
     asked: BTreeSet<(Party, RpcId)>,
 }
 
@@ -31,7 +31,7 @@ struct Line {
     answers: Option<RpcId>,
 }
 
-/// How many unanswered requests are remembered; what is beyond is answered in the order of the files.
+/// The most unanswered requests that are remembered; the answers to others come in the order of the files.
 const MOST_ASKED: usize = 4096;
 
 impl<R: BufRead> Pair<R> {
@@ -51,7 +51,7 @@ impl<R: BufRead> Source for Pair<R> {
             let answers = side.next.as_ref().and_then(|line| line.answers.clone());
             answers.is_some_and(|id| !asked.contains(&(side.party, id)))
         };
-        // A line that waits for what never comes is an answer to nothing.
+        // A line that waits for a request which never comes is an answer to no request.
         let ready = self.sides.iter().position(|side| side.next.is_some() && !waits(side));
         let Some(at) = ready.or_else(|| self.sides.iter().position(|side| side.next.is_some())) else {
             return Ok(None);
@@ -82,7 +82,7 @@ impl Line {
                 Envelope::Unclear => {}
             }
         }
-        // Where the file ends without a line feed it may have been cut off.
+        // A file without a final line feed may have been cut off.
         let end = if end == LineEnd::Eof { LineEnd::Cut } else { end };
         Ok(Some(Self { bytes: bytes.to_vec(), end, asks, answers }))
     }

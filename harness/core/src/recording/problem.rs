@@ -1,14 +1,14 @@
-//! Why a recording cannot be read, and what to do about it.
+//! The reason why a recording cannot be read, and the remedy.
 
-/// What is wrong with a recording.
+/// The reason why a recording cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}\n  {remedy}", place(*.line))]
 pub struct RecordingProblem {
-    /// The 1-based line that it stands in; none when it is about the whole.
+    /// The 1-based number of its line; `None` if it concerns the whole recording.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What can be done.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -30,7 +30,7 @@ impl RecordingProblem {
         )
     }
 
-    /// The reading itself failed.
+    /// The recording could not be read.
     pub(super) fn io(line: usize, error: &std::io::Error) -> Self {
         Self::at(line, format!("cannot read on: {error}"), "Copy the recording to a disk that can be read.")
     }

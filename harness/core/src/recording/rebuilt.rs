@@ -1,14 +1,15 @@
-//! Messages that a recorder took apart, put together again.
+//! Rebuilds messages that a recorder has split.
 
 use serde_json::{Map, Value};
 
-/// A request, or without an id a notification. What was absent and what was null look alike, and absent is the usual form.
+/// Builds a request, or without an id a notification. Absent and null params look alike in the recording; absent is the usual
+/// form.
 pub(super) fn call(id: Option<Value>, method: &str, params: Value) -> Value {
     let params = Some(params).filter(|params| !params.is_null());
     message([("id", id), ("method", Some(method.into())), ("params", params)])
 }
 
-/// An answer.
+/// Builds an answer.
 pub(super) fn answer(id: Value, payload: Value, is_error: bool) -> Value {
     message([("id", Some(id)), (if is_error { "error" } else { "result" }, Some(payload))])
 }

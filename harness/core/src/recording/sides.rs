@@ -1,4 +1,5 @@
-//! Who sent a message, where the recording does not say it: a method belongs to one party, and an answer to a request.
+//! Infers the sender of a message if the recording does not contain it: a method belongs to one party, and an answer to a
+//! request.
 
 use std::collections::HashMap;
 
@@ -8,19 +9,19 @@ use crate::protocol::{Edition, Kind, Site};
 use crate::requirement::Party;
 use crate::wire::{Call, Content, Envelope, RpcId, read_line};
 
-/// The requests that wait for an answer, as far as they tell who sends it.
+/// The unanswered requests, as far as they identify the sender of an answer.
 pub(super) struct Sides {
     edition: &'static Edition,
-    /// By id: the method of each request, with its sender where it is known.
+    /// The method of each request by its id, with its sender if it is known.
     open: HashMap<RpcId, Vec<(Option<Party>, String)>>,
 }
 
-/// How many ids are remembered. What is beyond is not inferred.
+/// The most ids that are remembered. For others, nothing is inferred.
 const MOST_OPEN: usize = 4096;
 
 /// Whether a line begins a connection.
 pub(super) fn opens(line: &[u8]) -> bool {
-    // Few lines hold the word, and the others need not be read.
+    // Few lines contain the word, and the others need not be parsed.
     const WORD: &[u8] = b"\"initialize\"";
     line.windows(WORD.len()).any(|part| part == WORD)
         && matches!(read_line(line), Content::One { value, .. } if is_opening(&value))
@@ -36,7 +37,7 @@ impl Sides {
         Self { edition, open: HashMap::new() }
     }
 
-    /// The sender of the next message; none when nothing is certain.
+    /// Returns the sender of the next message; `None` if it is not certain.
     pub(super) fn sender(&mut self, message: &Value) -> Option<Party> {
         match Envelope::of(message) {
             Envelope::Call(call) => self.of_call(&call),
@@ -55,7 +56,7 @@ impl Sides {
         sender
     }
 
-    /// The only party that may send the method.
+    /// Returns the only party that may send the method.
     fn owner(&self, method: &str) -> Option<Party> {
         let edition = self.edition;
         let may = |party| edition.methods.knows(party, method) || edition.draft_methods.knows(party, method);
@@ -66,7 +67,7 @@ impl Sides {
         }
     }
 
-    /// Both parties may cancel a request, each its own.
+    /// Returns the sender of a `$/cancel_request`, which both parties may send for their own requests.
     fn of_cancel(&self, call: &Call<'_>) -> Option<Party> {
         match self.open.get(&RpcId::new(call.params?.get("requestId")?))?.as_slice() {
             [(sender, _)] => *sender,
@@ -81,7 +82,7 @@ impl Sides {
             several => only(several.iter().map(|(sender, method)| may_answer(self.edition, *sender, method, result))),
         };
         let Some(at) = at else {
-            // One of them was answered, and from here on nothing tells which.
+            // One of them was answered, and from now on nothing shows which.
             asked.iter_mut().for_each(|(sender, _)| *sender = None);
             asked.pop();
             return None;
@@ -94,8 +95,8 @@ impl Sides {
     }
 }
 
-/// Whether a result could be the answer to this request. What is no flawless result of the method is taken for none, and
-/// what is not known for one.
+/// Whether a result could answer this request. Results that do not fit the schema of a known method cannot; for an unknown
+/// method, any result can.
 fn may_answer(edition: &Edition, sender: Option<Party>, method: &str, result: Option<&Value>) -> bool {
     let Some(result) = result else { return true };
     let found = sender.and_then(|sender| edition.methods.find(sender, Kind::Request, method));
@@ -104,7 +105,7 @@ fn may_answer(edition: &Edition, sender: Option<Party>, method: &str, result: Op
     result.is_object() && edition.stable.problems(definition, result).is_empty() && known()
 }
 
-/// The position of the only one that is true.
+/// Returns the position of the only true flag.
 fn only(flags: impl Iterator<Item = bool>) -> Option<usize> {
     let mut places = flags.enumerate().filter(|(_, flag)| *flag).map(|(at, _)| at);
     places.next().filter(|_| places.next().is_none())

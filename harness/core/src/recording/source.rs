@@ -1,4 +1,4 @@
-//! What each importer implements: a stream of events that have no position yet.
+//! The interface of importers: a stream of events without positions.
 
 use super::problem::RecordingProblem;
 use crate::trace::What;
@@ -9,7 +9,7 @@ pub(super) trait Source {
     fn next(&mut self) -> Result<Option<Item>, RecordingProblem>;
 }
 
-/// An event that has no position yet.
+/// An event without a position.
 pub(super) struct Item {
     pub us: u64,
     pub connection: usize,

@@ -14,33 +14,33 @@ use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::{Event, Header, Lack, ReadError, TraceReader};
 
-/// What the events of a recording are read from.
+/// The source of a recording's events.
 pub enum Input {
-    /// One stream with both parties; the format, unless it is to be told by its beginning, and the party that is asked for.
+    /// One stream with both parties; with its format, if that is not to be detected, and the requested party.
     Whole(Box<dyn Read>, Option<Format>, Option<Party>),
-    /// A stream for each party, or for one of them, with exactly what it said.
+    /// A stream for each party, or for one of them, with exactly its lines.
     Sides(Vec<(Party, Box<dyn Read>)>),
 }
 
-/// A recording, in the order in which its events can be judged.
+/// A recording, with its events in an order in which they can be checked.
 pub struct Recording {
-    /// What it is of, and what it does not tell.
+    /// The facts about the recording, including its gaps.
     pub header: Header,
-    /// Its format; none when the parties were recorded apart.
+    /// Its format; `None` if the parties were recorded separately.
     pub format: Option<Format>,
     source: Box<dyn Source>,
     n: usize,
 }
 
-/// How much is looked at to tell the format.
+/// The number of bytes for detecting the format.
 const BEGINNING: usize = 64 << 10;
 
 impl Recording {
-    /// Begins to read a recording.
+    /// Opens a recording.
     ///
     /// # Errors
     ///
-    /// When it is nothing that can be read, as far as its beginning shows.
+    /// Its beginning shows that it cannot be read.
     pub fn open(input: Input, edition: &'static Edition) -> Result<Self, RecordingProblem> {
         match input {
             Input::Whole(from, format, party) => Self::whole(from, format, party, edition),
@@ -61,7 +61,7 @@ impl Recording {
         let mut beginning = Vec::new();
         let read = from.by_ref().take(BEGINNING as u64).read_to_end(&mut beginning);
         read.map_err(|error| RecordingProblem::io(1, &error))?;
-        // Some editors put a mark before the text.
+        // Some editors put a byte order mark before the text.
         let skipped = if beginning.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         beginning.drain(..skipped);
         let format = format.map_or_else(|| Format::detect(&beginning), Ok)?;

@@ -1,4 +1,4 @@
-//! Lines with an arrow before them, as `sacp-tee` writes them: `→` to the agent, `←` to the client.
+//! Lines after an arrow, as `sacp-tee` writes them: `→` to the agent, `←` to the client.
 
 use std::io::BufRead;
 

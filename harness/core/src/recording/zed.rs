@@ -1,4 +1,4 @@
-//! What the log view of Zed copies ("Copy All Messages"): a JSON list of messages that were taken apart.
+//! The list that Zed's log view copies ("Copy All Messages"): JSON messages that were split.
 
 use std::io::{BufRead, Read};
 
@@ -40,7 +40,7 @@ enum Kind {
     Stderr,
 }
 
-/// Reads such a list, an entry at a time.
+/// Reads such a list, one entry at a time.
 pub(super) struct Zed<R> {
     from: Counted<R>,
     begun: bool,
@@ -51,7 +51,7 @@ impl<R: BufRead> Zed<R> {
         Self { from: Counted { from, lines: 1 }, begun: false }
     }
 
-    /// The next character that is no white space, which is not taken away.
+    /// Returns the next character other than white space without consuming it.
     fn peek(&mut self) -> Result<Option<u8>, RecordingProblem> {
         loop {
             match self.from.from.fill_buf().map(|bytes| bytes.first().copied()) {
@@ -68,10 +68,10 @@ impl<R: BufRead> Zed<R> {
         Entry::deserialize(&mut parser).map_err(|error| match error.classify() {
             serde_json::error::Category::Eof => cut_off(begins),
             _ => {
-                let remedy = "Copy the messages again with “Copy All Messages”, and paste nothing else.";
+                let remedy = "Copy the messages again with “Copy All Messages”, and only those.";
                 RecordingProblem::at(
                     begins,
-                    format!("the entry that begins here is none of Zed's log: {error}"),
+                    format!("the entry that begins here is not from Zed's log: {error}"),
                     remedy,
                 )
             }
@@ -84,7 +84,7 @@ fn cut_off(line: usize) -> RecordingProblem {
     RecordingProblem::at(line, "the recording is cut off in the entry that begins here", remedy)
 }
 
-/// An answer of no method of the protocol has both members: what is an error looks like one.
+/// Whether an answer is an error. It looks like one with these members, since no result of a method of the protocol has both.
 fn is_error(payload: &Value) -> bool {
     let has = |name: &str, good: fn(&Value) -> bool| payload.get(name).is_some_and(good);
     has("code", Value::is_i64) && has("message", Value::is_string)
@@ -122,14 +122,14 @@ impl<R: BufRead> Source for Zed<R> {
     }
 }
 
-/// A reader that knows in which line it stands.
+/// A reader that counts lines.
 struct Counted<R> {
     from: R,
     lines: usize,
 }
 
 impl<R: BufRead> Counted<R> {
-    /// Takes one character away, which was seen before.
+    /// Consumes one character that was peeked before.
     fn skip(&mut self, seen: u8) {
         self.from.consume(1);
         self.lines += usize::from(seen == b'\n');

@@ -1,4 +1,4 @@
-//! Other letters for the letters of a text: the same for the same text, and for a text inside of another.
+//! Replaces the letters of a text: equal texts get equal replacements, also inside another text.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -6,30 +6,30 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, MatchKind};
 use sha2::{Digest, Sha256};
 
-/// What decides about the letters that a text becomes. Without it nobody can try out which text it was.
+/// The key that determines the replacements. Without it, no reader can test which text was replaced.
 pub struct RedactionKey([u8; 32]);
 
 impl RedactionKey {
-    /// A key of these bytes, which must come from a good source of randomness and be forgotten afterwards.
+    /// Creates a key from these bytes, which must come from a good source of randomness and be forgotten afterwards.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 }
 
-/// Letters that make no word, and none that a check looks for.
+/// Letters that form no word, and none that a check searches for.
 const LETTERS: &[u8] = b"bcdfghjkmnpqrstvwxz";
 
-/// The shortest text that is looked for inside of others; a shorter one stands there by accident.
+/// The shortest text that is searched inside others; a shorter one occurs by chance.
 const SHORTEST: usize = 4;
 
-/// The longest; nobody quotes more than that in one line.
+/// The longest such text; quotes in one line are shorter.
 const LONGEST: usize = 4096;
 
-/// How often another replacement is tried where one is taken already; of one-letter texts there are few.
+/// The number of attempts to find a free replacement; there are few for texts of one letter.
 const TRIES: u32 = 64;
 
-/// Collects the texts of a trace, so that those inside of others can be found.
+/// Collects the texts of a trace, so that they can be found inside others.
 #[derive(Debug, Default)]
 pub(super) struct Lexicon {
     texts: BTreeSet<String>,
@@ -37,12 +37,12 @@ pub(super) struct Lexicon {
 }
 
 impl Lexicon {
-    /// Takes in the lines of a text.
+    /// Collects the lines of a text.
     pub(super) fn learn(&mut self, text: &str) {
         self.texts.extend(text.lines().map(str::trim).filter(|line| is_telling(line)).map(str::to_ascii_lowercase));
     }
 
-    /// Takes in an id, which stays as it is wherever it stands.
+    /// Collects an id, which is never replaced.
     pub(super) fn learn_id(&mut self, id: &str) {
         if is_telling(id) {
             self.shown.insert(id.to_owned());
@@ -52,7 +52,7 @@ impl Lexicon {
 
     /// Ends the collection.
     pub(super) fn close(self, key: RedactionKey) -> Cipher {
-        // The only failure is one of size; then nothing is found inside of anything, and nothing is shown for that.
+        // The only failure is the size; then no text is found inside another, and all of it is replaced.
         let inside = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&self.texts).ok();
         Cipher { key, inside, shown: self.shown, letters: HashMap::new(), taken: HashSet::new() }
     }
@@ -62,19 +62,19 @@ fn is_telling(text: &str) -> bool {
     (SHORTEST..=LONGEST).contains(&text.len()) && text.chars().any(char::is_alphanumeric)
 }
 
-/// Replaces the letters and digits of texts, each by one of its kind with as many bytes.
+/// Replaces the letters and digits of texts, each by one of its kind with the same number of bytes.
 pub(super) struct Cipher {
     key: RedactionKey,
     inside: Option<AhoCorasick>,
-    /// What stays as it is.
+    /// The texts that stay.
     shown: HashSet<String>,
-    /// The letters that stand for those of a segment, by the segment without anything but letters in lower case.
+    /// The replacement for the letters of a segment, by its letters alone in lower case.
     letters: HashMap<String, String>,
     taken: HashSet<String>,
 }
 
 impl Cipher {
-    /// The text with everything replaced but what is to be shown.
+    /// Returns the text with everything replaced except the `shown` parts.
     pub(super) fn text(&mut self, text: &str, shown: &[Range<usize>]) -> String {
         let mut out = String::with_capacity(text.len());
         let mut start = 0;
@@ -85,7 +85,7 @@ impl Cipher {
         out
     }
 
-    /// One text in one piece, whatever stands in it.
+    /// Replaces a text as a whole.
     pub(super) fn whole(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         self.segment(text, &mut out);
@@ -114,7 +114,7 @@ impl Cipher {
         }
     }
 
-    /// Where other texts stand in a line. It is cut there, and at what separates the parts of a path.
+    /// Finds other texts in a line. The line is split there, and at the separators of a path.
     fn inside(&self, text: &str, line: Range<usize>) -> Vec<Range<usize>> {
         let lower = text[line.clone()].to_ascii_lowercase();
         let found = self.inside.iter().flat_map(|inside| inside.find_overlapping_iter(&lower));
@@ -148,14 +148,14 @@ impl Cipher {
     }
 }
 
-/// Whether nothing that belongs to the same word stands before or behind.
+/// Whether the characters before and after do not belong to the same word.
 fn stands_alone(text: &str, at: &Range<usize>) -> bool {
     let before = text[..at.start].chars().next_back();
-    let behind = text[at.end..].chars().next();
-    ![before, behind].into_iter().flatten().any(char::is_alphanumeric)
+    let after = text[at.end..].chars().next();
+    ![before, after].into_iter().flatten().any(char::is_alphanumeric)
 }
 
-/// Letters for the letters of a text; each has the kind and the length of the one that it stands for.
+/// Draws letters for the letters of a text; each has the same kind and length.
 fn draw(key: &RedactionKey, bare: &str, attempt: u32) -> String {
     let mut stream = Stream { key, seed: Sha256::digest(bare).into(), attempt, block: [0; 32], used: 32, count: 0 };
     let mut below = |bound: u32| stream.below(bound);
@@ -175,7 +175,7 @@ fn pick(first: u32, offset: u32) -> char {
     char::from_u32(first + offset).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// Numbers that only the key and the text decide.
+/// Numbers that depend only on the key and the text.
 struct Stream<'k> {
     key: &'k RedactionKey,
     seed: [u8; 32],

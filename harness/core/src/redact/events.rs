@@ -1,4 +1,4 @@
-//! The two walks over a trace: one that learns which texts there are, and one that replaces them.
+//! The two walks over a trace: the first collects its texts, the second replaces them.
 
 use std::collections::HashSet;
 
@@ -19,19 +19,19 @@ use crate::requirement::Party;
 use crate::trace::{CaseMark, Event, McpEvent, McpWhat, ProcessEvent, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
-/// Messages of MCP are none of ACP: nothing is known of what they carry.
+/// MCP messages are not part of ACP, so the meaning of their content is unknown.
 const OF_MCP: LineKind = LineKind { is_own: true, is_introduction: false };
 
-/// A trace without what somebody said, and what could not even be replaced.
+/// A trace without content, and the number of quotes that could not be replaced.
 #[derive(Debug)]
 pub struct Redacted {
     /// The trace.
     pub trace: Trace,
-    /// How many texts and values were removed that step results quote.
+    /// The number of removed texts and values that step results quote.
     pub cut: usize,
 }
 
-/// Replaces what was said in a trace; see the head of this module.
+/// Replaces the content of a trace; see the head of this module.
 #[must_use]
 pub fn redact(trace: &Trace, key: RedactionKey, edition: &'static Edition) -> Redacted {
     let mut reader = Reader::new(edition);
@@ -44,12 +44,12 @@ pub fn redact(trace: &Trace, key: RedactionKey, edition: &'static Edition) -> Re
     for (position, word) in redacted.header.command.iter_mut().enumerate() {
         *word = writer.argument(position, word);
     }
-    // Where the user keeps their cases is nobody's business; the path below that folder is the id, which stays.
+    // The folder of the user's cases is private; the path below that folder is the id, which stays.
     redacted.header.file = trace.header.file.as_ref().and(trace.header.case.as_deref()).map(file_below);
     Redacted { trace: redacted, cut: writer.cut }
 }
 
-/// The path of a case below the folder of cases.
+/// Returns the path of a case below the folder of cases.
 fn file_below(case: &str) -> String {
     format!("{}.yaml", case.split('@').next().unwrap_or(case))
 }
@@ -156,10 +156,10 @@ impl Reader {
 struct Writer {
     cipher: Cipher,
     speech: Speech,
-    /// The streams as they become.
+    /// The replaced streams.
     spoken: Vec<String>,
     settings: Settings,
-    /// The variables that login methods set; their names stand in initialize, and stay.
+    /// The variables that login methods set; their names are in `initialize`, and stay.
     variables: HashSet<String>,
     cut: usize,
     edition: &'static Edition,
@@ -187,7 +187,7 @@ impl Writer {
                     (*name, *value) = (self.plain(name), self.plain(value));
                 }
             }
-            // A profile, which may be private, says which tools there are.
+            // The names of tools come from a profile, which may be private.
             What::Model(model) => {
                 let (kept, tools) = model.split_tools();
                 model.did = kept.to_owned() + &self.plain(tools);
@@ -247,7 +247,7 @@ impl Writer {
         self.cipher.text(&text, &shown)
     }
 
-    /// Base64 stays base64 of the same length, and what is none stays none; hexadecimal digits stay such.
+    /// Replaces base64 by base64 of the same length, hexadecimal digits by such, and anything else by invalid base64.
     fn media(&mut self, text: &str) -> String {
         let config = GeneralPurposeConfig::new()
             .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -263,8 +263,8 @@ impl Writer {
         }
     }
 
-    /// What stands outside of strings: marks, numbers and the three words of JSON, and in broken lines whatever else. There
-    /// a number may be part of anything; it becomes another one.
+    /// Replaces the parts outside strings: marks, numbers and the three words of JSON, or any bytes in a broken line. There a
+    /// number may be part of anything, so it is replaced.
     fn outside(&mut self, bytes: &[u8], numbers_stay: bool, out: &mut Vec<u8>) {
         let is_mark = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte);
         for piece in bytes.split_inclusive(is_mark) {
@@ -280,14 +280,14 @@ impl Writer {
         }
     }
 
-    /// Another number with as many digits, with the sign of its exponent where it was.
+    /// Returns another number with as many digits, and with the sign of its exponent at the same place.
     fn number(&mut self, word: &[u8]) -> Vec<u8> {
         let text = String::from_utf8_lossy(word);
         let exponent = text.find(['e', 'E']).map_or(0..0, |at| at..at + 1);
         self.cipher.text(&text, &[exponent]).into_bytes()
     }
 
-    /// Something that is no JSON.
+    /// Replaces bytes that are not JSON.
     fn print(&mut self, bytes: &[u8]) -> Vec<u8> {
         let literal = Literal::read(bytes, false);
         let mut out = Vec::with_capacity(bytes.len());
@@ -316,7 +316,8 @@ impl Writer {
         }
     }
 
-    /// The life of an MCP server. Its arguments and variables are compared with those that the client named.
+    /// Replaces the content of an MCP server's events. Its arguments and variables are compared with those that the client
+    /// named.
     fn mcp(&mut self, n: usize, what: &mut McpWhat) {
         match what {
             McpWhat::Started { command, args, cwd, env, environment, .. } => {
@@ -334,7 +335,7 @@ impl Writer {
         }
     }
 
-    /// An id as it becomes where a message names it.
+    /// Returns an id as replaced in messages.
     fn id(&mut self, id: String) -> String {
         if place::looks_like_an_id(&id) { id } else { self.cipher.text(&id, &words::in_any_text(&id)) }
     }
@@ -347,7 +348,7 @@ impl Writer {
         words.iter_mut().for_each(|word| *word = self.plain(word));
     }
 
-    /// A word of a command line: the name of the program stays, and so does the name of an option.
+    /// Replaces a word of a command line; the name of the program and the names of options stay.
     fn argument(&mut self, position: usize, word: &str) -> String {
         let shown = match word.rfind('/') {
             _ if word.starts_with("--") => 0..word.find('=').unwrap_or(word.len()),
@@ -358,7 +359,7 @@ impl Writer {
     }
 }
 
-/// What is known of each line from those before it: the requests of somebody's own methods that are open.
+/// The context of each line from earlier lines: the open requests of extension methods.
 #[derive(Default)]
 struct Settings {
     own: HashSet<(usize, Party, RpcId)>,
@@ -393,7 +394,7 @@ fn is_number(word: &[u8]) -> bool {
     word.first().is_some_and(|first| *first == b'-' || first.is_ascii_digit())
 }
 
-/// Whether a line is meant to be JSON, well made or not.
+/// Whether a line is meant to be JSON, valid or not.
 fn is_json(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().first().is_some_and(|first| b"{[".contains(first)) || message(bytes).is_some()
 }
@@ -413,7 +414,7 @@ mod tests {
         What::Line { from, bytes: text.as_bytes().to_vec(), end: LineEnd::Lf, deliberate: false }
     }
 
-    /// A trace in which every place that may hold something private does.
+    /// Builds a trace with private data in every place that may contain it.
     fn private() -> Trace {
         let step = StepEvent {
             kind: StepKind::Reply,
@@ -467,7 +468,7 @@ mod tests {
             line(Party::Agent, &json!({ "method": "session/update", "params": { "sessionId": "sess-0001", "update": { "sessionUpdate": "tool_call", "toolCallId": "/x/alice/secret", "title": "secret", "rawInput": { "/x/alice/secret": { "secret": "hunter2" } }, "_meta": { "alice": "secret" } } } }).to_string()),
             line(Party::Agent, &own.to_string()),
             line(Party::Client, &json!({ "id": 9, "result": { "secret": "hunter2" } }).to_string()),
-            line(Party::Agent, &json!({ "id": 2, "error": { "code": -32603, "message": "hunter2 is no key of alice", "data": { "secret": "hunter2" } } }).to_string()),
+            line(Party::Agent, &json!({ "id": 2, "error": { "code": -32603, "message": "there is no key of alice for hunter2", "data": { "secret": "hunter2" } } }).to_string()),
             line(Party::Agent, "{\"broken\": \"hunter2"),
             line(Party::Agent, "hunter2 secret alice"),
             What::Unattributed(b"\"hunter2\"".to_vec()),
@@ -491,7 +492,7 @@ mod tests {
         for word in ["hunter2", "secret", "alice"] {
             assert!(!text.contains(word), "{word}:\n{text}");
         }
-        for word in ["sess-0001", "/agent", "--key=", "_acme/do", "rawinput", " is no key "] {
+        for word in ["sess-0001", "/agent", "--key=", "_acme/do", "rawinput", " no key "] {
             assert!(text.contains(word), "{word}:\n{text}");
         }
         assert_eq!(redacted.cut, 3);

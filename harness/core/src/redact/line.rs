@@ -1,32 +1,32 @@
-//! Walks over the bytes of a line, and tells which of them are the inside of a string and in which members it stands.
+//! Splits the bytes of a line into the inside of strings, with their members, and the rest.
 //!
-//! It has no opinion about whether the line is JSON: what is broken is walked over as far as it goes.
+//! The line need not be valid JSON: the walk covers all of its bytes.
 
 use std::ops::Range;
 
 use super::literal::Literal;
 
-/// A part of a line; the parts in their order are the whole line.
+/// A part of a line; all parts in order form the line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part<'p> {
-    /// What stands outside of strings, with the quotes.
+    /// The bytes outside strings, and the quotes.
     Outside,
-    /// The inside of a string: the names of the members in which it stands, the outermost first.
+    /// The inside of a string, with the names of the members around it, the outermost first.
     Value(&'p [String]),
     /// The inside of a string that is the name of a member, and the names of those around it.
     Key(&'p [String]),
 }
 
-/// An object or a list that is open.
+/// An open object or list.
 struct Nesting {
     is_object: bool,
     /// Whether the next string is the name of a member.
     at_key: bool,
-    /// Whether a name stands in the list of names for it.
+    /// Whether the list of names contains a name for it.
     is_named: bool,
 }
 
-/// Where in a value the walk is.
+/// The position of the walk in a value.
 #[derive(Default)]
 struct Path {
     names: Vec<String>,
@@ -72,7 +72,7 @@ impl Path {
     }
 }
 
-/// Shows each part of a line with the bytes that it has.
+/// Passes each part of a line with its bytes to `show`.
 pub(super) fn walk(line: &[u8], mut show: impl FnMut(Range<usize>, Part<'_>)) {
     let mut path = Path::default();
     let (mut at, mut outside) = (0, 0);
@@ -95,7 +95,7 @@ pub(super) fn walk(line: &[u8], mut show: impl FnMut(Range<usize>, Part<'_>)) {
     show(outside.min(line.len())..line.len(), Part::Outside);
 }
 
-/// Where the string that begins here ends: at its closing quote, or with the line.
+/// Returns the end of the string that begins here: its closing quote, or the end of the line.
 fn end_of_string(line: &[u8], start: usize) -> usize {
     let mut at = start;
     while at < line.len() && line[at] != b'"' {

@@ -1,22 +1,22 @@
-//! The inside of a JSON string, character by character with the bytes that spell each, so that another text of the same
-//! shape can be spelt the same way.
+//! The inside of a JSON string, character by character with the bytes of each, so that another text of the same shape can be
+//! encoded in the same way.
 
 use std::ops::Range;
 
 use crate::wire::stand_in;
 
-/// One character and how it is spelt.
+/// One character with its encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Glyph {
-    /// What is meant; none for bytes that mean no character.
+    /// The character; `None` for invalid bytes.
     meant: Option<char>,
-    /// The bytes that spell it.
+    /// Its bytes.
     spelling: Range<usize>,
-    /// Whether it is spelt by its code, as in `\u00e9`.
+    /// Whether it is encoded by its code, as in `\u00e9`.
     coded: bool,
 }
 
-/// A string as it is spelt in a line, without its quotes.
+/// A string as encoded in a line, without its quotes.
 #[derive(Debug)]
 pub(super) struct Literal<'l> {
     bytes: &'l [u8],
@@ -24,7 +24,7 @@ pub(super) struct Literal<'l> {
 }
 
 impl<'l> Literal<'l> {
-    /// Takes a string apart. With `escapes` a backslash begins an escape; without, it is a character like any other.
+    /// Splits a string into characters. With `escapes`, a backslash begins an escape; without, it is an ordinary character.
     pub(super) fn read(bytes: &'l [u8], escapes: bool) -> Self {
         let mut glyphs = Vec::new();
         let mut at = 0;
@@ -39,15 +39,15 @@ impl<'l> Literal<'l> {
         Self { bytes, glyphs }
     }
 
-    /// The text that is meant, with a replacement character for each byte that means none, and with lone surrogates as
-    /// [`wire`](crate::wire) reads them.
+    /// Returns the text, with a replacement character for each invalid byte, and with lone surrogates as [`wire`](crate::wire)
+    /// reads them.
     pub(super) fn text(&self) -> String {
         let stand_in = |glyph: &Glyph| unit(self.bytes, glyph.spelling.start).and_then(stand_in);
         let read = |glyph: &Glyph| glyph.meant.or_else(|| stand_in(glyph).filter(|_| glyph.coded));
         self.glyphs.iter().map(|glyph| read(glyph).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
     }
 
-    /// Spells another text with as many characters in the same way; what is the same keeps its bytes.
+    /// Encodes another text with as many characters in the same way; equal characters keep their bytes.
     pub(super) fn spell(&self, text: &str, to: &mut Vec<u8>) {
         let mut chars = text.chars();
         for glyph in &self.glyphs {
@@ -85,7 +85,7 @@ fn escape(bytes: &[u8], at: usize) -> Glyph {
             Some(b'b') => '\u{8}',
             Some(b'f') => '\u{c}',
             Some(&other @ (b'"' | b'\\' | b'/')) => char::from(other),
-            // Only in what is no JSON; the backslash means nothing, and what follows it is a character like any other.
+            // This happens only in invalid JSON; the backslash has no meaning, and the next character is an ordinary one.
             _ => return Glyph { meant: None, spelling: at..at + 1, coded: false },
         };
         return Glyph { meant: Some(meant), spelling: at..at + 2, coded: false };
@@ -99,7 +99,7 @@ fn escape(bytes: &[u8], at: usize) -> Glyph {
     }
 }
 
-/// The unit of UTF-16 that the escape at this place stands for.
+/// Returns the UTF-16 unit of the escape at this place.
 fn unit(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     digits.iter().all(u8::is_ascii_hexdigit).then_some(())?;

@@ -1,33 +1,33 @@
-//! What becomes of a string, by the place at which it stands in a message.
+//! Decides how a string is replaced, by its place in a message.
 
 use std::ops::Range;
 
 use super::words;
 use crate::protocol::Edition;
 
-/// What is known of a line as a whole.
+/// The context of a whole line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LineKind {
-    /// Whether it belongs to a method of somebody's own, of whose payload nothing is known.
+    /// Whether it belongs to an extension method, whose payload is unknown.
     pub(super) is_own: bool,
-    /// Whether it belongs to initialize, where programs say what they are, and nothing of their users.
+    /// Whether it belongs to `initialize`, where programs describe themselves and not their users.
     pub(super) is_introduction: bool,
 }
 
-/// What becomes of a string.
+/// The treatment of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It stays.
     Stays,
-    /// It stays if it looks like an id, and is replaced otherwise.
+    /// It stays if it has the form of an id; otherwise it is replaced.
     Id,
-    /// It is replaced, but stays base64 or stays none.
+    /// It is replaced; base64 stays base64, and other text does not become base64.
     Media,
-    /// It is replaced, but stays a URL of the same kind.
+    /// It is replaced, and remains a URL of the same kind.
     Url,
-    /// It is replaced, but for the words of an error.
+    /// It is replaced, except for the words of an error.
     Error,
-    /// It is replaced, but for the words of the report of a tool.
+    /// It is replaced, except for the words of a tool's report.
     Report,
     /// It is replaced.
     Text,
@@ -39,13 +39,13 @@ const LONGEST_WORD: usize = 64;
 /// The longest scheme of a URL.
 const LONGEST_SCHEME: usize = 16;
 
-/// The member that holds the type of a content.
+/// The member with the type of a content.
 const MIME: &str = "mimeType";
 
 /// The longest id.
 const LONGEST_ID: usize = 128;
 
-/// What becomes of a value that stands in these members, the innermost last.
+/// Returns the treatment of a value in these members, the innermost last.
 pub(super) fn of_value(members: &[String], text: &str, setting: LineKind, edition: &Edition) -> Fate {
     let names: Vec<&str> = members.iter().map(String::as_str).collect();
     let Some((&name, around)) = names.split_last() else { return Fate::Text };
@@ -75,7 +75,7 @@ pub(super) fn of_value(members: &[String], text: &str, setting: LineKind, editio
     }
 }
 
-/// Whether the name of a member stays that stands in these members.
+/// Whether the name of a member in these members stays.
 pub(super) fn is_name(name: &str, around: &[impl AsRef<str>], setting: LineKind, edition: &Edition) -> bool {
     let around: Vec<&str> = around.iter().map(AsRef::as_ref).collect();
     let is_field = matches!(around.as_slice(), [.., "requestedSchema", "properties"] | ["result", "content"]);
@@ -83,7 +83,7 @@ pub(super) fn is_name(name: &str, around: &[impl AsRef<str>], setting: LineKind,
     !is_free || setting.is_introduction || edition.member_names.contains(name) || words::TRACE_CONTEXT.contains(&name)
 }
 
-/// Whether nobody but the two programs knows what stands in these members.
+/// Whether the content of these members is unknown to everyone except the two programs.
 fn is_free(around: &[&str], setting: LineKind) -> bool {
     let own = setting.is_own && matches!(around.first(), Some(&("params" | "result")));
     own || around.iter().any(|name| words::FREE.contains(name)) || around.starts_with(&["error", "data"])
@@ -103,8 +103,8 @@ fn is_mime(text: &str) -> bool {
     text.len() <= LONGEST_WORD && text.bytes().all(is_part)
 }
 
-/// Whether a text may stay as an id: it is no path, no address and no sentence. Some ids are strange on purpose, to show
-/// who does not keep them as they are.
+/// Whether a text may stay as an id: it is not a path, an address or a sentence. Some ids are strange on purpose, to reveal
+/// programs that change them.
 pub(super) fn looks_like_an_id(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let separators: usize = ["/", "\\", "%2f", "%5c"].map(|separator| lower.matches(separator).count()).iter().sum();
@@ -122,7 +122,7 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// What stays of a URL: its scheme, that it leads to this machine, and names in its query that tell of a secret.
+/// Returns the parts of a URL that stay: its scheme, a loopback host, and names in its query that mark a secret.
 pub(super) fn shown_of_url(url: &str) -> Vec<Range<usize>> {
     let mut shown = Vec::new();
     let Some((scheme, rest)) = url.split_once(':') else { return shown };
@@ -146,7 +146,7 @@ pub(super) fn shown_of_url(url: &str) -> Vec<Range<usize>> {
     shown
 }
 
-/// How many hexadecimal digits stay at the beginning of media that are written so, which says what format they have.
+/// The number of hexadecimal digits that stay at the beginning of media in that form, since they identify the format.
 pub(super) const MAGIC: usize = 8;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Streamed text: the pieces of one message are one text, wherever they were cut.
+//! Streamed text: the pieces of one message form one text, however it was split.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,22 +7,22 @@ use serde_json::Value;
 
 use crate::trace::Event;
 
-/// The members in which a piece of streamed text stands.
+/// The members that contain a piece of streamed text.
 pub(super) const PIECE: [&str; 4] = ["params", "update", "content", "text"];
 
-/// The streams of a trace, each as one text.
+/// The streams of a trace, each joined to one text.
 #[derive(Debug, Default)]
 pub(super) struct Speech {
     /// The streams, in the order of their beginning.
     pub(super) texts: Vec<String>,
-    /// Which part of which stream an event brings.
+    /// The part of a stream in each event.
     pieces: HashMap<usize, (usize, Range<usize>)>,
-    /// The stream that goes on in each session, with the kind of its pieces.
+    /// The current stream of each session, with the kind of its pieces.
     open: HashMap<(usize, String), (String, usize)>,
 }
 
 impl Speech {
-    /// Takes in a message; whether it brings a piece of a stream.
+    /// Processes a message, and returns whether it contains a piece of a stream.
     pub(super) fn hear(&mut self, event: &Event, message: &Value) -> bool {
         let Some(session) = message.pointer("/params/sessionId").and_then(Value::as_str) else { return false };
         let session = (event.connection, session.to_owned());
@@ -46,7 +46,7 @@ impl Speech {
         true
     }
 
-    /// The stream to which an event brings this piece, and which part of it that is.
+    /// Returns the stream of an event's piece, and the part of it.
     pub(super) fn piece(&self, n: usize, text: &str) -> Option<(usize, Range<usize>)> {
         let (stream, part) = self.pieces.get(&n)?;
         (self.texts[*stream].get(part.clone()) == Some(text)).then(|| (*stream, part.clone()))

@@ -1,13 +1,13 @@
-//! Removes what step results quote: values of messages, texts, paths, and the words of a harness problem.
+//! Removes quotes from step results: values of messages, texts, paths, and the words of a harness problem.
 
 use serde_json::json;
 
 use crate::trace::{Excerpt, Expected, ExpectedText, Observed, StepEvent};
 
-/// The mark in the place of what was removed.
+/// The mark for removed text.
 const REMOVED: &str = "…";
 
-/// Removes everything from a step result that may quote a message, a file or a user, and returns how many quotes that were.
+/// Removes everything from a step result that may quote a message, a file or a user, and returns the number of quotes.
 pub(super) fn remove_quotes(step: &mut StepEvent) -> usize {
     let expected = step.expected.as_mut().map_or(0, remove_expected);
     expected + step.observed.as_mut().map_or(0, remove_observed)

@@ -1,4 +1,4 @@
-//! The words that stay: which members hold words of the protocol or ids, and which words of an error are read by checks.
+//! The words that stay: the members with words of the protocol or ids, and the words of errors that checks need.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub(super) const OF_THE_PROTOCOL: [&str; 20] = [
     "stopReason",
 ];
 
-/// A member that holds a word of the protocol as well, and that is found everywhere.
+/// A member with words of the protocol that occurs in many places.
 pub(super) const TYPE: &str = "type";
 
 /// Members that hold an id.
@@ -50,19 +50,19 @@ pub(super) const IDS: [&str; 15] = [
     "turnId",
 ];
 
-/// Members that hold the value of an option, which is an id, where they stand in one.
+/// Members that contain the value of an option, which is an id, if they are in an option.
 pub(super) const VALUES: [&str; 2] = ["currentValue", "value"];
 
-/// Members whose content is free: nobody but the two programs knows what stands there, in names as in values.
+/// Members with free content: only the two programs know its names and values.
 pub(super) const FREE: [&str; 3] = ["_meta", "rawInput", "rawOutput"];
 
-/// Members of `_meta` that belong to everybody.
+/// Members of `_meta` with a standard meaning.
 pub(super) const TRACE_CONTEXT: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
-/// Names in the query of a URL that say that a secret stands there.
+/// Names in the query of a URL that mark a secret.
 pub(super) const OF_A_QUERY: [&str; 5] = ["token", "access_token", "password", "email", "api_key"];
 
-/// What checks look for in the words of an error, wherever it stands; so it stays.
+/// The words that checks search in errors at any place, so they stay.
 const OF_AN_ERROR: [&str; 46] = [
     "abort",
     "account",
@@ -112,7 +112,7 @@ const OF_AN_ERROR: [&str; 46] = [
     "_meta",
 ];
 
-/// What errors say without telling anything of what they are about; it stays where it is a word of its own.
+/// Words of errors that reveal nothing about their subject; they stay as separate words.
 const OF_EVERY_ERROR: [&str; 20] = [
     "denied",
     "does",
@@ -136,16 +136,16 @@ const OF_EVERY_ERROR: [&str; 20] = [
     "unsupported",
 ];
 
-/// The same for the report of a tool.
+/// The same for a tool's report.
 const OF_A_TOOL: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
 
-/// What makes a link of a text, which some texts must not hold.
+/// The parts that make a text a link, which some texts must not contain.
 const OF_A_LINK: [&str; 3] = ["http://", "https://", "<a href"];
 
-/// How the variables of the environment begin that the harness sets for an agent.
+/// The prefix of the environment variables that the harness sets for an agent.
 pub(super) const OWN_VARIABLES: &str = "ACP_CONFORMANCE";
 
-/// Where the words of an error stand that stay: those above, and the methods of the protocol and their members.
+/// Finds the words of an error that stay: those above, and the methods and members of the protocol.
 pub(super) fn in_an_error(text: &str, edition: &Edition) -> Vec<Range<usize>> {
     let mut found = spans(text, &OF_AN_ERROR);
     let ends_word = |c: char| !c.is_ascii_alphanumeric() && !"_/$".contains(c);
@@ -161,12 +161,12 @@ pub(super) fn in_an_error(text: &str, edition: &Edition) -> Vec<Range<usize>> {
     found
 }
 
-/// Where the words of the report of a tool stand that stay.
+/// Finds the words of a tool's report that stay.
 pub(super) fn in_a_report(text: &str) -> Vec<Range<usize>> {
     spans(text, &OF_A_TOOL)
 }
 
-/// Where a text has what makes a link of it.
+/// Finds the parts of a text that make it a link.
 pub(super) fn in_any_text(text: &str) -> Vec<Range<usize>> {
     spans(text, &OF_A_LINK)
 }

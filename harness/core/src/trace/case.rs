@@ -1,4 +1,4 @@
-//! Where cases begin and end in a conversation that holds several.
+//! The beginning and end of cases in a conversation that holds several.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,20 +8,21 @@ use serde::{Deserialize, Serialize};
 pub enum CaseMark {
     /// The case begins. In the first case of a conversation, the subject is started after it.
     Begins(CaseInfo),
-    /// The transcript of the case is over. A fence of the tester follows; what the subject still sends counts for this case.
+    /// The transcript of the case is over. A fence of the tester follows; later messages of the subject still count for this
+    /// case.
     Ends,
 }
 
-/// What a trace says about one of its cases; in a trace of a single case, the header says it.
+/// The facts about one case of a trace; in a trace of a single case, the header contains them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseInfo {
     /// The id.
     pub id: String,
-    /// The file, where it is not built into the program.
+    /// The file, unless it is built into the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The requirements that the case was written for.
+    /// The requirements of the case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<String>,
 }

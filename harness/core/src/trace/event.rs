@@ -10,58 +10,58 @@ use super::step::StepEvent;
 use crate::requirement::Party;
 use crate::wire::LineEnd;
 
-/// One thing that was observed.
+/// One observation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// Position in the trace, from 0; findings name it as evidence.
     pub n: usize,
     /// Microseconds since the start of the trace, on a monotonic clock.
     pub us: u64,
-    /// The connection that it is about, from 0. An agent has one; a client has one for each time that it starts its agent.
+    /// The number of its connection, from 0. An agent has one; a client has one for each start of its agent.
     pub connection: usize,
-    /// What happened.
+    /// The observation.
     pub what: What,
 }
 
-/// What happened.
+/// The kind of an observation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
     /// A line on the protocol stream, byte for byte.
     Line {
-        /// Who sent it.
+        /// The sender.
         from: Party,
         /// The bytes before the line end.
         bytes: Vec<u8>,
         /// The line end.
         end: LineEnd,
-        /// Whether the tester broke the protocol with it on purpose; nothing that follows from it alone is held against
-        /// anybody.
+        /// Whether the tester violated the protocol with it on purpose; consequences of it alone are not failures.
         deliberate: bool,
     },
-    /// A line on the protocol stream, when nothing tells who sent it.
+    /// A line on the protocol stream whose sender is unknown.
     Unattributed(Vec<u8>),
-    /// Something the subject wrote to its standard error, one line or a piece of one.
+    /// Output of the subject on standard error, one line or a piece of one.
     Stderr(Vec<u8>),
-    /// Something that a client printed, one line or a piece of one. The standard output of an agent is its protocol stream.
+    /// Output of a client on standard output, one line or a piece of one. The standard output of an agent is its protocol
+    /// stream.
     Stdout(Vec<u8>),
-    /// Something that happened to the subject's process.
+    /// An event of the subject's process.
     Process(ProcessEvent),
-    /// Something that happened to an MCP server that the tester plays.
+    /// An event of an MCP server of the tester.
     Mcp(McpEvent),
     /// A request to the HTTP endpoint of the case.
     Visit(Visit),
     /// A request to the scripted model of the case.
     Model(ModelEvent),
-    /// The tester's next line on the connection is a fence by a request of the protocol, such as `session/list`: it was sent
-    /// only for its answer to come, and the two are evidence of nothing else. A fence by [`FENCE`] needs no such mark.
+    /// A mark that the tester's next line on the connection is a fence by a request of the protocol, such as `session/list`: it
+    /// only needs an answer, and the judge ignores the two otherwise. A fence by [`FENCE`] needs no such mark.
     Fence(String),
-    /// How a step of the case went.
+    /// The result of a step of the case.
     Step(StepEvent),
     /// A case begins or ends, in a conversation that holds several.
     Case(CaseMark),
 }
 
-/// The life of the subject's process.
+/// The events of the subject's process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum ProcessEvent {
@@ -72,12 +72,12 @@ pub enum ProcessEvent {
     },
     /// It could not be started; the reason.
     NotSpawned(String),
-    /// The tester ended its protocol stream to the subject: the standard input of an agent, or what a client reads from its
-    /// agent.
+    /// The tester ended its protocol stream to the subject: the standard input of an agent, or the stream that a client reads
+    /// from its agent.
     StdinClosed,
-    /// The subject's protocol stream ended: the standard output of an agent, or what a client writes to its agent.
+    /// The subject's protocol stream ended: the standard output of an agent, or the stream that a client writes to its agent.
     StdoutEnded,
-    /// Nothing could be written to the subject any more.
+    /// The subject closed its input.
     StdinBroken,
     /// A client started its agent, which opens a connection; or it started the agent's program for a login in a terminal.
     AgentStarted(AgentStart),
@@ -85,35 +85,35 @@ pub enum ProcessEvent {
     AgentSignalled(String),
     /// The tester ended the agent's process with this exit code.
     AgentExited(i32),
-    /// The tester had SIGKILL end the agent's process.
+    /// The tester killed the agent's process with SIGKILL.
     AgentKilled,
-    /// A signal was sent to its process group, because it had not ended by itself.
+    /// A signal was sent to its process group, because it had not exited by itself.
     Signalled(String),
-    /// It ended by itself or by a signal.
+    /// It exited by itself or by a signal.
     Exited {
-        /// The exit code, if it ended by itself.
+        /// The exit code, if it exited by itself.
         code: Option<i32>,
-        /// The signal, if one ended it.
+        /// The signal that ended it, if one did.
         signal: Option<String>,
     },
     /// It sent more than the trace may hold, and was stopped.
     Flooded,
-    /// It did more of this beside the protocol than the trace may hold. What comes after this event is missing in the trace,
-    /// and has no other consequence for the subject.
+    /// It exceeded the limit of the trace for one kind of event outside the protocol. Later events of that kind are missing in
+    /// the trace, without other consequences for the subject.
     Unrecorded(Aside),
     /// It had served earlier cases, of which the trace shows only `initialize`. Only early traces have this.
     Reused(Reuse),
-    /// The case was over, and its process was to serve further ones. Only early traces have this.
+    /// The case was over, and its process stayed for further ones. Only early traces have this.
     Parted,
 }
 
-/// What a subject does beside the protocol, by the kinds that have limits of their own in a trace.
+/// The kinds of events outside the protocol that have separate limits in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aside {
-    /// What it prints to its standard error; of a client to its standard output as well.
+    /// Output on standard error; of a client also on standard output.
     Output,
-    /// What happens to the MCP servers that the tester plays.
+    /// Events of the tester's MCP servers.
     Mcp,
     /// Its requests to the HTTP endpoint of the case.
     Visits,
@@ -121,7 +121,7 @@ pub enum Aside {
     Model,
 }
 
-/// What happened to an MCP server that the tester plays.
+/// An event of an MCP server of the tester.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct McpEvent {
@@ -129,14 +129,14 @@ pub struct McpEvent {
     pub server: String,
     /// The transport of MCP.
     pub over: McpTransport,
-    /// Which of the server's processes, or of its streams of events, it is about, from 0; absent for the first.
+    /// The number of the server's process, or of its stream of events, from 0; absent for the first.
     #[serde(default, skip_serializing_if = "is_first")]
     pub instance: usize,
-    /// What happened.
+    /// The event.
     pub what: McpWhat,
 }
 
-/// How an MCP server is reached.
+/// The transport of an MCP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum McpTransport {
@@ -149,7 +149,7 @@ pub enum McpTransport {
 }
 
 impl McpTransport {
-    /// As in the trace.
+    /// Returns the name in the trace.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -160,7 +160,7 @@ impl McpTransport {
     }
 }
 
-/// The life of an MCP server that the tester plays.
+/// The events of an MCP server of the tester.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum McpWhat {
@@ -170,18 +170,18 @@ pub enum McpWhat {
         command: String,
         /// Its process id.
         pid: u32,
-        /// The arguments that it was given.
+        /// Its arguments.
         args: Vec<String>,
-        /// The directory that it was started in.
+        /// Its working directory.
         cwd: String,
-        /// Those environment variables that the client asked for.
+        /// The environment variables that the client asked for.
         env: BTreeMap<String, String>,
-        /// The names of its other environment variables; their values are nobody's business.
+        /// The names of its other environment variables; their values are private.
         environment: Vec<String>,
     },
-    /// It was told this.
+    /// It received this message.
     FromAgent(String),
-    /// It said this.
+    /// It sent this message.
     ToAgent(String),
     /// Its input ended, or it got a signal to stop.
     Ended,
@@ -195,19 +195,19 @@ pub struct Visit {
     pub method: String,
     /// The whole URL.
     pub url: String,
-    /// The headers in the order of sending, each with its name in small letters and its value.
+    /// The headers in the order of sending, each with its name in lower case and its value.
     pub headers: Vec<(String, String)>,
 }
 
-/// A request to the scripted model of the case, of which the trace has no more than what became of it.
+/// A request to the scripted model of the case; the trace has only its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelEvent {
-    /// The API by which it came; absent if it was for no answer of a model.
+    /// The API of the request; absent if it did not ask for an answer of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<String>,
-    /// What the model did, such as `read-file: called Read`: nothing in it is from the case or from the agent but the names
-    /// of the intent and of tools.
+    /// The action of the model, such as `read-file: called Read`. It contains only the names of the intent and of tools, and no
+    /// other text of the case or of the agent.
     pub did: String,
 }
 
@@ -218,34 +218,34 @@ impl ModelEvent {
         self.split_tools().0.strip_prefix(intent) == Some(CALLED)
     }
 
-    /// What the model did up to the names of the tools that it called, and these names; nothing up to there if it called none.
+    /// Returns the action of the model up to the names of the called tools, and these names; both are empty if it called none.
     #[must_use]
     pub fn split_tools(&self) -> (&str, &str) {
         self.did.split_at(self.did.find(CALLED).map_or(0, |at| at + CALLED.len()))
     }
 }
 
-/// Serde asks for a reference.
+/// Serde requires a reference.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 pub(super) const fn is_first(number: &usize) -> bool {
     *number == 0
 }
 
-/// How a client started its agent.
+/// The start of an agent by its client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentStart {
-    /// The process id of what the client takes for its agent.
+    /// The process id of the process that the client takes for its agent.
     pub pid: u32,
     /// The process id of its parent.
     pub parent: u32,
-    /// The arguments that it was given.
+    /// Its arguments.
     pub args: Vec<String>,
-    /// The directory that it was started in.
+    /// Its working directory.
     pub cwd: String,
-    /// The names of its environment variables; their values are nobody's business.
+    /// The names of its environment variables; their values are private.
     pub environment: Vec<String>,
-    /// The values of those variables that the login methods of the case name.
+    /// The values of the variables that the login methods of the case name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
     /// Whether its standard input and output are a terminal.
@@ -254,8 +254,8 @@ pub struct AgentStart {
 }
 
 impl AgentStart {
-    /// Whether this is a login which adds these arguments and variables to `base`, the start of a connection. By the arguments
-    /// it is known wherever it runs; by the variables only in a terminal, since a later connection may have kept them.
+    /// Whether this start is a login that adds these arguments and variables to `base`, the start of a connection. The
+    /// arguments identify a login anywhere, the variables only in a terminal, since a later connection may have kept them.
     #[must_use]
     pub fn is_login(&self, base: &Self, args: &[String], env: &BTreeMap<String, String>) -> bool {
         let added = |start: &Self| !args.is_empty() && start.args.windows(args.len()).any(|window| window == args);
@@ -264,18 +264,18 @@ impl AgentStart {
     }
 }
 
-/// How the folders of a case are called, before the letters that make them its own.
+/// The prefix of the folders of a case, before the letters that make each unique.
 pub const SCRATCH: &str = "acp-case-";
 
-/// What the methods begin with that the tester invented; no subject can know them.
+/// The prefix of the methods that the tester invented; no subject can know them.
 pub const INVENTED: &str = "_acp-conformance/";
 
-/// What stands in [`ModelEvent::did`] between the intent and the names of the tools that the model called.
+/// The text in [`ModelEvent::did`] between the intent and the names of the called tools.
 pub const CALLED: &str = ": called ";
 
 /// The intent of a prompt that asks for a tool of an MCP server.
 pub const CALL_MCP_TOOL: &str = "call-mcp-tool";
 
-/// The method of the request that is tried first as a fence. No program knows it, and JSON-RPC wants an answer to every
-/// request. Where it gets none, requests of the protocol follow; see [`What::Fence`].
+/// The method of the request that is tried first as a fence. No program knows it, and JSON-RPC requires an answer to every
+/// request. If it gets none, requests of the protocol follow; see [`What::Fence`].
 pub const FENCE: &str = "_acp-conformance/fence";

@@ -1,10 +1,10 @@
-//! Reads the step events of format 1, which holds sentences instead of facts.
+//! Reads the step events of format 1, which contain sentences instead of facts.
 
 use serde::Deserialize;
 
 use super::step::{Expected, Observed, Outcome, StepEvent, StepKind};
 
-/// How a runner of format 1 wrote that it found no reason for the end of the subject.
+/// The words of format 1 for a subject that ended without a reason.
 const UNEXPLAINED: &str = "without being asked to";
 
 /// A step event of format 1.

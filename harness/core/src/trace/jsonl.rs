@@ -1,4 +1,4 @@
-//! The trace file: a header line, then one event a line. Writes format 2; reads formats 1 and 2.
+//! The trace file: a header line, then one event per line. Writes format 2; reads formats 1 and 2.
 
 use std::io::{BufRead, Write};
 use std::mem::take;
@@ -18,7 +18,7 @@ use crate::wire::LineEnd;
 /// The name and version of the format.
 pub const FORMAT: &str = "acp-conformance-trace/2";
 
-/// The format before it, which differs only in its step events.
+/// The previous format, which differs only in its step events.
 const FORMAT_1: &str = "acp-conformance-trace/1";
 
 /// The first line of a trace file.
@@ -31,52 +31,52 @@ pub struct Header {
     pub suite: String,
     /// The edition of the protocol that the case was written for.
     pub edition: String,
-    /// The case, by its id; none for a recording of other traffic.
+    /// The id of the case; absent for a recording of other traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// The number of the conversation in its run, from 1, where it holds several cases; marks among the events name them.
+    /// The number of the conversation in its run, from 1, if it holds several cases; marks among the events name them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<usize>,
-    /// The file of the case, where it is not built into the program.
+    /// The file of the case, unless it is built into the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Which party is the subject; none when both are.
+    /// The party that is the subject; absent if both are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Party>,
     /// The command line of the subject.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// The requirements that the case was written for.
+    /// The requirements of the case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<String>,
-    /// What a recording of other traffic does not tell.
+    /// The gaps of a recording of other traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<Lack>,
-    /// The fault that was put into what one of the parties says, by its name.
+    /// The name of the fault that was planted in the messages of one of the parties.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// Something that a recording does not tell, so that nothing that depends on it can be judged.
+/// A gap of a recording. Requirements that depend on it cannot be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lack {
-    /// The bytes on the wire: what was recorded was parsed and written anew.
+    /// The bytes on the wire: the recorded messages were parsed and written again.
     Bytes,
-    /// How lines ended, and whether at all.
+    /// Whether and how lines ended.
     Ends,
-    /// When things happened.
+    /// The times of the events.
     Times,
-    /// What happened to the processes, such as who was told to end.
+    /// The events of the processes, such as signals that end them.
     Processes,
-    /// In which order things were said; only that an answer came behind its request is known.
+    /// The order of the messages; only that an answer came after its request is known.
     Order,
     /// All updates: those of a replay may have been left out.
     Replays,
 }
 
 impl Header {
-    /// The header of a recording that is no run of a case.
+    /// Creates the header of a recording that is not a run of a case.
     #[must_use]
     pub fn of_recording(edition: &str, lacks: Vec<Lack>) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Header {
     }
 }
 
-/// The name of a file for the trace of a case, in a folder of many.
+/// Returns the file name for the trace of a case, in a folder of many.
 #[must_use]
 pub fn file_name(case: &str) -> String {
     format!("{}.jsonl", case.replace('/', "-"))
@@ -104,14 +104,14 @@ pub fn file_name(case: &str) -> String {
 /// A header with its events, in the order of observation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
-    /// What the trace is of.
+    /// The facts about the trace.
     pub header: Header,
-    /// What was observed.
+    /// The observations.
     pub events: Vec<Event>,
 }
 
-/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit`,
-/// `model`, `step` and `case`, one is there; a line without any of them is one whose sender is not known.
+/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit`, `model`,
+/// `step` and `case`, exactly one is present; a line without any of them has an unknown sender.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, bound(deserialize = "Step: Deserialize<'de>"))]
 struct EventLine<Step = StepEvent> {
@@ -122,34 +122,34 @@ struct EventLine<Step = StepEvent> {
     /// The connection, from 0; absent for the first.
     #[serde(default, skip_serializing_if = "is_first")]
     connection: usize,
-    /// Who sent the line.
+    /// The sender of the line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<Party>,
     /// The exact text of the line, without its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<String>,
-    /// The exact bytes of the line (or of `stderr` or `stdout`), where they are not UTF-8.
+    /// The exact bytes of the line (or of `stderr` or `stdout`), if they are not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     base64: Option<String>,
-    /// The line end; `lf` when absent.
+    /// The line end; `lf` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<LineEnd>,
-    /// Whether the tester broke the protocol on purpose.
+    /// Whether the tester violated the protocol on purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deliberate: bool,
-    /// What the subject wrote to its standard error; empty beside `base64`.
+    /// The subject's output on standard error; empty next to `base64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stderr: Option<String>,
-    /// What a client printed; empty beside `base64`.
+    /// The client's output on standard output; empty next to `base64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stdout: Option<String>,
     /// The method of the request of the protocol that follows as a fence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fence: Option<String>,
-    /// What happened to the subject's process.
+    /// An event of the subject's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process: Option<ProcessEvent>,
-    /// What happened to an MCP server that the tester plays.
+    /// An event of an MCP server of the tester.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mcp: Option<McpEvent>,
     /// A request to the HTTP endpoint of the case.
@@ -158,15 +158,15 @@ struct EventLine<Step = StepEvent> {
     /// A request to the scripted model of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<ModelEvent>,
-    /// How a step of the case went.
+    /// The result of a step of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step: Option<Step>,
-    /// Where a case begins or ends, in a conversation that holds several.
+    /// The beginning or end of a case, in a conversation that holds several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     case: Option<CaseMark>,
 }
 
-/// Why a trace file could not be read; lines count from 1.
+/// The reason why a trace file could not be read; lines count from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -176,8 +176,8 @@ pub enum ReadError {
     /// The file is empty.
     #[error("the file is empty; a trace begins with a header line")]
     Empty,
-    /// The first line is no header.
-    #[error("line 1 is no trace header: {0}")]
+    /// The first line is not a header.
+    #[error("line 1 is not a trace header: {0}")]
     Header(String),
     /// The header names another format.
     #[error("line 1: the format is `{0}`, and this program reads `{FORMAT}` and `{FORMAT_1}`")]
@@ -187,7 +187,7 @@ pub enum ReadError {
     Event {
         /// 1-based.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
     /// The file ends in the middle of an event.
@@ -200,7 +200,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// Only those of the writer.
+    /// Errors of the writer.
     pub fn write(&self, to: &mut dyn Write) -> std::io::Result<()> {
         let mut writer = TraceWriter::new(to, &self.header)?;
         self.events.iter().try_for_each(|event| writer.event(event))
@@ -210,7 +210,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// The first line that is not as the format says.
+    /// The first line that does not follow the format.
     pub fn read(from: impl BufRead) -> Result<Self, ReadError> {
         let reader = TraceReader::new(from)?;
         let header = reader.header.clone();
@@ -221,7 +221,7 @@ impl Trace {
 /// Writes a trace file event by event.
 pub struct TraceWriter<W> {
     to: W,
-    /// How many bytes were written so far.
+    /// The number of bytes written so far.
     pub written: u64,
 }
 
@@ -230,7 +230,7 @@ impl<W: Write> TraceWriter<W> {
     ///
     /// # Errors
     ///
-    /// Only those of the writer.
+    /// Errors of the writer.
     pub fn new(to: W, header: &Header) -> std::io::Result<Self> {
         let mut writer = Self { to, written: 0 };
         writer.line(header)?;
@@ -241,16 +241,16 @@ impl<W: Write> TraceWriter<W> {
     ///
     /// # Errors
     ///
-    /// Only those of the writer.
+    /// Errors of the writer.
     pub fn event(&mut self, event: &Event) -> std::io::Result<()> {
         self.line(&EventLine::from(event))
     }
 
-    /// Sees to it that everything arrives where it is written to.
+    /// Flushes the writer.
     ///
     /// # Errors
     ///
-    /// Only those of the writer.
+    /// Errors of the writer.
     pub fn flush(&mut self) -> std::io::Result<()> {
         self.to.flush()
     }
@@ -263,14 +263,14 @@ impl<W: Write> TraceWriter<W> {
     }
 }
 
-/// Reads a trace file event by event, in the space of one line.
+/// Reads a trace file event by event, with the memory of one line.
 pub struct TraceReader<R> {
-    /// What the trace is of.
+    /// The facts about the trace.
     pub header: Header,
     from: R,
     line: Vec<u8>,
     position: usize,
-    /// The file is of format 1.
+    /// Whether the file has format 1.
     is_old: bool,
 }
 
@@ -279,7 +279,7 @@ impl<R: BufRead> TraceReader<R> {
     ///
     /// # Errors
     ///
-    /// When the file is empty, or its first line is no header of this format.
+    /// The file is empty, or its first line is not a header of this format.
     pub fn new(mut from: R) -> Result<Self, ReadError> {
         let mut line = Vec::new();
         if from.read_until(b'\n', &mut line)? == 0 {
@@ -351,7 +351,7 @@ where
     } = line;
     let has_text = text.is_some() || base64.is_some();
     if from.is_some() && !has_text {
-        return Err("`from` wants `line` or `base64` beside it".to_owned());
+        return Err("`from` needs `line` or `base64`".to_owned());
     }
     let (is_stderr, is_stdout) = (stderr.is_some(), stdout.is_some());
     let mut bytes = match base64 {
@@ -385,7 +385,7 @@ where
 }
 
 impl Event {
-    /// The event as it stands in a trace file.
+    /// Returns the event as in a trace file.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(EventLine::from(self)).unwrap_or_default()
@@ -450,7 +450,7 @@ fn text_or_code(bytes: &[u8]) -> (Option<String>, Option<String>) {
     }
 }
 
-/// The JSON Schema of the two kinds of line.
+/// Returns the JSON Schema of the two kinds of line.
 #[must_use]
 pub fn file_schema() -> serde_json::Value {
     let mut generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
@@ -566,14 +566,14 @@ mod tests {
         let header = serde_json::to_string(&sample().header).expect("serialises");
         let cases = [
             (String::new(), "the file is empty; a trace begins with a header line"),
-            ("{}".to_owned(), "line 1 is no trace header: it has no member `format`"),
+            ("{}".to_owned(), "line 1 is not a trace header: it has no member `format`"),
             (r#"{"format":"other/2"}"#.to_owned(), "line 1: the format is `other/2`"),
             (
                 format!("{header}\n{{\"n\":1,\"us\":0,\"stderr\":\"\"}}"),
                 "line 2: `n` is 1, and the event stands at position 0",
             ),
             (format!("{header}\n{{\"n\":0,\"us\":0}}"), "line 2: exactly one of"),
-            (format!("{header}\n{{\"n\":0,\"us\":0,\"from\":\"agent\"}}"), "line 2: `from` wants"),
+            (format!("{header}\n{{\"n\":0,\"us\":0,\"from\":\"agent\"}}"), "line 2: `from` needs"),
             (format!("{header}\n{{\"n\":0,\"us\":0,\"from\":\"agent\",\"base64\":\"*\"}}"), "line 2: `base64`"),
             (format!("{header}\n{{\"n\":0,\"us\":0,\"from\":\"ag"), "line 2: the trace is cut off"),
         ];

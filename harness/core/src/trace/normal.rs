@@ -1,11 +1,11 @@
-//! The normalised text of a trace: one message a line, with everything that differs from run to run taken out.
+//! The normalised text of a trace: one message per line, without the parts that differ from run to run.
 //!
-//! Two directions have no common order: whether the tester wrote its next line just before or just after something that
-//! it did not wait for is an accident. So lines are put into one order that the accident cannot change. The lines of
-//! each party stay in their own order, and a line of the tester stands as early as what it waited for allows: the lines
-//! that steps before it matched, and the request that it answers. What is printed beside the messages has no order to
-//! them and is left out, and so has what is said on two connections, or to two MCP servers: one follows the other. What remains open is only the
-//! order in which *one* party says independent things, such as the answers to two requests that run at once.
+//! The two directions have no common order: it is random whether the tester wrote its next line just before or just after a
+//! message that it did not wait for. So the lines are sorted into an order that does not depend on this. The lines of each
+//! party keep their own order, and a line of the tester comes as early as the lines that it waited for allow: those that
+//! earlier steps matched, and the request that it answers. Output outside the protocol has no order relative to messages and is
+//! left out. Connections and MCP servers have no common order either, so one follows the other. Only the order in which *one*
+//! party sends independent messages remains open, such as the answers to two parallel requests.
 
 mod aside;
 
@@ -21,7 +21,7 @@ use super::step::{Outcome, StepEvent, StepKind};
 use crate::requirement::Party;
 use crate::wire::{Content, Envelope, LineEnd, RpcId, escape_surrogates, read_line};
 
-/// Writes the messages of a trace, `→` from client to agent and `←` from agent to client, and how the subject ended.
+/// Writes the messages of a trace, `→` from client to agent and `←` from agent to client, and the exit of the subject.
 ///
 /// ```text
 /// → <client-request-1> session/prompt {"sessionId": "<session-1>", "prompt": […]}
@@ -29,12 +29,12 @@ use crate::wire::{Content, Envelope, LineEnd, RpcId, escape_surrogates, read_lin
 /// ← <client-request-1> result {"stopReason": "end_turn"}
 /// ```
 ///
-/// A message that is more or less than its parts is shown as it is, and a line that is no message in quotes.
+/// A message with unexpected parts is shown as JSON, and a line that is not a message in quotes.
 #[must_use]
 pub fn normalised(subject: Party, events: &[Event]) -> String {
     let mut renamer = Renamer::new();
     let mut text = String::new();
-    // The first is there even if nothing was said on it; the numbers of the others are what a file says they are.
+    // The first is shown even if it has no messages; the numbers of the others are those in the file.
     let connections: BTreeSet<usize> = [0].into_iter().chain(events.iter().map(|event| event.connection)).collect();
     for connection in connections {
         if connection > 0 {
@@ -93,7 +93,7 @@ fn content(from: Party, bytes: &[u8], renamer: &mut Renamer) -> String {
     parts(&message).unwrap_or_else(|| spaced(&message))
 }
 
-/// A message by its parts, if there is nothing else in it.
+/// Returns a message by its parts, if it has no other members.
 fn parts(message: &Value) -> Option<String> {
     let named = |id: &Value| id.as_str().map_or("null ".to_owned(), |id| format!("{id} "));
     let named = |id: Option<&Value>| id.map_or_else(String::new, named);
@@ -134,7 +134,7 @@ struct Side {
 }
 
 impl Side {
-    /// What is said on the connection, in the order that no accident changes.
+    /// Returns the messages on the connection in an order that does not depend on chance.
     fn in_order(self, events: &[Event]) -> Vec<&Event> {
         let here = || events.iter().filter(|event| event.connection == self.connection);
         let waits = Waits::of(self, events);
@@ -151,7 +151,7 @@ impl Side {
         order
     }
 
-    /// Who does something that the other side notices.
+    /// Returns the party that does something which the other side notices.
     fn speaker(self, what: &What) -> Option<Party> {
         match what {
             What::Line { from, .. } => Some(*from),
@@ -175,7 +175,7 @@ impl Side {
 struct Waits {
     /// By the event of the line.
     lines: BTreeMap<usize, usize>,
-    /// Where the messages of the subject stand that have an id.
+    /// The positions of the messages of the subject with an id.
     requests: BTreeMap<RpcId, usize>,
     answers: BTreeMap<RpcId, usize>,
 }
@@ -183,7 +183,7 @@ struct Waits {
 impl Waits {
     fn of(side: Side, events: &[Event]) -> Self {
         let mut waits = Self::default();
-        // A recording of other traffic has no steps; then every answer counts as waited for.
+        // A recording of other traffic has no steps; there, every answer counts as awaited.
         let scripted = events.iter().any(|event| matches!(&event.what, What::Step(_)));
         let mut latest = None;
         for event in events {
@@ -216,10 +216,10 @@ impl Waits {
         waits
     }
 
-    /// The answer to the request of a fence on this connection.
+    /// Returns the answer to the request of a fence on this connection.
     fn fence(&self, side: Side, events: &[Event], step: &StepEvent) -> Option<usize> {
         let &request = step.events.first().filter(|_| step.kind == StepKind::Fence)?;
-        // Of several requests the step names the one that was answered.
+        // If there are several requests, the step names the answered one.
         let request = events.get(request).filter(|event| event.connection == side.connection)?;
         self.answers.get(&id(&request.what)?.1).copied()
     }
@@ -234,7 +234,7 @@ enum Form {
     Response,
 }
 
-/// The id of a message, with what it is the id of.
+/// Returns the id of a message, with the form of that message.
 fn id(what: &What) -> Option<(Form, RpcId)> {
     let What::Line { bytes, .. } = what else { return None };
     let Content::One { value, .. } = read_line(bytes) else { return None };
@@ -245,7 +245,7 @@ fn id(what: &What) -> Option<(Form, RpcId)> {
     }
 }
 
-/// JSON in one line, with a blank behind each colon and comma.
+/// Writes JSON in one line, with a blank after each colon and comma.
 fn spaced(value: &Value) -> String {
     let mut bytes = Vec::new();
     let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced));
@@ -327,8 +327,8 @@ mod tests {
     #[test]
     fn the_number_of_a_connection_may_be_any() {
         let answer = line(Party::Agent, r#"{"jsonrpc":"2.0","id":0,"result":{}}"#);
-        let told = normal_of(Party::Client, vec![(usize::MAX, answer)]);
-        assert!(told.starts_with(&format!("\nconnection {}\n← ", usize::MAX)), "{told}");
+        let normal = normal_of(Party::Client, vec![(usize::MAX, answer)]);
+        assert!(normal.starts_with(&format!("\nconnection {}\n← ", usize::MAX)), "{normal}");
     }
 
     #[test]
@@ -339,7 +339,7 @@ mod tests {
         let news = r#"{"jsonrpc":"2.0","method":"news"}"#;
         let ended = || What::Process(ProcessEvent::StdoutEnded);
         let exited = What::Process(ProcessEvent::Exited { code: Some(1), signal: None });
-        let told = normal_of(
+        let normal = normal_of(
             Party::Client,
             vec![
                 (0, client(asked)),
@@ -365,6 +365,6 @@ mod tests {
             ← end of output\n\
             → end of input\n\
             the client exits with 1\n";
-        assert_eq!(told, wanted);
+        assert_eq!(normal, wanted);
     }
 }

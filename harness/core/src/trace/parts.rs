@@ -1,4 +1,4 @@
-//! The part of a conversation that each of its cases shows.
+//! The part of a conversation that belongs to each of its cases.
 
 use super::case::{CaseInfo, CaseMark};
 use super::event::{Event, What};
@@ -14,7 +14,7 @@ impl Header {
         Self { case: Some(id), file, requirements, ..self.clone() }
     }
 
-    /// Whether a case was run, or several, so that everything was seen from the start.
+    /// Whether it holds one or several cases, so that the trace is complete from the start.
     #[must_use]
     pub const fn is_of_cases(&self) -> bool {
         self.case.is_some() || self.conversation.is_some()
@@ -24,7 +24,8 @@ impl Header {
 impl Trace {
     /// Returns the name of a file for the trace, in a folder of many.
     ///
-    /// That of a conversation names its first case: shards number their conversations alike, and no two have the same case.
+    /// The name for a conversation is that of its first case: shards count their conversations from the same number, but no two
+    /// have the same case.
     #[must_use]
     pub fn file_name(&self) -> String {
         let begun = self.events.iter().find_map(|event| match &event.what {
@@ -58,7 +59,7 @@ impl Trace {
         if parts.is_empty() { vec![self.clone()] } else { parts }
     }
 
-    /// The events after the first mark, up to the first answer of the agent; nothing if it never came.
+    /// Returns the events after the first mark, up to the first answer of the agent; empty if it never came.
     fn opening(&self) -> &[Event] {
         let is_answer = |event: &Event| match &event.what {
             What::Line { from: Party::Agent, bytes, .. } => {

@@ -1,7 +1,7 @@
-//! Takes out of messages what differs from run to run: ids, paths and times, each by the member that it stands in.
+//! Replaces the parts of messages that differ from run to run: ids, paths and times, each by its member.
 //!
-//! The same id always becomes the same name, `<session-1>` and so on in the order of first appearance, so that it can
-//! still be seen that two messages are about one thing. Nothing here guesses from how a text looks, apart from times.
+//! The same id always gets the same name, `<session-1>` and so on in the order of first appearance, so that it remains visible
+//! when two messages concern the same object. Apart from times, no value is recognised by its form.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::event::{Event, What};
 use crate::requirement::Party;
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
-/// Members that hold an id, and what the id is of.
+/// Members with an id, and the kind of that id.
 const IDS: [(&str, &str); 5] = [
     ("sessionId", "session"),
     ("terminalId", "terminal"),
@@ -20,31 +20,31 @@ const IDS: [(&str, &str); 5] = [
     ("elicitationId", "elicitation"),
 ];
 
-/// Members that hold the id of a request that their sender made.
+/// The member with the id of a request that its sender made.
 const REQUEST_ID: &str = "requestId";
 
-/// Members that hold the number of a process.
+/// Members with the number of a process.
 const PIDS: [&str; 2] = ["pid", "processId"];
 
-/// Members that introduce a program; the version in them changes with every release.
+/// Members that describe a program; their version changes with every release.
 const PROGRAMS: [&str; 3] = ["agentInfo", "clientInfo", "serverInfo"];
 
-/// The shortest id that is also looked for inside of longer texts; a short one stands there by accident.
+/// The shortest id that is also searched inside longer texts; a shorter one occurs by chance.
 const SHORTEST: usize = 8;
 
-/// Gives stable names to what differs from run to run.
+/// Gives stable names to values that differ from run to run.
 #[derive(Debug, Clone, Default)]
 pub struct Renamer {
-    /// The name of each value that was seen, by what it is of.
+    /// The name of each value, by its kind.
     names: BTreeMap<(String, String), String>,
-    /// How many values of each kind were named.
+    /// The number of named values of each kind.
     counts: BTreeMap<String, usize>,
-    /// What is replaced inside of texts, the longest first.
+    /// The replacements inside texts, the longest first.
     texts: Vec<(String, String)>,
 }
 
 impl Renamer {
-    /// A renamer that knows nothing yet.
+    /// Creates a renamer without names.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -61,19 +61,19 @@ impl Renamer {
         }
     }
 
-    /// Has a path, and everything below it, shown under a name such as `<cwd>`.
+    /// Names a path, such as `<cwd>`, together with everything below it.
     pub fn path(&mut self, path: &str, name: &str) {
         if path.len() > 1 && !self.texts.iter().any(|(known, _)| known == path) {
             self.replace(path, name.to_owned());
         }
     }
 
-    /// Takes what comes next for another connection, on which the ids of requests begin anew.
+    /// Switches to another connection, on which the ids of requests start again.
     pub fn begin_connection(&mut self) {
         self.names.retain(|(kind, _), _| ![Party::Agent, Party::Client].map(request_of).contains(kind));
     }
 
-    /// A message of a party with everything replaced.
+    /// Returns a message of a party with all replacements.
     #[must_use]
     pub fn message(&mut self, from: Party, message: &Value) -> Value {
         self.learn_paths(message);
@@ -89,14 +89,14 @@ impl Renamer {
         Value::Object(replaced.collect())
     }
 
-    /// A text with the paths in it replaced, and the ids that are long enough to be no accident.
+    /// Returns a text with its paths replaced, and its ids that are too long to occur by chance.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
         self.texts.iter().fold(text.to_owned(), |text, (known, name)| text.replace(known, name))
     }
 
-    /// The sandbox shows itself in the working directory of a session: the folder `work` beside the folder `home`, or one below
-    /// it. The endpoint of the case shows itself in the URLs of MCP servers and of pages.
+    /// Learns the sandbox from the working directory of a session: the folder `work` next to the folder `home`, or one below
+    /// it. Learns the endpoint of the case from the URLs of MCP servers and of pages.
     fn learn_paths(&mut self, message: &Value) {
         let servers = message.pointer("/params/mcpServers").and_then(Value::as_array).into_iter().flatten();
         let urls = servers.filter_map(|server| server.get("url")).chain(message.pointer("/params/url"));
@@ -165,18 +165,18 @@ impl Renamer {
     }
 }
 
-/// The folder around the folders `work` and `home` of a case.
+/// Returns the folder around the folders `work` and `home` of a case.
 fn sandbox_of(cwd: &str) -> Option<&str> {
     let (sandbox, _) = cwd.rsplit_once("/work").filter(|(_, below)| below.is_empty() || below.starts_with('/'))?;
     sandbox.rsplit('/').next().filter(|name| name.starts_with("acp-")).map(|_| sandbox)
 }
 
-/// What the id of a request of this party is of.
+/// Returns the kind of the id of a request of this party.
 fn request_of(asker: Party) -> String {
     format!("{asker}-request")
 }
 
-/// Whether a text is a date with a time and nothing else. Times are not numbered: whether two are equal is an accident.
+/// Whether a text is exactly a date with a time. Times are not numbered, since two equal ones are a coincidence.
 fn is_time(text: &str) -> bool {
     const FORM: &[u8] = b"0000-00-00T00:00:00";
     let bytes = text.as_bytes();

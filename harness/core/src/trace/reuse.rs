@@ -1,11 +1,11 @@
-//! What early traces say of a process that had served other cases before.
+//! The record of early traces about a process that had served other cases before.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// The cases that a process had served before. Conversations that hold several cases replaced it; a trace with it is judged
-/// like a recording that begins in the middle.
+/// The earlier cases of a process. Conversations that hold several cases have replaced this; a trace with it is checked like a
+/// recording that begins in the middle.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Reuse {

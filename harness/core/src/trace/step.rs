@@ -7,8 +7,8 @@ use serde_json::Value;
 
 /// The result of one step of a transcript.
 ///
-/// `outcome` says how the step went; `expected` and `observed` hold the facts. Only the judge decides who is responsible, and only
-/// [`crate::judge`] makes sentences of the facts.
+/// `outcome` is the result of the step; `expected` and `observed` hold the facts. Only the judge decides who is responsible,
+/// and only [`crate::judge`] renders sentences from the facts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepEvent {
@@ -16,32 +16,32 @@ pub struct StepEvent {
     pub kind: StepKind,
     /// The 1-based line in the case file; 0 for a step that the runner added.
     pub line: usize,
-    /// The name of the include that holds the line, where it is not in the case file itself.
+    /// The name of the include with the line, if it is not in the case file itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
-    /// The step as it stands in the case file.
+    /// The step as written in the case file.
     pub text: String,
-    /// How it went.
+    /// Its result.
     pub outcome: Outcome,
     /// The requirements that this step decides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decides: Vec<String>,
-    /// The events that it is about, by their position.
+    /// The positions of its events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<usize>,
-    /// What the step expected; absent where the step expects nothing or went as expected.
+    /// The expectation; absent if the step expects nothing or went as expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
-    /// What the runner observed instead; absent where the step went as expected.
+    /// The observation instead; absent if the step went as expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// The intent of the last prompt before the step; absent where there was none, or where the step went as expected.
+    /// The intent of the last prompt before the step; absent if there was none, or if the step went as expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
 }
 
 impl StepEvent {
-    /// The place of the step in words; absent for a step that is in no file.
+    /// Returns the place of the step in words; `None` for a step that is in no file.
     #[must_use]
     pub fn place(&self) -> Option<String> {
         let include = self.include.as_ref().map(|name| format!(" of the include {name}"));
@@ -73,7 +73,7 @@ pub enum StepKind {
     Process,
     /// A check whether the page of the case was visited.
     Page,
-    /// A message to an MCP server that the tester plays.
+    /// A message to an MCP server of the tester.
     Mcp,
     /// An act of the user of a client.
     Act,
@@ -85,38 +85,37 @@ pub enum StepKind {
     End,
 }
 
-/// How a step went.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// As written.
+    /// It went as written.
     Done,
-    /// Something contradicts it.
+    /// A message or fact contradicts it.
     Contradicted,
     /// Nothing came before the time limit.
     TimedOut,
-    /// A weak fence: the tester had no request that the subject answers, and only waited. What did not come by then may still
-    /// come.
+    /// A weak fence: the tester had no request that the subject answers, and only waited. Missing messages may still come.
     Quiet,
     /// The subject's stream ended first.
     Ended,
-    /// The step is optional or cannot be done, and the transcript went on or stopped without it.
+    /// The step is optional or impossible, and the transcript continued or stopped without it.
     Missed,
     /// The subject does not advertise what the case needs.
     NotApplicable,
-    /// The subject answered that a login is needed.
+    /// The subject answered that it requires a login.
     LoginNeeded,
-    /// The harness could not do it, for a reason of its own.
+    /// The harness failed to do it.
     HarnessError,
 }
 
-/// What a step expected.
+/// The expectation of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Expected {
     /// A message of the subject.
     Message(ExpectedMessage),
-    /// That no such message comes.
+    /// No such message.
     NoMessage(ExpectedMessage),
     /// An answer to a fence.
     FenceAnswer,
@@ -124,9 +123,9 @@ pub enum Expected {
     Reply(ExpectedText),
     /// A reply, or none at all.
     AnyReply(bool),
-    /// That the subject ends the connection.
+    /// The end of the connection by the subject.
     ConnectionEnd,
-    /// That the process of the subject exits, with this code if there is one.
+    /// The exit of the subject's process, with this code if there is one.
     Exit(Option<i32>),
     /// A start of the agent's program for a login in a terminal.
     TerminalLogin,
@@ -134,32 +133,32 @@ pub enum Expected {
     Process {
         /// Its id.
         pid: u32,
-        /// Whether it is to run.
+        /// Whether it should be running.
         running: bool,
     },
     /// Whether the page of the case was visited.
     PageVisit(bool),
-    /// That a file does not exist.
+    /// A missing file.
     NoFile(String),
     /// The content of a file.
     File {
         /// Its path.
         path: String,
-        /// What it is to hold.
+        /// The expected content.
         content: ExpectedText,
     },
-    /// A message to an MCP server that the tester plays.
+    /// A message to an MCP server of the tester.
     McpMessage {
         /// The name of the server.
         server: String,
-        /// The methods of which one is expected.
+        /// The methods, one of which is expected.
         methods: Vec<String>,
     },
-    /// The words of a trace of format 1, which holds no facts here.
+    /// The words of a trace of format 1, which has no facts here.
     Words(String),
 }
 
-/// A message that a step is about.
+/// The message of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum ExpectedMessage {
@@ -175,31 +174,31 @@ pub enum ExpectedMessage {
     Answer(ExpectedAnswer),
 }
 
-/// An answer that a step is about.
+/// The answer of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExpectedAnswer {
     /// The method of the request; absent if the request was not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// What the result or error must match; absent where anything will do.
+    /// The pattern for the result or error; absent if any matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Value>,
 }
 
-/// A text that a step compares.
+/// The expected text of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectedText {
     /// Exactly this text.
     Equals(Excerpt),
-    /// A text with this in it.
+    /// A text that contains this.
     Contains(Excerpt),
-    /// A text without this in it.
+    /// A text that does not contain this.
     Lacks(Excerpt),
 }
 
-/// What the runner observed instead of what a step expected.
+/// The observation of the runner instead of the expectation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Observed {
@@ -207,18 +206,18 @@ pub enum Observed {
     Mismatch {
         /// The place in the result or error, as a JSON pointer; empty for the whole.
         pointer: String,
-        /// What the pattern asks for there.
+        /// The value in the pattern.
         expected: String,
-        /// What is there, shortened.
+        /// The actual value, shortened.
         actual: String,
     },
     /// An error where a result was expected.
     Error(Value),
     /// A result where an error was expected.
     Result(Value),
-    /// The message that must not come.
+    /// The forbidden message.
     Message,
-    /// The message that must not come did not, and no request could prove that it will not.
+    /// The forbidden message did not come, but no request could prove that it will not.
     NoMessageSoFar,
     /// The subject's stream ended.
     Ended(SubjectEnd),
@@ -228,47 +227,47 @@ pub enum Observed {
         after_ms: u64,
         /// Whether the subject had opened a connection.
         connected: bool,
-        /// Whether a person has to do something first.
+        /// Whether a person has to act first.
         by_person: bool,
     },
-    /// No such thing before the time limit, or before the subject's stream ended.
+    /// Nothing matched before the time limit, or before the subject's stream ended.
     Nothing,
     /// An optional message was not sent before the answer that ends the exchange.
     Passed,
-    /// No answer to an unknown request, where the subject answers other requests.
+    /// No answer to an unknown request, although the subject answers other requests.
     UnknownRequestUnanswered,
     /// No answer to any of the requests of a fence, in the order of sending.
     FenceUnanswered(Vec<String>),
-    /// The subject keeps the connection open; and whether it answered a later request.
+    /// The subject keeps the connection open.
     StillConnected {
         /// Whether it answered a later request.
         answers: bool,
     },
-    /// The process exited otherwise.
+    /// The process exited in another way.
     Exited(Exit),
     /// The process was still running at the time limit.
     StillRunning,
-    /// A person started the client, so that its process is not known.
+    /// A person started the client, so its process is unknown.
     ProcessNotVisible,
     /// The reply of a turn.
     Reply {
-        /// Its text, without the prompt where it repeats it.
+        /// Its text, without a repetition of the prompt.
         text: Excerpt,
         /// Whether it also repeats the prompt.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         repeats_prompt: bool,
     },
-    /// No process id in the file that was to hold one.
+    /// No process id in the file that should contain one.
     NoProcessId {
         /// The path of the file.
         path: String,
     },
-    /// The process runs, or is gone.
+    /// The state of the process.
     Process {
-        /// Whether it runs.
+        /// Whether it is running.
         running: bool,
     },
-    /// The page was visited, or was not.
+    /// Whether the page was visited.
     PageVisit(bool),
     /// The content of the file.
     File(Excerpt),
@@ -280,11 +279,11 @@ pub enum Observed {
     AuthenticateInstead,
     /// The methods of the messages that the MCP server got before the time limit.
     McpMessages(Vec<String>),
-    /// The MCP servers got more messages than the trace has room for.
+    /// The MCP servers got more messages than fit into the trace.
     McpMessagesLost,
-    /// The subject advertises, or does not advertise, what the case needs.
+    /// Whether the subject advertises what the case needs.
     Capability {
-        /// The need as it stands in the case.
+        /// The need as written in the case.
         need: String,
         /// Whether the subject advertises it.
         advertised: bool,
@@ -299,7 +298,7 @@ pub enum Observed {
         /// The name.
         name: String,
     },
-    /// No option and no profile describes how the user of this client does an act.
+    /// No option and no profile describes how the user of this client performs an act.
     ActUnknown {
         /// The act.
         act: String,
@@ -309,11 +308,11 @@ pub enum Observed {
         /// The setting.
         setting: String,
     },
-    /// The client has not started its agent, so that the tester can send nothing.
+    /// The client has not started its agent, so the tester cannot send anything.
     NotConnected,
     /// A problem of the harness, its caller or the case, in words.
     Problem(String),
-    /// The words of a trace of format 1, which holds no facts here.
+    /// The words of a trace of format 1, which has no facts here.
     Words {
         /// The words.
         text: String,
@@ -323,30 +322,30 @@ pub enum Observed {
     },
 }
 
-/// How the subject's stream ended, and in which situation.
+/// The end of the subject's stream, and its situation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SubjectEnd {
-    /// How its process exited; absent if it still runs.
+    /// The exit of its process; absent if it is still running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
     /// The meaning of this exit code according to the profile; absent if the profile does not list it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaning: Option<String>,
-    /// The tester stopped the subject because it sent more than a trace may hold.
+    /// The tester stopped the subject because it sent more than a trace can hold.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flooded: bool,
     /// The case had closed the subject's input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub input_closed: bool,
-    /// The subject had opened a connection; an agent always has.
+    /// Whether the subject had opened a connection; an agent always has.
     pub connected: bool,
     /// The methods of the subject's requests on this connection that had no answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<String>,
 }
 
-/// How a process ended.
+/// The exit of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
@@ -369,15 +368,15 @@ impl fmt::Display for Exit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Excerpt {
-    /// The beginning, or all of it.
+    /// The beginning, or the whole text.
     pub text: String,
-    /// The length of the whole text in bytes, where `text` is only its beginning.
+    /// The length of the whole text in bytes, if `text` is only its beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_bytes: Option<usize>,
 }
 
 impl Excerpt {
-    /// Cuts a text after 300 characters.
+    /// Shortens a text to 300 characters.
     #[must_use]
     pub fn of(text: &str) -> Self {
         const LONGEST: usize = 300;

@@ -2,29 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The longest line that is kept in one piece.
+/// The longest line that is kept in one piece, in bytes.
 ///
-/// A legal message may carry a large file; twice the 64 MiB that a subject might honestly send is still far from what
-/// would exhaust the memory of a small machine. Whatever is longer goes on in the next frame.
+/// A legal message may carry a large file. This is twice the 64 MiB that a correct subject might send, and still fits into the
+/// memory of a small machine. A longer line continues in the next frame.
 pub const LONGEST_LINE: usize = 128 << 20;
 
-/// What stood behind the bytes of a line.
+/// The bytes after a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LineEnd {
-    /// A line feed, as the protocol asks.
+    /// A line feed, as the protocol requires.
     #[default]
     Lf,
     /// A carriage return and a line feed.
     CrLf,
     /// Nothing: the stream ended in the middle of the line.
     Eof,
-    /// Nothing yet: the line is longer than [`LONGEST_LINE`] and goes on in the next frame.
+    /// Nothing yet: the line is longer than [`LONGEST_LINE`] and continues in the next frame.
     Cut,
 }
 
 impl LineEnd {
-    /// The bytes that stood on the wire.
+    /// Returns the bytes on the wire.
     #[must_use]
     pub const fn bytes(self) -> &'static [u8] {
         match self {
@@ -35,16 +35,16 @@ impl LineEnd {
     }
 }
 
-/// One line as it came, without its end.
+/// One line without its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// The bytes before the end.
     pub bytes: Vec<u8>,
-    /// How it ended.
+    /// The kind of its end.
     pub end: LineEnd,
 }
 
-/// Collects bytes until lines are whole.
+/// Collects bytes until lines are complete.
 #[derive(Debug)]
 pub struct Framer {
     pending: Vec<u8>,
@@ -58,13 +58,13 @@ impl Default for Framer {
 }
 
 impl Framer {
-    /// A framer with another bound on the length of a line.
+    /// Creates a framer with another limit for the length of a line.
     #[must_use]
     pub fn with_longest(longest: usize) -> Self {
         Self { pending: Vec::new(), longest: longest.max(1) }
     }
 
-    /// Takes the next bytes of the stream and passes on every line that is complete with them.
+    /// Adds the next bytes of the stream, and passes every line that they complete to `emit`.
     pub fn feed(&mut self, mut bytes: &[u8], mut emit: impl FnMut(Frame)) {
         while !bytes.is_empty() {
             let room = self.longest - self.pending.len();
@@ -83,7 +83,7 @@ impl Framer {
         }
     }
 
-    /// Ends the stream; what stood behind the last line feed comes out as an unterminated line.
+    /// Ends the stream, and returns the bytes after the last line feed as an unterminated line.
     #[must_use]
     pub fn finish(&mut self) -> Option<Frame> {
         let bytes = std::mem::take(&mut self.pending);

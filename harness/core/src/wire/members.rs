@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// Finds members by comparing their names: the map itself would hash the name, which costs ten times as much in an object
-/// with few members, and a message is asked for the same members by many checks.
+/// Finds members by comparing their names. A map lookup would hash the name, which costs ten times as much in an object with
+/// few members, and many checks ask for the same members.
 pub trait Members {
     /// Returns the member of this name; `None` as well if this is not an object.
     fn member(&self, name: &str) -> Option<&Value>;
@@ -11,7 +11,7 @@ pub trait Members {
 
 impl Members for Map<String, Value> {
     fn member(&self, name: &str) -> Option<&Value> {
-        /// The objects of the protocol have at most as many members.
+        /// The most members in objects of the protocol.
         const FEW: usize = 16;
         if self.len() > FEW {
             return self.get(name);

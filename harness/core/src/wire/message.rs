@@ -1,46 +1,46 @@
-//! Reads one line as JSON-RPC, and says exactly in which way it is none.
+//! Reads one line as JSON-RPC, and describes exactly why it is not valid.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::readable::{FEW_VALUES, MOST_VALUES, Readable, readable};
 
-/// What a line holds.
+/// The content of a line.
 ///
-/// Everything that RFC 8259 calls JSON is read, whatever its depth and size. What `serde_json` cannot decode is read as
-/// described at the module `readable`.
+/// All JSON of RFC 8259 is read, of any depth and size. JSON that `serde_json` cannot decode is read as described in the module
+/// `readable`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// Nothing but white space.
+    /// Only white space.
     Blank,
-    /// Bytes that are no UTF-8; the offset of the first one.
+    /// Bytes that are not UTF-8; the offset of the first one.
     NotUtf8(usize),
     /// Text that is not JSON.
     NotJson {
         /// The reason, for people.
         why: String,
-        /// Whether a JSON value begins with the line and does not end in it.
+        /// Whether a JSON value begins in the line and does not end in it.
         unfinished: bool,
     },
     /// Several JSON values without a line feed between them.
     Several {
         /// The values, at most [`MOST_MESSAGES`] of them.
         values: Vec<Value>,
-        /// How many there are.
+        /// The number of values.
         number: usize,
-        /// Whether `values` lacks any of them, or parts of them.
+        /// Whether `values` lacks some of them, or parts of them.
         cut: bool,
     },
     /// One JSON value.
     One {
-        /// The value; of a doubled key the last one counts.
+        /// The value; of a duplicate key the last one counts.
         value: Value,
-        /// JSON pointers to keys that stand twice in their object.
+        /// JSON pointers to duplicate keys.
         doubled: Vec<String>,
-        /// Whether `serde_json` refuses the line. Other readers may refuse it too, and answer that they cannot read it.
+        /// Whether `serde_json` refuses the line. Other readers may refuse it too, and answer with a parse error.
         refused: bool,
-        /// Whether the line holds more values than this program reads, so that some of them are missing in `value`. Their
-        /// absence proves nothing.
+        /// Whether the line has more values than this program reads, so that some are missing in `value`. Their absence proves
+        /// nothing.
         cut: bool,
     },
 }
@@ -52,7 +52,7 @@ impl Content {
         matches!(self, Self::One { cut: true, .. } | Self::Several { cut: true, .. })
     }
 
-    /// The one value; none if the line holds anything else.
+    /// Returns the single value; `None` if the line has other content.
     #[must_use]
     pub fn one(self) -> Option<Value> {
         match self {
@@ -62,32 +62,32 @@ impl Content {
     }
 }
 
-/// How many messages are read from one line. A line with more than one violates the protocol in any case.
+/// The most messages that are read from one line. A line with several violates the protocol in any case.
 pub const MOST_MESSAGES: usize = 1 << 14;
 
-/// An id of JSON-RPC, compared by value and JSON type.
+/// A JSON-RPC id, compared by value and JSON type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RpcId {
-    /// An integer, however it is spelled.
+    /// An integer, in any spelling.
     Integer(i64),
     /// Any other number.
     Number(String),
     /// A string.
     Text(String),
-    /// The null that stands for an id that could not be read.
+    /// Null, which replaces an id that could not be read.
     Null,
-    /// Something that is no id at all, as JSON.
+    /// A value that cannot be an id, as JSON.
     Odd(String),
 }
 
 impl RpcId {
-    /// Takes the id as it stands in a message.
+    /// Reads the id as it is in a message.
     #[must_use]
     pub fn new(value: &Value) -> Self {
         match value {
             Value::Null => Self::Null,
             Value::String(text) => Self::Text(text.clone()),
-            // `1`, `1.0` and `1e0` are one number.
+            // `1`, `1.0` and `1e0` are the same number.
             Value::Number(number) => match number.as_i64().or_else(|| number.as_f64().and_then(integer)) {
                 Some(whole) => Self::Integer(whole),
                 None => Self::Number(number.to_string()),
@@ -105,7 +105,7 @@ impl RpcId {
         }
     }
 
-    /// Whether every reader of JSON keeps it as it is: many take numbers for doubles, which are exact below 2^53.
+    /// Whether every reader of JSON keeps it exactly: many read numbers as doubles, which are exact below 2^53.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         const LIMIT: f64 = 9_007_199_254_740_992.0;
@@ -129,7 +129,7 @@ impl std::fmt::Display for RpcId {
 }
 
 /// The integer that a number without a fractional part denotes, however it is spelled (JSON Schema 2020-12, section 6.1.1).
-/// From 2^53 on a double no longer tells neighbours apart, and is left as it is.
+/// From 2^53 on, a double cannot distinguish neighbours, and is not converted.
 fn integer(value: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     #[expect(clippy::cast_possible_truncation, reason = "it has no fraction, and is small enough")]
@@ -137,42 +137,42 @@ fn integer(value: f64) -> Option<i64> {
     (value.fract() == 0.0 && value.abs() < EXACT).then_some(whole)
 }
 
-/// The form that a message takes, judged by its members alone.
+/// The form of a message, by its members alone.
 #[derive(Debug, Clone, Copy)]
 pub enum Envelope<'v> {
-    /// A method to call; with an id it is a request.
+    /// A call of a method; with an id it is a request.
     Call(Call<'v>),
     /// An answer: it has a result, an error or, wrongly, both.
     Response {
-        /// The id, if the member is there.
+        /// The id, if the member is present.
         id: Option<&'v Value>,
-        /// The result, if the member is there.
+        /// The result, if the member is present.
         result: Option<&'v Value>,
-        /// The error, if the member is there.
+        /// The error, if the member is present.
         error: Option<&'v Value>,
     },
-    /// None of the three.
+    /// A message without any of these.
     Unclear,
 }
 
 /// A request or a notification.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'v> {
-    /// The id, if the member is there; a notification has none.
+    /// The id, if the member is present; a notification has none.
     pub id: Option<&'v Value>,
     /// The method.
     pub method: &'v str,
-    /// The params, if the member is there.
+    /// The params, if the member is present.
     pub params: Option<&'v Value>,
 }
 
 impl<'v> Envelope<'v> {
-    /// Looks at the members of a message.
+    /// Classifies a message by its members.
     #[must_use]
     pub fn of(value: &'v Value) -> Self {
         let Some(object) = value.as_object() else { return Self::Unclear };
         let (mut id, mut method, mut params, mut result, mut error) = (None, None, None, None, None);
-        // A message has few members, and to compare them costs less than to hash each name.
+        // A message has few members, and comparing them costs less than hashing each name.
         for (name, value) in object {
             match name.as_str() {
                 "id" => id = Some(value),
@@ -207,8 +207,8 @@ pub fn read_line(bytes: &[u8]) -> Content {
     }
 }
 
-/// Tells what a text is that `serde_json` does not decode. It skips values without recursion or limit, and with one byte of
-/// memory a level.
+/// Classifies a text that `serde_json` does not decode. It skips values without recursion or limit, and with one byte of memory
+/// per level.
 fn scan(text: &str) -> Content {
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) => {
@@ -222,7 +222,7 @@ fn scan(text: &str) -> Content {
     }
 }
 
-/// Reads a text that consists of several values; none if it does not.
+/// Reads a text with several values; `None` for other texts.
 fn several(text: &str) -> Option<Content> {
     let (mut values, mut number, mut cut, mut from) = (Vec::new(), 0, false, 0);
     let mut room = MOST_VALUES;
@@ -242,7 +242,7 @@ fn several(text: &str) -> Option<Content> {
     Some(Content::Several { values, number, cut })
 }
 
-/// Reads a text that is known to be one JSON value, as far as there is room for it; takes away the room that it needs.
+/// Reads a text that is one JSON value, as far as there is room, and reduces the room accordingly.
 fn read_readable(text: &str, room: &mut usize) -> (Value, Vec<String>, bool) {
     let mut rewritten = readable(text, *room);
     if rewritten.cut {
@@ -250,20 +250,20 @@ fn read_readable(text: &str, room: &mut usize) -> (Value, Vec<String>, bool) {
     }
     let Readable { text, values, cut } = rewritten;
     *room = room.saturating_sub(values);
-    // The rewritten text is JSON without anything that serde_json refuses.
+    // The rewritten text is JSON that `serde_json` accepts.
     let (value, doubled) = read_value(&text, usize::MAX).unwrap_or_default();
     (value, doubled, cut)
 }
 
-/// Reads a text as one value, with the places of doubled keys; none when `serde_json` refuses it, or when it holds more than
-/// so many values.
+/// Reads a text as one value, with the places of duplicate keys; `None` if `serde_json` refuses it, or if it has more than
+/// `most_values` values.
 fn read_value(text: &str, most_values: usize) -> Option<(Value, Vec<String>)> {
     let (value, doubled) = parse(text, None, most_values)?;
-    // Doubled keys are rare, so only a line that has some pays for knowing where they stand.
+    // Duplicate keys are rare, so only lines that have some are parsed again for their places.
     if doubled.is_empty() { Some((value, doubled)) } else { parse(text, Some(String::new()), most_values) }
 }
 
-/// Reads a text; `at` is the pointer to its root, if places matter.
+/// Parses a text; `at` is the pointer to its root, if places are needed.
 fn parse(text: &str, at: Option<String>, most_values: usize) -> Option<(Value, Vec<String>)> {
     let mut notes = Notes { doubled: Vec::new(), room: most_values };
     let mut parser = serde_json::Deserializer::from_str(text);
@@ -272,18 +272,18 @@ fn parse(text: &str, at: Option<String>, most_values: usize) -> Option<(Value, V
     Some((value, notes.doubled))
 }
 
-/// Builds a value and notes doubled keys on the way, which `serde_json` alone would swallow.
+/// Builds a value and records duplicate keys, which `serde_json` alone would drop.
 struct Node<'d> {
-    /// Where it stands, if that matters.
+    /// Its place, if places are needed.
     at: Option<String>,
     notes: &'d mut Notes,
 }
 
-/// What is noted while a line is read.
+/// The records while a line is read.
 struct Notes {
-    /// The keys that stand twice in their object.
+    /// The duplicate keys.
     doubled: Vec<String>,
-    /// How many more values may come.
+    /// The number of values that there is still room for.
     room: usize,
 }
 
@@ -347,7 +347,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
-        /// What most objects of a message need at once.
+        /// The initial capacity, which is enough for most objects of a message.
         const USUAL: usize = 4;
         let mut members = Map::new();
         while let Some(key) = object.next_key::<String>()? {

@@ -1,11 +1,11 @@
-//! Rewrites valid JSON that `serde_json` cannot turn into a value into JSON that it can.
+//! Rewrites valid JSON that `serde_json` cannot decode into JSON that it can.
 //!
-//! RFC 8259 allows more than `serde_json` decodes: escapes of lone surrogates, numbers of any size, any depth and any
-//! number of values. A program that sends these breaks no rule, so the message must stay readable.
+//! RFC 8259 allows more than `serde_json` decodes: escapes of lone surrogates, numbers of any size, any depth and any number of
+//! values. A program that sends these violates no requirement, so the message must stay readable.
 //!
-//! - A lone surrogate U+D800..=U+DFFF becomes the private-use character U+10D800..=U+10DFFF. This loses nothing: two
-//!   strings stay equal or different, the halves of one character can be joined again ([`push_text`]), and an id, a
-//!   path or a text goes back to its sender as it came ([`write_json`]). U+FFFD would make different ids equal.
+//! - A lone surrogate U+D800..=U+DFFF becomes the private-use character U+10D800..=U+10DFFF. This loses nothing: two strings
+//!   stay equal or different, the halves of one character can be joined again ([`push_text`]), and an id, a path or a text
+//!   returns to its sender unchanged ([`write_json`]). U+FFFD would make different ids equal.
 //! - A number that overflows a double becomes the largest double, as other numbers are rounded.
 //! - A list or object below [`MOST_LEVELS`] levels becomes null. No definition of the schema is nested that deep, so
 //!   only free-form data is shortened.
@@ -14,35 +14,34 @@
 
 use serde_json::Value;
 
-/// How many levels of lists and objects `serde_json` reads.
+/// The number of levels of lists and objects that `serde_json` reads.
 pub(super) const MOST_LEVELS: usize = 127;
 
-/// How many values are read from one line. Each takes some hundred bytes of memory, and no message comes near.
+/// The most values that are read from one line. Each needs about a hundred bytes of memory, and no real message comes close.
 pub(super) const MOST_VALUES: usize = 1 << 20;
 
-/// How many values are read from a line with more of them.
+/// The number of values that are read from a line with more of them.
 pub(super) const FEW_VALUES: usize = 1 << 12;
 
-/// How many values more the outer levels have room for, so that the id, the method and the session are read wherever they
-/// stand.
+/// The additional values for the outer levels, so that the id, the method and the session are read at any position.
 const MORE_OUTSIDE: usize = 1 << 10;
 
-/// How many levels have that room: the message, its params or result, and what these hold, such as an update.
+/// The number of levels with that room: the message, its params or result, and their members, such as an update.
 const OUTER_LEVELS: usize = 3;
 
-/// The distance between a surrogate and the private-use character that stands for it.
+/// The distance between a surrogate and the private-use character that replaces it.
 const STAND_IN: u32 = 0x10_0000;
 
-/// What an infinite number becomes, without its sign.
+/// The replacement for an infinite number, without its sign.
 const LARGEST: &str = "1.7976931348623157e308";
 
 /// JSON that `serde_json` reads.
 pub(super) struct Readable {
     /// The text.
     pub text: String,
-    /// How many values it holds.
+    /// The number of values in it.
     pub values: usize,
-    /// Whether it lacks values that the original has.
+    /// Whether values of the original are missing.
     pub cut: bool,
 }
 
@@ -54,13 +53,13 @@ pub(super) fn readable(text: &str, most_values: usize) -> Readable {
     Readable { text: rewriter.out, values: rewriter.values, cut: rewriter.cut }
 }
 
-/// The character that stands for a lone surrogate; none for another unit of UTF-16.
+/// Returns the character that replaces a lone surrogate; `None` for other UTF-16 units.
 #[must_use]
 pub fn stand_in(unit: u16) -> Option<char> {
     char::from_u32(STAND_IN + u32::from(unit)).filter(|_| is_surrogate(unit))
 }
 
-/// The lone surrogate that a character stands for.
+/// Returns the lone surrogate that a character replaces.
 fn surrogate(stand_in: char) -> Option<u16> {
     let unit = u16::try_from(u32::from(stand_in).checked_sub(STAND_IN)?).ok()?;
     is_surrogate(unit).then_some(unit)
@@ -76,13 +75,13 @@ pub fn write_json(value: &Value) -> String {
     escape_surrogates(value.to_string())
 }
 
-/// Replaces the characters that stand for lone surrogates in JSON by the escapes that these were read from.
+/// Replaces the characters for lone surrogates in JSON by their original escapes.
 #[must_use]
 pub fn escape_surrogates(json: String) -> String {
     if !json.contains(|c| surrogate(c).is_some()) {
         return json;
     }
-    // Such a character can only be inside of a string.
+    // Such a character can only be inside a string.
     let mut out = String::with_capacity(json.len() + 16);
     for c in json.chars() {
         match surrogate(c) {
@@ -93,7 +92,7 @@ pub fn escape_surrogates(json: String) -> String {
     out
 }
 
-/// Appends the next piece of a text, and joins the halves of a character that was cut between the pieces.
+/// Appends the next piece of a text, and joins the halves of a character that was split between the pieces.
 pub fn push_text(text: &mut String, piece: &str) {
     let halves = text.chars().next_back().and_then(surrogate).zip(piece.chars().next().and_then(surrogate));
     match halves.and_then(|(high, low)| char::decode_utf16([high, low]).next()) {
@@ -111,9 +110,9 @@ struct Rewriter<'t> {
     text: &'t str,
     at: usize,
     out: String,
-    /// The lists and objects around the place at hand.
+    /// The lists and objects around the current place.
     open: Vec<Open>,
-    /// How many values were copied.
+    /// The number of copied values.
     values: usize,
     most_values: usize,
     cut: bool,
@@ -122,7 +121,7 @@ struct Rewriter<'t> {
 /// A list or an object that has begun.
 struct Open {
     is_object: bool,
-    /// Whether anything in it was copied.
+    /// Whether an item in it was copied.
     has_items: bool,
 }
 
@@ -154,10 +153,10 @@ impl Rewriter<'_> {
             self.at += 1; // the colon
             self.skip_blanks();
         }
-        // Each outer level has room of its own beside the next inner one.
+        // Each outer level has room of its own in addition to that of the next inner one.
         let outer = (OUTER_LEVELS + 1).saturating_sub(self.open.len());
         if self.values >= self.most_values + outer * MORE_OUTSIDE {
-            // There will not be room for the next item either.
+            // There is no room for the next item either.
             self.cut = true;
             return self.skip_items();
         }
@@ -207,7 +206,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Skips a string, from its first quote to behind its last one.
+    /// Skips a string, from its first quote to the byte after its last one.
     fn skip_string(&mut self) {
         self.at += 1;
         while let Some(byte) = self.next() {
@@ -225,14 +224,14 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Skips a list or an object, from its first bracket to behind its last one.
+    /// Skips a list or an object, from its first bracket to the byte after its last one.
     fn skip_nested(&mut self) {
         self.at += 1;
         self.skip_items();
         self.at += 1;
     }
 
-    /// Skips the further items of the list or object at hand, to before its last bracket.
+    /// Skips the remaining items of the current list or object, up to its last bracket.
     fn skip_items(&mut self) {
         let mut levels = 0_usize;
         while let Some(byte) = self.next() {
@@ -275,7 +274,7 @@ fn push_string(literal: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// The unit of UTF-16 that a text begins with, as an escape.
+/// Returns the UTF-16 unit of the escape at the beginning of a text.
 fn unit(text: &str) -> Option<u16> {
     u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
 }
@@ -412,7 +411,7 @@ mod tests {
         let mut refused = 0;
         for n in 0..20_000 {
             let mut text = String::new();
-            // Some of them are deeper than what is read.
+            // Some of them are deeper than the limit.
             let around = if n % 10 == 0 { 120 + dice.roll(20) } else { 0 };
             text.push_str(&"[".repeat(around));
             push_any_value(&mut dice, 6, &mut text);
@@ -425,7 +424,7 @@ mod tests {
                 Ok(value) => assert_eq!(read.ok(), Some(value), "{text}"),
                 Err(_) => refused += 1,
             }
-            // However little is read, it is JSON.
+            // The result is JSON with any limit.
             let little = readable(&text, dice.roll(4)).text;
             assert!(serde_json::from_str::<Value>(&little).is_ok(), "{text} became {little}");
         }

@@ -43,12 +43,12 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("auth.logout.requires-login-again", On::End(no_logout)),
 ];
 
-/// The login methods in a result of `initialize`.
+/// Returns the login methods in a result of `initialize`.
 fn methods_in(result: &Value) -> impl Iterator<Item = &Value> {
     result.member("authMethods").and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The login methods that the agent advertised.
+/// Returns the login methods that the agent advertised.
 fn advertised(talk: &Conversation) -> impl Iterator<Item = &Value> {
     talk.initialized.iter().flat_map(|(_, result)| methods_in(result))
 }
@@ -70,9 +70,9 @@ fn name(method: &Value) -> &str {
     id_of(method).and_then(Value::as_str).unwrap_or("without an id")
 }
 
-/// Ids tell the methods apart in `authenticate`.
+/// Ids distinguish the methods in `authenticate`.
 ///
-/// Correct but unusual: ids that differ in case or in blanks only. They are compared as they are written.
+/// Correct but unusual: ids that differ in case or in blanks only. They are compared exactly.
 fn unique_ids(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     let mut seen = BTreeSet::new();
@@ -81,7 +81,7 @@ fn unique_ids(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "The default authentication method type is agent"; beside it there is `terminal`.
+/// "The default authentication method type is agent"; the other one is `terminal`.
 fn known_type(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result) {
@@ -95,7 +95,7 @@ fn known_type(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// "An Agent may advertise a terminal method only when this capability is true."
 ///
-/// Correct but unusual: an agent that leads to its terminal login in words, in the description of a method of another type.
+/// Correct but unusual: an agent that explains its terminal login in the description of a method of another type.
 fn terminal_gate(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("initialize") else { return };
     if moment.talk.client_has(&["auth", "terminal"]) {
@@ -153,7 +153,7 @@ fn terminal_args_env(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// The request `authenticate` that is answered, when its method is one that the agent advertised for it.
+/// Returns the answered `authenticate` request, if the agent advertised its method for it.
 fn authenticate<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Exchange> {
     let exchange = answer.exchange.filter(|exchange| exchange.method == "authenticate" && !exchange.deliberate)?;
     let mut own = advertised(moment.talk).filter(|method| is_agents_own(method));
@@ -162,8 +162,8 @@ fn authenticate<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Exch
 
 /// "The Client calls authenticate with the advertised authentication method ID."
 ///
-/// Correct but unusual: an agent that refuses a login because it is offline, or because the user closed its page. Only
-/// -32601 shows that the method is missing.
+/// Correct but unusual: an agent that refuses a login because it is offline, or because the user closed its page. Only -32601
+/// proves that the method is missing.
 fn authenticate_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = authenticate(moment, answer) else { return };
     match answer.outcome.error_code() {
@@ -189,8 +189,8 @@ fn authenticate_result(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
 
 /// "After successful authentication, the Client can create new sessions without receiving an auth_required error."
 ///
-/// Correct but unusual: an agent that accepts `authenticate` for anything because it advertises no method, and an agent
-/// whose login expires. So only a login by an advertised method counts, and only until a session could be created with it.
+/// Correct but unusual: an agent that accepts any `authenticate` because it advertises no method, and an agent whose login
+/// expires. So only a login by an advertised method counts, and only until a session could be created with it.
 fn authenticate_unlocks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "session/new") else { return };
     let login = &moment.talk.course.login;
@@ -243,10 +243,10 @@ fn unknown_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     }
 }
 
-/// -32000 is "Authentication required"; an error that says so in words has to say so by its code.
+/// -32000 is "Authentication required"; an error with such a message needs that code.
 ///
-/// Correct but unusual: an agent that is logged in, and passes on that an MCP server of the session refused it. Where the
-/// request names servers, the words may be about one of them.
+/// Correct but unusual: a logged-in agent that forwards the refusal of one of the session's MCP servers. If the request names
+/// servers, the message may be about one of them.
 fn required_code(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const WORDS: &[&str] = &[
         "authentication required",
@@ -323,8 +323,8 @@ fn logout_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
 /// "After a successful logout, new sessions that require authentication will require the user to complete one of the
 /// advertised authentication flows again."
 ///
-/// Correct but unusual: an agent that requires a login for some projects only, for example because others use a local model.
-/// So a session has to be in the directory in which a login was required before.
+/// Correct but unusual: an agent that requires a login for some projects only, for example because others use a local model. So
+/// a session must be in the directory that required a login before.
 fn login_again(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "session/new") else { return };
     let login = &moment.talk.course.login;

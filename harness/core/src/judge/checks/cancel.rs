@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.releases-terminals", On::End(releases_terminals)),
 ];
 
-/// The answer to a turn that the client cancelled, and how things stood then.
+/// Returns the answer to a turn that the client cancelled, and the situation at the cancel.
 fn cancelled<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>, &'m AtCancel)> {
     let finish = Finish::even_overlapped(moment, answer)?;
     let at = finish.course.at_cancel.as_ref()?;
@@ -51,7 +51,7 @@ fn had_begun(turn: &Turn, prompt: &Exchange, at: &AtCancel) -> bool {
     showed || between(prompt.us, at.us) > TURN_START
 }
 
-/// Returns the time since a cancel that the agent is responsible for.
+/// Returns the time since a cancel that counts for the agent.
 fn since(moment: &Moment<'_>, at: &AtCancel, until: u64) -> Duration {
     moment.talk.course.in_between((at.us, at.heard), until)
 }
@@ -68,10 +68,10 @@ enum Evidence {
     ToolInProgress,
 }
 
-/// Returns the evidence that the agent had read the cancel when it sent the answer; none when the two may have crossed.
+/// Returns the evidence that the agent had read the cancel when it sent the answer; `None` if the two may have crossed.
 ///
-/// A tool call in progress, or a command in a terminal that ends after the cancel, shows that the turn had not come to its
-/// end. Only a case asks for one that lasts; in a recording both may go on in the background when the turn ends by itself.
+/// A tool call in progress, or a command in a terminal that ends after the cancel, proves that the turn was not over. Only a
+/// case asks for a long one; in a recording both may continue in the background when the turn ends by itself.
 fn had_read_cancel(moment: &Moment<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<Evidence> {
     let waits_still = |n: usize| moment.talk.open_of(Party::Agent).any(|open| open.n == n);
     let running = finish.turn.tools.iter().filter_map(|id| finish.session.tools.get(id));
@@ -93,8 +93,8 @@ fn needs_answer(method: &str) -> bool {
 
 /// "The Agent MUST respond to the original session/prompt request with the cancelled stop reason."
 ///
-/// Correct but unusual: a turn that came to its own end while the cancel was on its way, also on a busy machine; one that
-/// had not begun when the cancel came; and one to which more happened than a cancel.
+/// Correct but unusual: a turn that came to its own end while the cancel was on its way, also on a busy machine; one that had
+/// not begun when the cancel came; and one with other causes than a cancel.
 fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer) else { return };
     let Some(reason) = finish.reason() else { return };
@@ -137,12 +137,12 @@ fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 
 /// "Agents MUST catch these errors and return the semantically meaningful cancelled stop reason."
 ///
-/// Correct but unusual: a model that failed on its own while the cancel was on its way, a login that expired, and a prompt
-/// that the agent refuses for itself, after a slow start, without having begun.
+/// Correct but unusual: a model that failed on its own while the cancel was on its way, a login that expired, and a prompt that
+/// the agent refuses before it begins, after a slow start.
 fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer) else { return };
     let Outcome::Error(error) = finish.outcome else {
-        // A turn that ended by itself meanwhile has caught nothing.
+        // A turn that ended by itself meanwhile has not caught an error.
         return if finish.reason() == Some("cancelled") && finish.course.overlapped.is_none() {
             ruling.pass();
         };
@@ -188,8 +188,8 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// "It MUST ensure that it does so before responding to the session/prompt request."
 ///
-/// Correct but unusual: the agent reports what a command in the background did, speaks up by itself, or shows the turn that
-/// another client has in the same session. So a recording is inconclusive.
+/// Correct but unusual: the agent reports on a command in the background, sends a message on its own initiative, or shows
+/// another client's turn in the same session. So a recording is inconclusive.
 fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some((at, (ended, _))) = late_for(moment, update).and_then(|turn| turn.at_cancel.as_ref().zip(turn.ended)) {
         let fact = fact!(
@@ -223,29 +223,29 @@ fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// `session/cancel` is a notification, and "the Server MUST NOT reply to a Notification".
 ///
-/// Correct but unusual: an answer without an id that is to a line which could not be read, or to an answer of the client that
-/// the agent rejects. See [`replied_to`].
+/// Correct but unusual: an answer without an id that belongs to an unreadable line, or to an answer of the client that the
+/// agent rejects. See [`replied_to`].
 fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let told = moment.talk.notifications.answered_by(answer, moment.from.other());
-    // The agent may refuse a cancel that breaks the protocol.
-    if told.iter().all(|(n, _)| !moment.talk.deliberate.contains(n)) {
+    let notifications = moment.talk.notifications.answered_by(answer, moment.from.other());
+    // The agent may refuse a cancel that violates the protocol.
+    if notifications.iter().all(|(n, _)| !moment.talk.deliberate.contains(n)) {
         replied_to(moment, answer, "session/cancel", ruling);
     }
 }
 
-/// Fails when this answers no request, and can only be to the notification `method` of the other party. In a recording an
-/// error of another code, which does not name the method, may be about a response that was not accepted.
+/// Fails if this answers no request and can only belong to the notification `method` of the other party. In a recording, an
+/// error with another code that does not name the method may be about a rejected response.
 pub(super) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
-    let told = moment.talk.notifications.answered_by(answer, moment.from.other());
+    let notifications = moment.talk.notifications.answered_by(answer, moment.from.other());
     let unread = moment.talk.is_unclear(moment.from.other());
-    let only = told.iter().all(|(_, known)| *known == method);
-    let Some((n, _)) = told.last().filter(|_| only && !unread) else { return };
+    let only = notifications.iter().all(|(_, known)| *known == method);
+    let Some((n, _)) = notifications.last().filter(|_| only && !unread) else { return };
     let fact = fact!(
         "notification-answered",
         "the {party} answered the notification {method}; expected no response",
         party = moment.from, method; code = answer.outcome.error_code()
     );
-    // These two codes answer calls alone.
+    // These two codes answer only calls.
     let to_a_call = matches!(answer.outcome.error_code(), Some(-32601 | -32602)) || mentions(answer.outcome, method);
     match answer.outcome {
         Outcome::Error(_) if !to_a_call => fail_in_case(moment, fact, &[*n], ruling),
@@ -275,7 +275,7 @@ fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     if finish.reason() != Some("cancelled") && !had_begun(finish.turn, finish.exchange, at) {
         return;
     }
-    // A turn that ends otherwise within this time may have ended by itself.
+    // A turn that ends in another way within this time may have ended by itself.
     if taken <= CANCEL_LIMIT && finish.reason() != Some("cancelled") {
         return;
     }
@@ -289,9 +289,9 @@ fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     });
 }
 
-/// As above, for a turn that did not end at all: by itself, or because it waits for the client.
+/// As above, for a turn that did not end, or that waits for the client.
 ///
-/// Correct but unusual: an agent that meets the cancel before it has begun the turn.
+/// Correct but unusual: an agent that reads the cancel before it has begun the turn.
 fn never_answered(moment: &Moment<'_>, waits_for_client: bool, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let until = talk.course.closed_us.unwrap_or(moment.us);
@@ -356,16 +356,16 @@ fn died_of_idle_cancel(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut
     }
 }
 
-/// Whether a cancel came before the turn that cannot have been meant for it.
+/// Whether an earlier cancel came that cannot concern this turn.
 pub(super) fn earlier_cancel(finish: &Finish<'_>) -> bool {
     finish.session.idle_cancel.is_some() || finish.course.after == Some(After::Cancel)
 }
 
-/// A cancel is for "an ongoing prompt turn", and not for the next.
+/// A cancel is for "an ongoing prompt turn", not for the next one.
 ///
-/// Correct but unusual: a next turn that ends as cancelled for another reason, such as a second cancel, a refused
-/// permission or a closed session; and an agent that works on the cancel and the prompt at the same time, since they came
-/// together. In a recording the reason may be unseen, such as a signal.
+/// Correct but unusual: a next turn that ends as cancelled for another reason, such as a second cancel, a refused permission or
+/// a closed session; and an agent that handles the cancel and the prompt at the same time, since they came together. In a
+/// recording, the reason may be missing, such as a signal.
 fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| earlier_cancel(finish) && !finish.was_cancelled())
     else {
@@ -376,7 +376,7 @@ fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
             if finish.course.cancel_read {
                 let fact = fact!(
                     "earlier-cancel-applied",
-                    "the agent ended the turn as cancelled; expected it to go on, since the cancel came before its prompt";
+                    "the agent ended the turn as cancelled; expected it to continue, since the cancel came before its prompt";
                     pointer = "/result/stopReason", actual = "cancelled"
                 );
                 fail_in_case(moment, fact, &[finish.exchange.n], ruling);
@@ -422,14 +422,14 @@ fn died_of_unknown_session(moment: &Moment<'_>, process: &ProcessEvent, ruling: 
     }
 }
 
-/// The cancel of another session's turn, while this turn ran.
+/// Returns the cancel of another session's turn, while this turn ran.
 pub(super) fn cancelled_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> Option<usize> {
     let others = moment.talk.course.sessions.iter().filter(|(id, _)| finish.exchange.session() != Some(id.as_str()));
     let mut cancels = others.filter_map(|(_, course)| Some(course.turn.as_ref()?.at_cancel.as_ref()?.n));
     cancels.find(|&n| n > finish.turn.n)
 }
 
-/// `session/cancel` names one session, and ends the turn of that one.
+/// `session/cancel` names one session, and ends only the turn of that session.
 ///
 /// Correct but unusual: a client that cancels several sessions, an agent whose turns fail together with an error, and one that
 /// ends the other turn because its user refused something. In a recording a signal may have ended both.
@@ -452,7 +452,7 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// "The Agent MUST release the terminal using terminal/release when it's no longer needed", as after a cancel.
 ///
-/// Correct but unusual: the agent lets the command end first, releases the terminal seconds after its answer, or gets the
+/// Correct but unusual: the agent lets the command exit first, releases the terminal seconds after its answer, or gets the
 /// terminal only after the turn is over. It has ten seconds, and a recording never fails.
 fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
@@ -494,7 +494,8 @@ fn released_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     released.filter(|(terminal, _)| talk.is_of_case(terminal.created)).for_each(|_| ruling.pass());
 }
 
-/// The terminals that were made in a cancelled turn, each with its id, and with the event and the time of the end of the turn.
+/// Returns the terminals that were created in a cancelled turn, each with its id, and with the event and the time of the end of
+/// the turn.
 fn terminals_of_cancelled_turns(talk: &Conversation) -> impl Iterator<Item = (&Terminal, (&str, usize, u64))> {
     let turns = talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
     let cancelled = turns.filter(|turn| turn.at_cancel.is_some() && turn.overlapped.is_none());

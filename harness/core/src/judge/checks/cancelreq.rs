@@ -40,22 +40,22 @@ pub(super) const BOTH: &[[Check; 2]] = &[
     Check::both(["cancelreq.scope.agent", "cancelreq.scope.client"], On::Response(scope)),
 ];
 
-/// The code of an error that says that the request was cancelled.
+/// The code of an error for a cancelled request.
 const CANCELLED: i64 = -32800;
 
-/// The `$/cancel_request`s that the party received.
+/// Returns the `$/cancel_request`s that the party received.
 fn received<'m>(moment: &Moment<'m>) -> impl DoubleEndedIterator<Item = &'m CancelRequest> {
     moment.talk.course.cancel_requests_of(moment.from.other())
 }
 
-/// Whether this ends a turn whose prompt was cancelled, and the agent had read so: by what it says, or since it has answered
-/// something that came later. Otherwise the turn may have ended by itself meanwhile, which shows nothing.
+/// Whether this ends a turn whose prompt was cancelled, and the agent had read the cancel: its answer reports the cancel, or it
+/// has answered a later request. Otherwise the turn may have ended by itself meanwhile, which proves nothing.
 fn gave_up_turn(moment: &Moment<'_>, answer: &Answer<'_>) -> bool {
     let Some(cancel) = answer.exchange.and_then(|exchange| exchange.cancel_requested) else { return false };
     says_cancelled(answer) || moment.talk.answered_after(moment.from, cancel)
 }
 
-/// Whether the answer says that the request was cancelled.
+/// Whether the answer reports a cancelled request.
 fn says_cancelled(answer: &Answer<'_>) -> bool {
     match answer.outcome {
         Outcome::Result(result) => result.member("stopReason").and_then(Value::as_str) == Some("cancelled"),
@@ -72,10 +72,10 @@ fn response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// As above: the request was waited for until its limit, and a later one was answered meanwhile.
+/// As above: the answer did not come within its limit, and a later request was answered meanwhile.
 ///
 /// Correct but unusual: the party does not know `$/cancel_request`, and its answer still waits for a model, a user or a
-/// command. Only a request that waits for none of these fails, and a question once its turn was cancelled.
+/// command. Only a request without any of these waits fails, and a question after its turn was cancelled.
 fn no_response(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for open in talk.open_of(moment.from.other()).filter(|open| !open.deliberate) {
@@ -85,7 +85,7 @@ fn no_response(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             "the {party} did not answer {method}, which was cancelled with $/cancel_request; expected a response",
             party = moment.from, method = open.method; id = open.id.to_string()
         );
-        // Once its turn was cancelled, a question waits for no user.
+        // After a cancel of its turn, a question no longer waits for a user.
         let stopped = open.turn_cancelled.filter(|_| open.method == "session/request_permission");
         let since = stopped.map_or(cancel, |stopped| stopped.max(cancel));
         let waits = waits_for_others(&open.method) && stopped.is_none();
@@ -104,7 +104,7 @@ fn code(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     decide_code(moment, answer.outcome, says_abort(error), cancel, ruling);
 }
 
-/// Passes an error with -32800, and fails another one that stands for a cancellation.
+/// Passes an error with -32800, and fails another error for a cancellation.
 fn decide_code(moment: &Moment<'_>, outcome: Outcome<'_>, is_abort: bool, cause: usize, ruling: &mut Ruling<'_>) {
     let code = outcome.error_code();
     if code == Some(CANCELLED) {
@@ -130,7 +130,7 @@ fn decide_code(moment: &Moment<'_>, outcome: Outcome<'_>, is_abort: bool, cause:
 
 /// `$/cancel_request` is a notification.
 ///
-/// Correct but unusual: an error without an id that is about something else than the cancel. See [`replied_to`].
+/// Correct but unusual: an error without an id that is not about the cancel. See [`replied_to`].
 fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     replied_to(moment, answer, "$/cancel_request", ruling);
 }
@@ -154,7 +154,7 @@ fn died(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// A `$/cancel_request` for an id that is not open has nothing to answer.
+/// A `$/cancel_request` for an id without an open request has no request to answer.
 fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let stray = received(moment).find(|cancel| !cancel.open && Some(&cancel.id) == answer.id);
     if let Some(cancel) = stray.filter(|_| answer.exchange.is_none() && answer.outcome.error_code() == Some(-32800)) {
@@ -174,13 +174,13 @@ fn served_after_unknown(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// The requests of the current case to cancel another one after which a fence was answered.
+/// Returns the cancel requests of the current case after which a fence was answered.
 fn served<'m>(moment: &'m Moment<'m>) -> impl Iterator<Item = &'m CancelRequest> {
     let (talk, fence) = (moment.talk, moment.talk.fence);
     received(moment).filter(move |cancel| talk.is_of_case(cancel.n) && fence.is_some_and(|fence| fence > cancel.n))
 }
 
-/// The id in a `$/cancel_request`, when it is one of a kind that requests have.
+/// Returns the id in a `$/cancel_request`, if its type is one for requests.
 fn cancelled_id<'v>(call: &CallSeen<'v>) -> Option<&'v Value> {
     let id = call.params?.member("requestId")?;
     (call.method == "$/cancel_request" && (id.is_string() || id.is_number())).then_some(id)
@@ -192,7 +192,7 @@ fn sent(moment: &Moment<'_>, id: &RpcId) -> bool {
     moment.talk.open.contains_key(&key) || moment.talk.answered.contains_key(&key)
 }
 
-/// The other type of the same id: `5` for `"5"`.
+/// Returns the same id with the other type: `5` for `"5"`.
 fn retyped(id: &Value) -> RpcId {
     match id {
         Value::String(text) => text.parse::<i64>().map_or(RpcId::Null, |number| RpcId::new(&Value::from(number))),
@@ -220,7 +220,7 @@ fn own_requests(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
 
 /// A notification with the id in its own type; the table of shapes decides on a missing member.
 ///
-/// Correct but unusual: the party has two requests whose ids differ in type alone, and cancels either. That passes.
+/// Correct but unusual: the party has two requests whose ids differ only in type, and cancels either. That passes.
 fn params(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method != "$/cancel_request" {
         return;
@@ -243,11 +243,11 @@ fn params(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// `$/cancel_request` cancels "the corresponding request", and no other.
+/// `$/cancel_request` cancels "the corresponding request"and no other request.
 ///
-/// Correct but unusual: a party that gives up another request for reasons of its own, such as a time limit: "When internal
+/// Correct but unusual: a party that cancels another request for other reasons, such as a time limit: "When internal
 /// cancellation occurs, the executing party SHOULD send the same -32800". So does one that closes a session or logs out. In a
-/// recording the reason may be unseen, such as a user who gives up both.
+/// recording, the reason may be missing, such as a user who cancels both.
 fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.cancel_requested.is_none()) else { return };
     let mut cancels = received(moment).filter(|cancel| cancel.open && cancel.n > exchange.n);
@@ -291,8 +291,8 @@ fn internal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     decide_code(moment, finish.outcome, says_abort(error), closed, ruling);
 }
 
-/// Whether the client had its own reasons to give up a request of the agent: its turn was cancelled or is over, its
-/// session was closed, the connection ends, or a user had to answer.
+/// Whether the client had other reasons to cancel a request of the agent: its turn was cancelled or is over, its session was
+/// closed, the connection ends, or a user had to answer.
 fn may_give_up(moment: &Moment<'_>, exchange: &Exchange) -> bool {
     let talk = moment.talk;
     let turn_goes_on = exchange
@@ -306,7 +306,7 @@ fn may_give_up(moment: &Moment<'_>, exchange: &Exchange) -> bool {
         || matches!(exchange.method.as_str(), "session/request_permission" | "elicitation/create")
 }
 
-/// The event at which the client closed the session of a request that was open then.
+/// Returns the event at which the client closed the session of a request that was open then.
 fn closed_under(moment: &Moment<'_>, exchange: &Exchange) -> Option<usize> {
     let session = exchange.session()?;
     let closing = moment.talk.open_of(Party::Client).find(|open| is_closing(open, session) && open.n > exchange.n);
@@ -339,7 +339,7 @@ fn flushed_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
     }
 }
 
-/// Exercised by a turn that had output and ended as cancelled; one that goes on to its own end shows nothing.
+/// Exercised by a turn that had output and ended as cancelled; one that continues to its own end proves nothing.
 fn flushed(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let cancelled = answer.exchange.is_some_and(|exchange| exchange.cancel_requested.is_some());
     let finish = Finish::of(moment, answer).filter(|_| cancelled && says_cancelled(answer));

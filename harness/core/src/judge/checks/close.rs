@@ -43,12 +43,12 @@ fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     decide_applicable(moment.talk, &CAPABILITY, ruling);
 }
 
-/// "Agents MAY return an error if the session does not exist or is not currently active": not for one that was made on
+/// "Agents MAY return an error if the session does not exist or is not currently active": not for a session that was created on
 /// this connection and not closed.
 ///
-/// Correct but unusual: two requests to close the session cross, or one to delete it does; an agent keeps one session alone
-/// active, or gives up sessions that are idle for long. So an error fails only in a case, where no other session was opened
-/// and nothing else ends the session.
+/// Correct but unusual: two requests to close the session cross, or one to delete it does; an agent keeps only one session
+/// active, or closes sessions that are idle for long. So an error fails only in a case in which no other session was opened and
+/// no other event ends the session.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, CLOSE).filter(|_| moment.talk.agent_has(&CAPABILITY)) else { return };
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
@@ -92,16 +92,16 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 
 /// "On success, the Agent responds with an empty result object."
 ///
-/// Correct but unusual: null, the older form, or an object with `_meta` alone.
+/// Correct but unusual: null, the older form, or an object with only `_meta`.
 fn empty_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     note_null(answer, CLOSE, ruling);
 }
 
 /// "The Agent MUST cancel any ongoing work for that session as if `session/cancel` had been called."
 ///
-/// Correct but unusual: the turn ends by itself in the moment of the close, and the two answers come in either order; or
-/// `$/cancel_request` came as well, and the prompt is answered with -32800. After the close another stop reason fails only
-/// if the turn went on: it said something more, a tool call was still in progress, or five seconds passed.
+/// Correct but unusual: the turn ends by itself at the time of the close, and the two answers come in either order; or
+/// `$/cancel_request` came as well, and the prompt is answered with -32800. After the close, another stop reason fails only if
+/// the turn continued: it sent more content, a tool call was still in progress, or five seconds passed.
 fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
@@ -137,7 +137,7 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
             ruling.inconclusive(fact, &[request]);
         }
         (None, _) if exchange.cancel_requested.is_some() && answer.outcome.error_code() == Some(CANCELLED) => {}
-        // Stopping work often throws; after a cancel the specification requires agents to catch that.
+        // Stopping work often throws an exception; after a cancel the specification requires agents to catch it.
         (None, _) if matches!(answer.outcome, Outcome::Error(error) if says_abort(error)) => {
             let fact = fact!(
                 "error-for-closed-turn",
@@ -159,8 +159,8 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 
 /// The prompt of the closed session still gets its answer.
 ///
-/// Correct but unusual: an agent that takes seconds to stop a command or a request to its model. The time limit of the
-/// prompt may be over by then, so the time from the close counts.
+/// Correct but unusual: an agent that takes seconds to stop a command or a request to its model. The time limit of the prompt
+/// may have passed by then, so the time since the close counts.
 fn turn_left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let until = talk.course.closed_us.unwrap_or(moment.us);
@@ -189,10 +189,10 @@ fn turn_left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "then free the resources associated with the session": as far as they are terminals of the client.
+/// "then free the resources associated with the session": this covers terminals of the client.
 ///
-/// Correct but unusual: the agent releases its terminals some time after it answered, or one whose creation crossed the
-/// close. A terminal fails only ten seconds after the close, and if it was there before.
+/// Correct but unusual: the agent releases its terminals some time after it answered, or one whose creation crossed the close.
+/// A terminal fails only ten seconds after the close, and only if it existed before.
 fn frees_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for (id, terminal) in &talk.terminals {
@@ -229,10 +229,10 @@ fn freed_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     freed.filter(|terminal| talk.is_of_case(terminal.created)).for_each(|_| ruling.pass());
 }
 
-/// Closing one session is no cancel for another.
+/// Closing one session does not cancel another.
 ///
-/// Correct but unusual: the other turn ends as cancelled for a reason of its own, such as a permission that the user
-/// refused, a second prompt, or the cancel of a third session. All of that is inconclusive.
+/// Correct but unusual: the other turn ends as cancelled for another reason, such as a permission that the user refused, a
+/// second prompt, or the cancel of a third session. All of that is inconclusive.
 fn others_unaffected(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| !finish.was_cancelled()) else { return };
     let Some(closed) = finish.turn.other_closed else { return };
@@ -249,7 +249,7 @@ fn others_unaffected(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
         Some("cancelled") => {
             let fact = fact!(
                 "other-turn-cancelled",
-                "the agent ended a turn as {actual} after another session was closed; expected the turn to go on",
+                "the agent ended a turn as {actual} after another session was closed; expected the turn to continue",
                 actual = "cancelled"; pointer = "/result/stopReason"
             );
             ruling.fail(fact, &[finish.exchange.n, closed]);
@@ -259,17 +259,17 @@ fn others_unaffected(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     }
 }
 
-/// A permission request about the work of a session, as long as the agent has not taken it back.
+/// Whether this is a permission request about a session, which the agent has not cancelled.
 fn is_permission(open: &Exchange) -> bool {
     open.method == "session/request_permission" && !open.deliberate && open.cancel_requested.is_none()
 }
 
 /// Closing ends the work "as if `session/cancel` had been called", and with that "the Client MUST respond to all pending
-/// `session/request_permission` requests with the `cancelled` outcome"; it may do so right before.
+/// `session/request_permission` requests with the `cancelled` outcome"; it may do so directly before.
 ///
-/// Correct but unusual: the client answers before it closes, or the request crosses the close, and the client no longer
-/// knows the session. A request that came after the close was sent is inconclusive; so is an answer that crosses the close,
-/// and one that is missing where nothing shows that the client lives on.
+/// Correct but unusual: the client answers before it closes, or the request crosses the close, and the client no longer knows
+/// the session. A request that came after the close was sent is inconclusive; so is an answer that crosses the close, and a
+/// missing one if there is no sign that the client is still running.
 fn permissions_answered_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of(CLOSE, "sessionId") else { return };
     let turn = moment.talk.session(id).and_then(|session| session.turn.as_ref());
@@ -308,8 +308,8 @@ fn permission_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
     }
 }
 
-/// As above, for requests that are still open at the end: the specification sets no deadline, so an answer may come at any
-/// time before. Only a later answer, long before the end or before a time limit, shows that one was passed over.
+/// As above, for requests that are still open at the end: the specification sets no deadline, so an answer may come at any time
+/// before. Only a later answer, long before the end or before a time limit, proves that one was ignored.
 fn permissions_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let until = talk.course.closed_us.unwrap_or(moment.us);

@@ -12,15 +12,15 @@ use crate::judge::seen::{Answer, UpdateSeen};
 use crate::protocol::is_absolute;
 use crate::wire::Members;
 
-/// The error by which an agent asks for a login.
+/// The error that requires a login.
 pub(super) const LOGIN: i64 = -32000;
-/// The error of a method that does not exist.
+/// The error of an unknown method.
 pub(in crate::judge) const NO_METHOD: i64 = -32601;
-/// The error of params that are wrong.
+/// The error of wrong params.
 pub(super) const BAD_PARAMS: i64 = -32602;
 
-/// Passes an absolute path and fails a relative one, which stands at `pointer` in a message of `method`. It is inconclusive if
-/// the client itself gave the session a relative `cwd` or root, since the agent may have joined the path to that.
+/// Passes an absolute path and fails a relative one at `pointer` in a message of `method`. It is inconclusive if the client
+/// itself gave the session a relative `cwd` or root, since the agent may have joined the path to that.
 pub(super) fn decide_absolute(
     moment: &Moment<'_>,
     session: Option<&str>,
@@ -70,12 +70,12 @@ pub(super) fn mentions(outcome: Outcome<'_>, word: &str) -> bool {
     !word.is_empty() && [message, &data].iter().any(|text| text.to_lowercase().contains(&word.to_lowercase()))
 }
 
-/// The answered request, when it was one of `method` that the tester meant to be right.
+/// Returns the answered request, if its method is `method` and the tester sent it correctly.
 pub(super) fn proper<'m>(answer: &Answer<'m>, method: &str) -> Option<&'m Exchange> {
     answer.exchange.filter(|exchange| exchange.method == method && !exchange.deliberate)
 }
 
-/// An agent answers a method that it advertises: -32601 shows that it lacks the method, other errors may have other reasons.
+/// An agent answers a method that it advertises: -32601 proves that it lacks the method; other errors may have other reasons.
 pub(super) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     if proper(answer, method).is_none() {
         return;
@@ -103,11 +103,11 @@ pub(super) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut
     }
 }
 
-/// The error of something that is not there.
+/// The error of a missing resource.
 pub(super) const NOT_FOUND: i64 = -32002;
 
-/// Passes an error and fails a result with the fact, for a request that cannot be served. Another code than `expected` is only
-/// worth a note.
+/// Passes an error and fails a result with the fact, for a request that cannot be served. A code other than `expected` is only
+/// noted.
 pub(super) fn decide_refused(
     answer: &Answer<'_>,
     expected: i64,
@@ -130,7 +130,7 @@ pub(super) fn decide_refused(
     }
 }
 
-/// Whether the case waited for the answer until its limit, and a request that was sent later was answered meanwhile.
+/// Whether the case waited for the answer until its limit, and a later request was answered meanwhile.
 pub(super) fn is_passed_over(talk: &Conversation, open: &Exchange, since: usize) -> bool {
     !open.deliberate
         && talk.timed_out.contains_key(&open.n)
@@ -149,8 +149,8 @@ pub(super) fn note_null(answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'
     }
 }
 
-/// Decides whether the client may use something optional, which stands at `pointer` in a message of `method`: the agent has
-/// to advertise it. Nothing is known before the agent answers `initialize`.
+/// Decides whether the client may use something optional at `pointer` in a message of `method`: the agent must advertise it.
+/// Before the agent answers `initialize`, that is unknown.
 pub(super) fn decide_announced(
     moment: &Moment<'_>,
     path: &[&str],
@@ -180,7 +180,7 @@ pub(super) fn decide_announced(
     }
 }
 
-/// Fails an update that the client did not advertise.
+/// Fails an update whose capability the client did not advertise.
 pub(super) fn decide_offered(moment: &Moment<'_>, update: &str, path: &[&str], ruling: &mut Ruling<'_>) {
     let Some((n, _)) = &moment.talk.initialize else { return };
     if moment.talk.client_lacks(path) && !moment.talk.deliberate.contains(n) {
@@ -199,13 +199,13 @@ pub(super) fn is_own_value(value: &str) -> bool {
     value.starts_with('_')
 }
 
-/// The first turn of a session that was opened again has to come about.
+/// The first turn of a session that was opened again must succeed.
 ///
 /// Correct but unusual: the agent refuses the prompt since the session was closed or deleted meanwhile, the user has not chosen
 /// a model or logged in, or the agent does not take this kind of content. A refusal fails only where an earlier turn on this
-/// connection ended with a stop reason and none of these is the cause.
+/// connection ended with a stop reason and no such cause exists.
 pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
-    /// Refusals of the prompt itself: the message is not understood, or the session is not there.
+    /// Refusals of the prompt itself: the message is not understood, or the session does not exist.
     const REFUSALS: [i64; 4] = [-32600, NO_METHOD, BAD_PARAMS, -32002];
     let Some(exchange) = proper(answer, "session/prompt") else { return };
     let session = exchange.session().and_then(|id| moment.talk.session(id));
@@ -213,7 +213,7 @@ pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
     if turn.n != exchange.n || turn.after != Some(after) || session.is_some_and(|session| session.deleted) {
         return;
     }
-    // Content of other kinds may be refused for itself.
+    // Content of other kinds may be refused because of the kind.
     let blocks = exchange.params.member("prompt").and_then(Value::as_array);
     let plain =
         blocks.is_some_and(|blocks| blocks.iter().all(|block| block.member("text").is_some_and(Value::is_string)));
@@ -247,7 +247,7 @@ pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
     }
 }
 
-/// Sets an area as not applicable to an agent that answered `initialize` without the capability.
+/// Sets an area as not applicable if the agent answered `initialize` without the capability.
 pub(super) fn decide_applicable(talk: &Conversation, path: &[&str], ruling: &mut Ruling<'_>) {
     if talk.agent_lacks(path) {
         ruling.not_applicable(fact!(
@@ -266,8 +266,8 @@ pub(super) fn is_history(variant: &str) -> bool {
     )
 }
 
-/// Whether a chunk tells again what was said in the session: it holds a whole line of at least eight bytes, or three words in
-/// a row, or is all that was said. Less than that occurs by chance in a live message.
+/// Whether a chunk repeats earlier text of the session: it holds a whole line of at least eight bytes, or three consecutive
+/// words, or is the whole text. Shorter repetitions occur by chance in a live message.
 pub(super) fn repeats_history(session: &Session, update: &UpdateSeen<'_>) -> bool {
     const SHORTEST: usize = 8;
     let text = plain(update.text().unwrap_or_default());
@@ -280,7 +280,7 @@ pub(super) fn repeats_history(session: &Session, update: &UpdateSeen<'_>) -> boo
         })
 }
 
-/// Text without what formatting may change.
+/// Returns a text without characters that formatting may change.
 pub(super) fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

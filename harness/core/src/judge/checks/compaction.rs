@@ -28,15 +28,15 @@ fn gate(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// The status of a compaction update.
+/// Returns the status of a compaction update.
 fn status<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
     update.body.member("status").and_then(Value::as_str).filter(|_| update.variant == UPDATE)
 }
 
-/// The id is "unique within the session", so what is completed does not begin again. A replay tells it once more.
+/// The id is "unique within the session", so a completed compaction does not begin again. A replay repeats it once.
 ///
-/// Correct but unusual: the agent tries again what failed or was cancelled, patches what is completed, or has two
-/// compactions at the same time. None of these fails.
+/// Correct but unusual: the agent retries a failed or cancelled compaction, patches a completed one, or has two compactions at
+/// the same time. These do not fail.
 fn id_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|session| session.loading.is_none());
     let (Some(session), Some("in_progress")) = (session, status(update)) else { return };

@@ -74,7 +74,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 const SET: &str = "session/set_config_option";
 
-/// The list of options in a result or in an update.
+/// Returns the list of options in a result or in an update.
 fn list(value: &Value) -> Option<&Vec<Value>> {
     value.member("configOptions").or_else(|| value.member("update")?.member("configOptions"))?.as_array()
 }
@@ -85,7 +85,7 @@ fn ids(options: &[Value]) -> impl Iterator<Item = &str> {
 
 /// "id: Unique identifier for this configuration option."
 ///
-/// Correct but unusual: options of one name, ids that differ in case alone, or an option whose id is a value of another.
+/// Correct but unusual: options of one name, ids that differ only in case, or an option whose id is a value of another.
 fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let Some(options) = list(payload.value) else { return };
     let mut seen = BTreeSet::new();
@@ -131,8 +131,8 @@ fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
 /// "This ensures the Agent can operate correctly even if … the Client doesn't support configuration options": a turn
 /// needs no setting before it.
 ///
-/// Correct but unusual: the turn is refused since no login or provider is set up. Only an error that blames the params or
-/// the request, and names an option or the model where an option stands for it, fails.
+/// Correct but unusual: the turn is refused since no login or provider is set up. Only an error with a code for wrong params or
+/// requests fails, if it names an option or the model that an option sets.
 fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
     let session = exchange.session().and_then(|id| moment.talk.session(id));
@@ -222,7 +222,7 @@ fn category(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// A request to change an option, with the option as it stood before.
+/// A request to change an option, with the option before the change.
 struct Change<'m> {
     exchange: &'m Exchange,
     session: &'m Session,
@@ -241,7 +241,7 @@ impl<'m> Change<'m> {
         Some(Self { exchange, session, options, option, value: exchange.params.member("value")? })
     }
 
-    /// The option, when the value is one that it can take.
+    /// Returns the option, if the value is valid for it.
     fn valid(&self) -> Option<&'m Value> {
         let option = self.option?;
         let listed = self.value.as_str().is_some_and(|value| values(option).any(|offered| offered == value));
@@ -255,7 +255,7 @@ impl<'m> Change<'m> {
 
 /// "Clients can change a config option value by calling the `session/set_config_option` method."
 ///
-/// Correct but unusual: a value that is offered is refused by a policy. Only -32601 fails.
+/// Correct but unusual: a policy refuses an offered value. Only -32601 fails.
 fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if Change::of(moment, answer).is_some_and(|change| change.valid().is_some()) {
         decide_implemented(answer, SET, ruling);
@@ -264,7 +264,7 @@ fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 
 /// "The Agent MUST respond with the complete list of all configuration options and their current values."
 ///
-/// For the unusual cases see [`decide_complete`].
+/// See [`decide_complete`] for the unusual cases.
 fn set_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
     match list(result) {
@@ -281,11 +281,11 @@ fn set_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// Compares a list with the one before.
+/// Compares a list with the previous one.
 ///
-/// Correct but unusual: options go when another one changes, such as an effort level with its model, or all others with the
-/// agent behind them. So of three and more options that are down to one, the list fails only if it showed the others beside
-/// the same value before: in the last list or in the first of the session.
+/// Correct but unusual: options disappear when another one changes, such as an effort level with its model, or all others with
+/// the agent that they belong to. So if three or more options are reduced to one, the list fails only if an earlier list
+/// contained the others together with the same value: the last list or the first of the session.
 fn decide_complete(session: &Session, before: &[Value], now: &[Value], ruling: &mut Ruling<'_>) {
     let value = |option: &Value| (option_id(option).map(str::to_owned), option.member("currentValue").cloned());
     let is_part_of = |list: &[Value]| {
@@ -317,14 +317,14 @@ fn decide_complete(session: &Session, before: &[Value], now: &[Value], ruling: &
     }
 }
 
-/// The answer shows the value that was set, and not the one from before.
+/// The answer shows the new value, not the previous one.
 ///
-/// Correct but unusual: several changes are made at the same time and answered in any order, or one value stands for
-/// another, as `default` does. None of these fails.
+/// Correct but unusual: several changes are made at the same time and answered in any order, or one value is an alias of
+/// another, as `default` is. These do not fail.
 fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
     let Some(option) = change.valid() else { return };
-    // What is set at the same time may undo it.
+    // A simultaneous change may undo it.
     let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.method == SET);
     let overtaken = moment.talk.latest_answered.get(&moment.from.other()).is_some_and(|&n| n > change.exchange.n);
     if overtaken || open.any(|open| open.session() == change.exchange.session() && open.n != change.exchange.n) {
@@ -346,7 +346,7 @@ fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
             );
             ruling.fail(fact, &[change.exchange.n]);
         }
-        // A value may stand for another one, such as a default.
+        // A value may be an alias of another one, such as a default.
         Some(now) => {
             let fact = fact!(
                 "other-value",
@@ -359,7 +359,7 @@ fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// Whether the id of a value says that it stands for another value.
+/// Whether the id of a value names an alias of another value.
 fn stands_for_another(value: &Value) -> bool {
     let id = value.as_str().unwrap_or_default().to_lowercase();
     ["default", "auto", "inherit", "latest", "recommended"].iter().any(|word| id.contains(word))
@@ -374,7 +374,8 @@ fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 
 /// "For boolean options, Clients send `type: \"boolean\"` with a boolean `value`."
 ///
-/// Correct but unusual: a policy or a failure keeps the option from being changed. Only -32602 fails, which blames the params.
+/// Correct but unusual: a policy or a failure keeps the option from being changed. Only -32602 fails, which is about the
+/// params.
 fn set_boolean(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(change) = Change::of(moment, answer).filter(|change| change.is_boolean() && change.valid().is_some())
     else {
@@ -404,7 +405,7 @@ fn set_boolean(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// An option that the agent did not list is refused.
+/// The agent refuses an option that it did not list.
 fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some(change) = Change::of(moment, answer).filter(|change| change.option.is_none()) {
         let accepted = |_: &str| {
@@ -433,7 +434,7 @@ fn unlisted_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     }
 }
 
-/// As [`decide_refused`], where the error of an unknown method decides nothing.
+/// Like [`decide_refused`], but the error of an unknown method decides nothing.
 fn decide_change_refused(answer: &Answer<'_>, accepted: impl FnOnce(&str) -> Fact, ruling: &mut Ruling<'_>) {
     if answer.outcome.error_code() != Some(NO_METHOD) {
         decide_refused(answer, BAD_PARAMS, accepted, ruling);
@@ -442,7 +443,7 @@ fn decide_change_refused(answer: &Answer<'_>, accepted: impl FnOnce(&str) -> Fac
 
 /// "This notification also contains the complete configuration state."
 ///
-/// For the unusual cases see [`decide_complete`].
+/// See [`decide_complete`] for the unusual cases.
 fn update_complete(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "config_option_update");
     let Some((session, before)) = session.and_then(|session| Some((session, session.options.as_ref()?))) else {
@@ -453,7 +454,7 @@ fn update_complete(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
     }
 }
 
-/// "Agents SHOULD keep both in sync": where a result has modes and an option with the same values.
+/// "Agents SHOULD keep both in sync": if a result has modes and an option with the same values.
 fn in_sync(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let (Some(options), Some(modes)) = (list(payload.value), payload.value.member("modes")) else { return };
     let listed: BTreeMap<&str, ()> = modes

@@ -1,4 +1,4 @@
-//! Areas `content` and `message-id`: the blocks that a party sends, and which message they belong to.
+//! Areas `content` and `message-id`: the content blocks of a party, and the messages that they belong to.
 
 use serde_json::Value;
 
@@ -36,12 +36,12 @@ pub(super) const BOTH: &[[Check; 2]] = &[
     Check::both(["content.resource-shape.agent", "content.resource-shape.client"], On::Payload(resource_blob)),
 ];
 
-/// Decides on the blocks of one kind of media.
+/// Decides about the blocks of one kind of media.
 ///
 /// Correct but unusual: data without padding or without bytes, in lines as mail has them, a type in capitals or with
 /// parameters, and sound in a container whose type does not begin with `audio/`. Lines and containers are inconclusive.
 fn media(moment: &Moment<'_>, payload: &Payload<'_>, definition: &str, prefix: &str, ruling: &mut Ruling<'_>) {
-    /// The types of containers that hold sound alone as well as other things.
+    /// The types of containers for sound that may also contain other data.
     const CONTAINERS: [&str; 2] = ["application/ogg", "video/"];
     for (at, block) in payload.places(definition) {
         let text = |name: &str| block.member(name).and_then(Value::as_str);
@@ -131,8 +131,7 @@ fn is_thought(variant: &str) -> bool {
 
 /// "Chunks with the same messageId belong to the same message; a changed messageId indicates a new message."
 ///
-/// Correct but unusual: a thought shares the id of its message, or the agent comes back to a message that it had left for
-/// another. Both are noted.
+/// Correct but unusual: a thought shares the id of its message, or the agent returns to an earlier message. Both are noted.
 fn groups(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(id), Some(session)) = (message_id(update), update.known) else { return };
     match session.message_ids.get(id) {
@@ -156,7 +155,7 @@ fn groups(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
         _ if session.finished_messages.contains(id) => {
             ruling.note(fact!(
                 "message-continued",
-                "the agent went on with the earlier message `{message_id}` after another one",
+                "the agent continued the earlier message `{message_id}` after another one",
                 message_id = id; pointer = "/params/update/messageId"
             ));
         }
@@ -167,7 +166,7 @@ fn groups(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
 /// `messageId` is the "unique identifier for a message within a session".
 ///
 /// Correct but unusual: a replay uses the ids of the live turns again, a user's message is echoed with its id, a chunk of the
-/// turn before crosses the next prompt, or the agent goes on with a message that its limit had cut off. None of these fails.
+/// turn before crosses the next prompt, or the agent continues a message that its limit had cut off. These do not fail.
 fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(id), Some(session)) = (message_id(update), update.known) else { return };
     let Some((first, prompt)) = session.message_ids.get(id) else { return ruling.pass() };
@@ -182,7 +181,7 @@ fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
         "the agent used the messageId `{message_id}` of an earlier turn again; expected a new one",
         message_id = id; pointer = "/params/update/messageId"
     );
-    // What the turn before still had to say may come late. Once the agent answered a later request, all of that is out.
+    // The previous turn's remaining output may come late. Once the agent has answered a later request, all of it has come.
     let ended = session.ended.as_ref();
     let is_out = ended.is_some_and(|ended| moment.talk.answered_after(Party::Agent, ended.n));
     let is_complete = ended.is_some_and(|ended| ended.reason.as_deref() == Some("end_turn"));
@@ -192,7 +191,7 @@ fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
     }
 }
 
-/// "All chunks belonging to the same message share the same messageId": so either all of them have one or none does.
+/// "All chunks belonging to the same message share the same messageId": so either all of them have one or all lack it.
 ///
 /// Correct but unusual: an agent that adds a notice of its own without an id. Any other update between the two, and any
 /// answer about the session, may end a message, as the end of a replay does.

@@ -39,8 +39,8 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// "Deleted sessions no longer appear in future `session/list` results."
 ///
 /// Correct but unusual: the agent keeps listing a session that is still active ("Behavior for deleting an active session is
-/// implementation-defined"), lists one that was used again, or goes on with a listing that began before. None of these
-/// fails; a session that was closed before, or not opened on this connection, does.
+/// implementation-defined"), lists one that was used again, or continues a listing that began before. These do not fail; a
+/// session that was closed before, or not opened on this connection, does.
 fn gone_from_list(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, page)) = answer.result_of("session/list") else { return };
     let talk = moment.talk;

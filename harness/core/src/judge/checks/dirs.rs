@@ -1,4 +1,4 @@
-//! Area `dirs`: the further roots of a session.
+//! Area `dirs`: the additional roots of a session.
 
 pub(super) mod client;
 
@@ -50,7 +50,7 @@ fn advertised(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// The request that opened a session, with its list of roots.
+/// Returns the request that opened a session, with its list of roots.
 fn opening<'m>(moment: &Moment<'_>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Vec<Value>)> {
     let exchange = answer.exchange.filter(|exchange| !exchange.deliberate && moment.talk.agent_has(&CAPABILITY))?;
     let opens = matches!(exchange.method.as_str(), "session/new" | "session/load" | "session/resume");
@@ -59,8 +59,8 @@ fn opening<'m>(moment: &Moment<'_>, answer: &Answer<'m>) -> Option<(&'m Exchange
 
 /// Agents that advertise the capability "allow Clients to include `additionalDirectories` on supported requests".
 ///
-/// Correct but unusual: a directory is relative, does not exist, or may not be used, and the agent refuses it. A recording
-/// does not show that, so a refusal fails only in a case, whose directories exist.
+/// Correct but unusual: a directory is relative, does not exist, or may not be used, and the agent refuses it. A recording does
+/// not contain that, so a refusal fails only in a case, whose directories exist.
 fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((exchange, roots)) = opening(moment, answer).filter(|(_, roots)| !roots.is_empty()) {
         let good = moment.talk.whole && roots.iter().all(|root| root.as_str().is_some_and(is_absolute));
@@ -68,7 +68,7 @@ fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "omitting the field or providing an empty array activates no additional roots": both are in order.
+/// "omitting the field or providing an empty array activates no additional roots": both are allowed.
 ///
 /// Correct but unusual: the request is refused for its `cwd` or its MCP servers. Only -32602 with the name of the member fails.
 fn empty_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -77,7 +77,7 @@ fn empty_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     }
 }
 
-/// Decides on the answer to a request whose list of roots is `good` for certain.
+/// Decides about the answer to a request whose list of roots is certainly `good`.
 fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, good: bool, ruling: &mut Ruling<'_>) {
     let named = ["additionalDirectories", "additional_directories"].iter().any(|name| mentions(answer.outcome, name));
     match answer.outcome.error_code() {
@@ -101,8 +101,8 @@ fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, good: bool, ruling:
     }
 }
 
-/// The roots are part of "the session's effective root set": a tool that refuses a path in one for where it lies has not
-/// taken it in. A recording may have unseen reasons for that, such as a link that leads elsewhere.
+/// The roots are part of "the session's effective root set": a tool that refuses a path in one because of its place does not
+/// use the root. In a recording, the reason may be missing, such as a link to another place.
 fn effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     const WORDS: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
     let session = update.known.filter(|session| session.turn.is_some() && moment.talk.whole);
@@ -130,19 +130,19 @@ fn effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// Whether a path lies below a directory.
+/// Whether a path is below a directory.
 fn lies_in(directory: &str, path: &str) -> bool {
     path.strip_prefix(directory.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The roots that an entry of a listing reports; omitted and empty are the same.
+/// Returns the roots in an entry of a listing; omitted and empty are the same.
 fn reported(entry: &Value) -> Option<&Vec<Value>> {
     entry.member("additionalDirectories")?.as_array().filter(|roots| !roots.is_empty())
 }
 
 /// "Agents that also advertise `sessionCapabilities.additionalDirectories` may include" them in a listing.
 ///
-/// Correct but unusual: an empty list or null, which is the same as none.
+/// Correct but unusual: an empty list or null, which means the same.
 fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_lacks(&CAPABILITY)) {
         ruling.decide(reported(entry).is_none(), || {
@@ -157,9 +157,9 @@ fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
 
 /// It reports "the complete ordered additional-root list associated with the listed session", of absolute paths.
 ///
-/// Correct but unusual: the agent resolves links, drops a root that lies in another one or is there twice, lists a relative
-/// root that the client gave, or answers while the session is being opened with other roots. All of that is inconclusive, and
-/// in a recording any missing root, since it may not exist.
+/// Correct but unusual: the agent resolves links, drops a duplicate root or one below another, lists a relative root that the
+/// client gave, or answers while the session is being opened with other roots. All of that is inconclusive, and in a recording
+/// any missing root, since it may not exist.
 fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_has(&CAPABILITY)) {
         let Some(roots) = reported(entry) else { continue };
@@ -212,7 +212,7 @@ fn compare(moment: &Moment<'_>, id: &str, roots: &[&str], session: &Session, rul
     if found == given {
         ruling.pass();
     } else if strange || doubled || nested || opening || missing {
-        // The same directory has several names, and a list with one directory twice or in another has no clear form.
+        // A directory may have several names, and a list with one directory twice, or below another one, has no unique form.
         let fact = fact!(
             "other-roots",
             "the agent listed `{session_id}` with other roots than the client gave, perhaps other names of them",

@@ -35,17 +35,17 @@ const COMPLETE: &str = "elicitation/complete";
 /// The pointer of the id of a visit, in both methods.
 const ID: &str = "/params/elicitationId";
 
-/// A form is asked for only where `elicitation.form` was advertised; an empty `elicitation` object is no such support.
+/// A form is requested only if `elicitation.form` was advertised; an empty `elicitation` object does not advertise it.
 fn form_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     decide_gate(moment, call, "form", ruling);
 }
 
-/// A visit to a URL is asked for only where `elicitation.url` was advertised.
+/// A visit to a URL is requested only if `elicitation.url` was advertised.
 fn url_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     decide_gate(moment, call, "url", ruling);
 }
 
-/// Fails the mode that the client lacks, and passes the choice of the other one.
+/// Fails a mode that the client lacks, and passes the choice of the other one.
 ///
 /// Correct but unusual: an agent that uses a mode of its own, which begins with `_`, with a client that knows it.
 fn decide_gate(moment: &Moment<'_>, call: &CallSeen<'_>, mode: &str, ruling: &mut Ruling<'_>) {
@@ -82,16 +82,16 @@ fn scope(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
             );
             ruling.fail(fact, &[]);
         }
-        // Neither of them is missing in the table of shapes.
+        // The table of shapes handles a request with neither.
         (true, false) | (false, true) => ruling.pass(),
         (false, false) => {}
     }
 }
 
-/// The session, and the tool call in it, are known to the client.
+/// The client knows the session, and the tool call in it.
 ///
-/// Correct but unusual: a session that the client forked by a draft or an extension, one that is just being made, and a
-/// tool call that the agent has not reported.
+/// Correct but unusual: a session that the client forked by a draft or an extension, one that is just being created, and a tool
+/// call that the agent has not reported.
 fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of(CREATE, "sessionId") else { return };
     let being_made = moment.talk.open_of(moment.from.other()).any(|open| open.method == "session/new");
@@ -106,7 +106,7 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
             ruling.fail(fact, &[]);
         }
         (Some(session), Some(tool)) if !session.tools.contains_key(tool) && !session.was_reopened => {
-            // It may be one that the agent has not reported, which v1 does not forbid here.
+            // The agent may not have reported it, which v1 does not forbid here.
             let fact = fact!(
                 "unreported-tool-call",
                 "the agent sent {method} for the tool call `{tool_call_id}`, which it has not reported in the session",
@@ -118,7 +118,7 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// The request is one of the client's that waits for its answer.
+/// The request is an open one of the client.
 ///
 /// Correct but unusual: an agent that asks on behalf of a request that the client has cancelled but that is not answered.
 fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -136,7 +136,7 @@ fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// A form has flat fields; the schema leaves room for types of later versions, and an object is none of them.
+/// A form has flat fields; the schema allows types of later versions, but objects are not among them.
 ///
 /// Correct but unusual: a form without fields, and fields of types that this edition does not know.
 fn form_flat(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -154,12 +154,12 @@ fn form_flat(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// The URL of an elicitation.
+/// Returns the URL of an elicitation.
 fn url<'m>(call: &CallSeen<'m>) -> Option<&'m str> {
     call.text_of(CREATE, "mode").filter(|mode| *mode == "url").and_then(|_| call.text("url"))
 }
 
-/// What stands between the scheme and the path, with the scheme.
+/// Returns the scheme, and the part between the scheme and the path.
 fn authority(url: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = url.split_once("://")?;
     Some((scheme, rest.split(['/', '?', '#']).next().unwrap_or_default()))
@@ -167,8 +167,8 @@ fn authority(url: &str) -> Option<(&str, &str)> {
 
 /// The url is a valid absolute one.
 ///
-/// Correct but unusual: an agent that leads to an installed app by a scheme of its own, as in `com.example.app:/connect`
-/// (RFC 8252, section 7.1), which has a dot and no `//`.
+/// Correct but unusual: an agent that opens an installed app by a custom scheme, as in `com.example.app:/connect` (RFC 8252,
+/// section 7.1), which has a dot and no `//`.
 fn url_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(url) = url(call) else { return };
     let (scheme, rest) = url.split_once(':').unwrap_or_default();
@@ -189,8 +189,8 @@ fn url_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// The url holds no "credentials, personal data or pre-authenticated access": no password before the host, at least.
 ///
-/// Correct but unusual: a user name without a password, an `@` in the path or the query, and a parameter that is called
-/// `token` and holds a random state.
+/// Correct but unusual: a user name without a password, an `@` in the path or the query, and a parameter named `token` with a
+/// random state.
 fn url_without_credentials(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, authority)) = url(call).and_then(authority) else { return };
     let secret = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password);
@@ -231,10 +231,10 @@ fn url_https(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "The Agent MUST keep each elicitationId unique among outstanding URL elicitations." Whether a visit is still outstanding
-/// that the user agreed to, nobody has to say.
+/// "The Agent MUST keep each elicitationId unique among outstanding URL elicitations." The protocol does not require a message
+/// when a visit ends, so it may be unknown whether one is outstanding.
 ///
-/// Correct but unusual: an agent that asks for the same visit again with the same id, after the first request was answered.
+/// Correct but unusual: an agent that requests the same visit again with the same id, after the first request was answered.
 fn url_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = url(call).and_then(|_| call.text("elicitationId")) else { return };
     let twin = moment.talk.open_of(moment.from).find(|open| {
@@ -265,7 +265,7 @@ fn url_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
             );
             ruling.inconclusive(fact, &[]);
         }
-        // Where nothing is outstanding any id is unique.
+        // If no elicitation is outstanding, any id is unique.
         (None, _) if moment.talk.visits.any_outstanding() => ruling.pass(),
         (None, _) => {}
     }
@@ -298,7 +298,7 @@ fn form_without_links(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// Collects the texts that a form shows: all but the values that it is about.
+/// Collects the texts that a form shows, without the values to choose from.
 fn shown<'v>(part: &'v Value, texts: &mut Vec<&'v str>) {
     match part {
         Value::String(text) => texts.push(text),
@@ -312,9 +312,9 @@ fn shown<'v>(part: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-/// `elicitation/complete` names a visit that this client was asked for.
+/// `elicitation/complete` names a visit that the agent requested from this client.
 ///
-/// Correct but unusual: an agent that was restarted, and tells of a visit from before in a session that the client loaded or
+/// Correct but unusual: an agent that was restarted, and reports an earlier visit in a session that the client loaded or
 /// resumed: "the same Client that received the original request".
 fn complete_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of(COMPLETE, "elicitationId") else { return };

@@ -1,4 +1,4 @@
-//! Area `ext`: what a party may add to the protocol, and how it takes what the other one adds.
+//! Area `ext`: a party's additions to the protocol, and its reaction to additions of the other.
 
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ pub(super) const BOTH: &[[Check; 2]] = &[
     Check::both(["ext.capability-checked.agent", "ext.capability-checked.client"], On::Process(broke_off)),
 ];
 
-/// Members of messages that earlier schemas knew. They are legacy, and no names of anybody's own.
+/// Members of messages in earlier schemas. They are legacy, and not names of extensions.
 const WITHDRAWN: [&str; 20] = [
     "authMethods",
     "authRequired",
@@ -75,7 +75,7 @@ const WITHDRAWN: [&str; 20] = [
     "vars",
 ];
 
-/// Methods that earlier drafts knew; those of clients first.
+/// Methods of earlier drafts; those of clients first.
 const WITHDRAWN_METHODS: [&str; 11] = [
     "mcp/connect",
     "mcp/disconnect",
@@ -90,18 +90,18 @@ const WITHDRAWN_METHODS: [&str; 11] = [
     "session/stop",
 ];
 
-/// What a family of methods that earlier drafts knew begins with.
+/// The prefix of a family of methods in earlier drafts.
 const WITHDRAWN_FAMILY: &str = "document/did";
 
-/// Whether earlier drafts knew the method.
+/// Whether earlier drafts had the method.
 pub(super) fn is_withdrawn(method: &str) -> bool {
     WITHDRAWN_METHODS.contains(&method) || method.starts_with(WITHDRAWN_FAMILY)
 }
 
 /// "Implementations MUST NOT add any custom fields at the root of a type that's part of the specification."
 ///
-/// Correct but unusual: members of drafts and of earlier schemas, and any member in `_meta`, `rawInput`, `rawOutput`, the schema
-/// of a form or the params of an extension method. All of these are free or only noted.
+/// Correct but unusual: members of drafts and of earlier schemas, and any member in `_meta`, `rawInput`, `rawOutput`, the
+/// schema of a form or the params of an extension method. All of these are allowed or only noted.
 fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let mut clean = !payload.parts.members.is_empty();
     for member in payload.parts.members.iter().filter(|member| member.known == Site::Custom) {
@@ -146,8 +146,8 @@ fn is_for_older_agents(payload: &Payload<'_>, member: &Member<'_>) -> bool {
     is_offer && matches!(member.at().as_str(), "/clientCapabilities" | "/clientInfo")
 }
 
-/// Whether another requirement accounts for the member: its object lacks a required member, which this one is probably
-/// meant to be, it is the `options` of a boolean option, or the result of a client is nested or flat where it must not be.
+/// Whether another requirement explains the member: its object lacks a required member, which this one probably replaces, it is
+/// the `options` of a boolean option, or the result of a client is nested or flat where it must not be.
 fn is_explained(payload: &Payload<'_>, member: &Member<'_>) -> bool {
     let parent = |at: &str| at.rsplit_once('/').map_or(String::new(), |(parent, _)| parent.to_owned());
     let object = parent(&member.at());
@@ -205,7 +205,7 @@ fn meta_ignored(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// Whether the data of an error holds the `_meta` of the request as it was sent.
+/// Whether the data of an error contains the `_meta` of the request unchanged.
 fn repeats_meta(error: &Value, params: &Value) -> bool {
     fn holds(value: &Value, meta: &Value) -> bool {
         match value {
@@ -239,7 +239,7 @@ fn trace_keys(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// `version-traceid-parentid-flags`, in lower-case hexadecimal digits.
+/// Whether a text has the form `version-traceid-parentid-flags`, in lower-case hexadecimal digits.
 fn is_traceparent(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let hex = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -264,7 +264,7 @@ fn method_underscore(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
     match call.method {
         method if method.starts_with('_') => ruling.pass(),
         _ if known => ruling.pass(),
-        // These have rules of their own in the area `jsonrpc`.
+        // The area `jsonrpc` has requirements on these.
         method if method.starts_with("rpc.") || misspelt => {}
         method if drafted || is_withdrawn(method) => {
             ruling.note(fact!("draft-method", "the {party} called {method}, which only a draft or an earlier version has", party = moment.from, method));
@@ -286,17 +286,18 @@ fn direction(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
     }
 }
 
-/// "Upon receiving a custom request, implementations MUST respond accordingly with the provided `id`." This half only counts answers.
+/// "Upon receiving a custom request, implementations MUST respond accordingly with the provided `id`." This check only counts
+/// answers.
 fn custom_request_answered(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some_and(|exchange| exchange.method.starts_with('_')) {
         ruling.pass();
     }
 }
 
-/// A custom request is passed over when its time limit went by and a request that was sent later has its answer.
+/// A custom request was ignored if its time limit passed and a later request has an answer.
 ///
-/// Correct but unusual: an extension method that waits for a user or for the end of a turn. The tester's own methods mean
-/// nothing to a subject, and a recording has no time limits, so such a method cannot fail.
+/// Correct but unusual: an extension method that waits for a user or for the end of a turn. The tester's own methods are
+/// unknown to a subject, and a recording has no time limits, so such a method cannot fail.
 fn custom_request_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for open in talk.open_of(moment.from.other()).filter(|open| open.method.starts_with('_') && open.is_sound()) {
@@ -341,12 +342,12 @@ fn unknown_notification(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     let (talk, other) = (moment.talk, moment.from.other());
     let unknown = |n: usize, method: &str| !talk.edition.methods.knows(other, method) && !talk.deliberate.contains(&n);
     let last = talk.last_notification.get(&other).filter(|(n, method)| unknown(*n, method));
-    if last.zip(answer.exchange).is_some_and(|((told, _), exchange)| exchange.n > *told) {
+    if last.zip(answer.exchange).is_some_and(|((n, _), exchange)| exchange.n > *n) {
         ruling.pass();
     }
-    let told = talk.notifications.answered_by(answer, other);
-    let only = !talk.is_unclear(other) && told.iter().all(|(n, method)| unknown(*n, method));
-    if let Some((n, method)) = told.last().filter(|_| only) {
+    let notifications = talk.notifications.answered_by(answer, other);
+    let only = !talk.is_unclear(other) && notifications.iter().all(|(n, method)| unknown(*n, method));
+    if let Some((n, method)) = notifications.last().filter(|_| only) {
         let answered = answer.outcome.describe();
         ruling.fail(fact!("notification-answered", "the {party} answered the unknown notification {method} with {answer}; expected it to ignore this", party = moment.from, method, answer = answered; code = answer.outcome.error_code()), &[*n]);
     }
@@ -374,13 +375,14 @@ fn capability_in_meta(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
     }
 }
 
-/// Whether the error of this method says that the other side lacks an extension of the party's.
+/// Whether the error of this method reports that the other side lacks an extension of the party.
 fn is_own_and_missing(moment: &Moment<'_>, method: &str, code: i64) -> bool {
     let used = || moment.talk.has_sent(moment.from, method);
     code == NO_METHOD && method.starts_with('_') && used()
 }
 
-/// An unknown custom request is answered with "Method not found", and who sent it does without: shown by what it says next.
+/// An unknown custom request is answered with "Method not found", and its sender continues without it: its next message proves
+/// that.
 fn went_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let mut errors = moment.talk.errors.values();
     if call.method == "session/prompt" && errors.any(|(method, code)| is_own_and_missing(moment, method, *code)) {
@@ -388,7 +390,7 @@ fn went_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// As above, for an agent: shown by how it answers what the client waits for.
+/// As above, for an agent: its answer to a waiting request of the client proves that.
 fn did_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.method.starts_with('_')) else { return };
     let mut errors = moment.talk.errors.range(exchange.n..);
@@ -406,15 +408,15 @@ fn did_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// As above, for a party that fails of its own accord right behind the answer.
+/// As above, for a party that exits with a failure directly after the answer.
 fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
-    // Codes above are those of shells for signals, which come from elsewhere.
+    // Higher codes are those of shells for signals, which have another cause.
     let failed = matches!(process, ProcessEvent::Exited { code: Some(1..=127), signal: None });
     let last = moment.talk.course.last_line.get(&moment.from.other());
     let Some(&(n, us)) = last.filter(|_| failed && moment.talk.shutting_down.is_none()) else { return };
     let refused = moment.talk.errors.get(&n).filter(|(method, code)| is_own_and_missing(moment, method, *code));
     if let Some((method, _)) = refused.filter(|_| between(us, moment.us) < EXIT_AFTER_MESSAGE) {
-        // Another error that it got may be the reason as well.
+        // Another error that it got may also be the reason.
         let own = |method: &str| moment.talk.has_sent(moment.from, method);
         let mut earlier = moment.talk.errors.range(..n);
         if let Some((other, (method, code))) = earlier.find(|(_, (method, _))| !method.starts_with('_') && own(method))

@@ -44,21 +44,21 @@ fn write_capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     forbid(moment, call, WRITE, &WRITING, ruling);
 }
 
-/// Shown by a turn that read a file by other means.
+/// Exercised by a turn that read a file by other means.
 fn read_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.client_lacks(&READING) && turn_did(moment, answer, "read") {
         ruling.pass();
     }
 }
 
-/// Shown by a turn that changed a file by other means.
+/// Exercised by a turn that changed a file by other means.
 fn write_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.client_lacks(&WRITING) && turn_did(moment, answer, "edit") {
         ruling.pass();
     }
 }
 
-/// Fails a call of `method`, or of all methods below it when it ends in a slash, to a client without the capability.
+/// Fails a call of `method`, or of all methods below it if it ends in a slash, to a client without the capability.
 pub(super) fn forbid(moment: &Moment<'_>, call: &CallSeen<'_>, method: &str, path: &[&str], ruling: &mut Ruling<'_>) {
     let meant = call.method == method || method.ends_with('/') && call.method.starts_with(method);
     let Some((n, _)) = moment.talk.initialize.as_ref().filter(|_| meant && moment.talk.client_lacks(path)) else {
@@ -83,7 +83,7 @@ pub(super) fn forbid(moment: &Moment<'_>, call: &CallSeen<'_>, method: &str, pat
     }
 }
 
-/// Whether this answer ends a turn in which a tool of that kind was called and not held back by the client.
+/// Whether this answer ends a turn in which a tool of that kind was called and the client did not refuse it.
 pub(super) fn turn_did(moment: &Moment<'_>, answer: &Answer<'_>, kind: &str) -> bool {
     let session = proper(answer, "session/prompt").and_then(|prompt| moment.talk.session(prompt.session()?));
     let Some((session, turn)) = session.and_then(|session| Some((session, session.turn.as_ref()?))) else {
@@ -114,7 +114,7 @@ fn write_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ru
 
 /// "Optional line number to start reading from (1-based)."
 ///
-/// Correct but unusual: `line` is null or absent, or behind the end of the file. None of these fails.
+/// Correct but unusual: `line` is null or absent, or after the end of the file. These do not fail.
 fn line_one_based(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let line = call.params.and_then(|params| params.member("line")?.as_i64());
     if let (READ, Some(line @ 0..)) = (call.method, line) {
@@ -128,7 +128,7 @@ fn line_one_based(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
     }
 }
 
-/// "The Session ID for this request": of a session that the client knows, and in which something goes on.
+/// "The Session ID for this request": a session that the client knows and in which a turn or request is running.
 ///
 /// Correct but unusual: an agent that reads for a session before its first prompt, for example the instructions in a folder
 /// above it, while another session runs there.
@@ -137,7 +137,7 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     let talk = moment.talk;
     let mut open = talk.open_of(moment.from.other());
     let Some(session) = talk.session(id) else {
-        // A session that is being made has no name for the client yet, and what the client names it may mean.
+        // A session that is being created has no id for the client yet, and the client's own id may be used.
         let excuse = open.find(|o| o.method == "session/new" || o.method == "session/fork" || o.session() == Some(id));
         match excuse {
             Some(open) => {
@@ -168,7 +168,7 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
                 "the agent named the session `{session_id}`, which was never prompted; expected `{expected}`, which runs",
                 session_id = id, expected = other; method = call.method, pointer = "/params/sessionId"
             );
-            // In a recording the new session may have its reasons, such as a link to a folder of the other one.
+            // In a recording, the new session may have other reasons, such as a link to a folder of the other one.
             match talk.whole {
                 true => ruling.fail(fact, &[n]),
                 false => ruling.inconclusive(fact, &[n]),
@@ -178,7 +178,8 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// The one session with a running turn that the path lies in, when the named one never had a turn and is elsewhere.
+/// Returns the one session with a running turn that contains the path, if the named session never had a turn and is in another
+/// place.
 fn meant_by_path<'m>(moment: &Moment<'m>, named: &Session, path: &str) -> Option<(&'m str, usize)> {
     let inside = |session: &Session| {
         let mut roots = session.roots.iter().chain([&session.cwd]);
@@ -196,14 +197,14 @@ fn meant_by_path<'m>(moment: &Moment<'m>, named: &Session, path: &str) -> Option
     Some((id, session.turn.as_ref()?.n))
 }
 
-/// An error answer of the client does not end the turn in the same error.
+/// An error answer of the client does not end the turn with the same error.
 fn error_survived(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     decide_survived(moment, answer, "fs/", ruling);
 }
 
-/// Decides on a turn in which the client answered a request below `prefix` with an error.
+/// Decides about a turn in which the client answered a request below `prefix` with an error.
 ///
-/// The prompt may fail for reasons of the model; only the client's own words in the error show where it came from.
+/// The prompt may fail for reasons of the model; only the client's own words in the error prove its origin.
 pub(super) fn decide_survived(moment: &Moment<'_>, answer: &Answer<'_>, prefix: &str, ruling: &mut Ruling<'_>) {
     const SHORTEST: usize = 8;
     let Some(prompt) = proper(answer, "session/prompt") else { return };
@@ -216,7 +217,7 @@ pub(super) fn decide_survived(moment: &Moment<'_>, answer: &Answer<'_>, prefix: 
             _ if words.len() >= SHORTEST && mentions(answer.outcome, words) => {
                 let fact = fact!(
                     "error-passed-on",
-                    "the agent ended the turn with the client's own error to {method}, `{message}`; expected it to go on",
+                    "the agent ended the turn with the client's own error to {method}, `{message}`; expected it to continue",
                     method = refusal.method, message = words; code = answer.outcome.error_code()
                 );
                 ruling.fail(fact, &[refusal.n]);

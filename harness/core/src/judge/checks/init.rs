@@ -1,4 +1,4 @@
-//! The agent's half of the area `init`: how it answers `initialize`.
+//! The agent's half of the area `init`: its answers to `initialize`.
 
 pub(super) mod capabilities;
 pub(super) mod client;
@@ -42,30 +42,30 @@ pub(super) const CHECKS: &[Check] = &[
         .only(&["session/new", "session/prompt"]),
 ];
 
-/// What is unusual about a valid `initialize`.
+/// A special property of a valid `initialize`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trait {
-    /// Nothing: clients usually send it like this.
+    /// None: clients usually send it like this.
     Ordinary,
-    /// It has no member but the version.
+    /// It has only the version.
     Minimal,
-    /// It has capabilities that no schema knows, or `_meta` inside them.
+    /// It has capabilities that no schema contains, or `_meta` inside them.
     Unknown,
     /// It has nulls.
     Nulls,
 }
 
-/// The first `initialize` of a connection, when the tester meant it well.
+/// Returns the first `initialize` of a connection, unless the tester broke it on purpose.
 fn first<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, Option<u64>)> {
     let exchange = answer.exchange.filter(|exchange| exchange.method == "initialize" && !exchange.deliberate)?;
-    // Recordings begin a connection with each `initialize`, and may have missed the first one.
+    // A recording begins a connection with each `initialize`, and may lack the first one.
     let again = !moment.talk.whole && answer.outcome.error_code() == Some(-32600);
     let first = !again && moment.talk.initialize.as_ref().is_some_and(|(n, _)| *n == exchange.n);
     let valid = moment.talk.edition.stable.problems("InitializeRequest", &exchange.params).is_empty();
     (first && valid).then(|| (exchange, exchange.params.member("protocolVersion").and_then(Value::as_u64)))
 }
 
-/// What is unusual about a valid `initialize`.
+/// Returns the special properties of a valid `initialize`.
 fn traits(talk: &Conversation, params: &Value) -> Vec<Trait> {
     let parts = talk.edition.stable.parts("InitializeRequest", params);
     let inside = |at: &str| at.starts_with("/clientCapabilities/");
@@ -79,10 +79,10 @@ fn traits(talk: &Conversation, params: &Value) -> Vec<Trait> {
     if traits.is_empty() { vec![Trait::Ordinary] } else { traits }
 }
 
-/// "The Agent MUST respond with the chosen protocol version and the capabilities it supports", whatever of the optional
-/// members the request has: capabilities are optional, new ones are "not a breaking change", and null is an absence.
+/// "The Agent MUST respond with the chosen protocol version and the capabilities it supports", whatever of the optional members
+/// the request has: capabilities are optional, new ones are "not a breaking change", and null means absent.
 ///
-/// Correct but unusual: a result without `agentCapabilities`, and an agent that asks for a login already here (-32000).
+/// Correct but unusual: a result without `agentCapabilities`, and an agent that already requires a login here (-32000).
 pub(super) fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, unusual: Trait, ruling: &mut Ruling<'_>) {
     let Some((exchange, version)) = first(moment, answer) else { return };
     let traits = traits(moment.talk, &exchange.params);
@@ -113,9 +113,9 @@ pub(super) fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, unusual: Trait,
     }
 }
 
-/// "Otherwise, the Agent MUST respond with the latest version it supports": a result, and no error.
+/// "Otherwise, the Agent MUST respond with the latest version it supports": a result and not an error.
 ///
-/// Correct but unusual: an agent that speaks version 2 as well, and answers by the rules of that version.
+/// Correct but unusual: an agent that also supports version 2, and answers in the format of that version.
 fn version_no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, Some(version))) = first(moment, answer) else { return };
     if version == u64::from(moment.talk.edition.major) {
@@ -142,12 +142,12 @@ fn version_no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         )
     };
     let text = error.to_string();
-    // An agent that speaks version 2 as well may want a request for it in the shape of version 2.
+    // An agent that also supports version 2 may expect a request for it in the format of version 2.
     let other_shape = version == 2 || text.contains("`info`") || text.contains("\"info\"");
     match code {
         Some(-32000) => ruling.inconclusive(refused(), &[exchange.n]),
         Some(-32602) if other_shape => ruling.inconclusive(refused(), &[exchange.n]),
-        // Version 2 answers so, and an agent that speaks both need not guess that the client keeps to version 1.
+        // Version 2 defines this answer, and an agent that supports both need not guess that the client uses version 1.
         Some(-32022) if supports_later(error, moment.talk.edition.major) => {
             ruling.inconclusive(refused_as_in_2(), &[exchange.n]);
         }
@@ -162,10 +162,10 @@ fn supports_later(error: &Value, major: u16) -> bool {
     supported.into_iter().flatten().filter_map(Value::as_u64).any(|version| version > u64::from(major))
 }
 
-/// "If the Agent supports the requested version, it MUST respond with the same version." That it does support it is
-/// shown by a result in the shape of that version.
+/// "If the Agent supports the requested version, it MUST respond with the same version." A result in the format of a version
+/// proves that the agent supports it.
 ///
-/// Correct but unusual: an agent that speaks version 2 alone, and answers 2 in the shape of version 2.
+/// Correct but unusual: an agent that supports only version 2, and answers 2 in the format of version 2.
 fn version_same(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, Some(asked))) = first(moment, answer) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
@@ -228,7 +228,7 @@ fn agent_info(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     }
 }
 
-/// "The Agent SHOULD specify whether it supports the following capabilities": what works has been announced.
+/// "The Agent SHOULD specify whether it supports the following capabilities": capabilities that work must be announced.
 fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
     let edition = moment.talk.edition;
@@ -238,7 +238,7 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     };
     let method = edition.methods.find(Party::Client, Kind::Request, &exchange.method);
     let definition = method.and_then(|method| method.result.as_deref()).unwrap_or_default();
-    // Some agents answer anything with null; only an answer that fits the method shows that it works.
+    // Some agents answer every request with null; only an answer that fits the method proves that it works.
     let fits = |result: &Value| result.is_object() && edition.stable.problems(definition, result).is_empty();
     match answer.outcome {
         Outcome::Result(_) if moment.talk.agent_has(path) => ruling.pass(),
@@ -260,11 +260,11 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     }
 }
 
-/// Nothing is agreed on before the answer to `initialize`.
+/// Before the answer to `initialize`, the parties have not agreed on anything.
 fn silent_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "initialize") else { return };
-    // A recording that begins in the middle shows nothing about the beginning.
+    // A recording that begins in the middle proves nothing about the beginning.
     if talk.initialized.is_some() || !talk.methods_of(Party::Client).eq(["initialize"]) {
         return;
     }

@@ -34,7 +34,7 @@ pub(super) const BOTH: &[[Check; 2]] = &[
 
 /// "jsonrpc: … MUST be exactly \"2.0\"."
 ///
-/// Correct but unusual: the member stands last, or its value is spelled with escapes. The parsed value is compared.
+/// Correct but unusual: the member comes last, or its value is spelled with escapes. The parsed value is compared.
 fn version_member(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
     let version = message.member("jsonrpc");
     ruling.decide(version.and_then(Value::as_str) == Some("2.0"), || match version {
@@ -72,10 +72,10 @@ fn kind_unambiguous(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, rulin
     }
 }
 
-/// "id … MUST contain a String, Number, or NULL value"; ACP narrows numbers to integers.
+/// "id … MUST contain a String, Number, or NULL value"; ACP restricts numbers to integers.
 ///
-/// Correct but unusual: ids that are negative, empty, large, null or a different type in each request. A fraction breaks a
-/// SHOULD of its own.
+/// Correct but unusual: ids that are negative, empty, large, null or a different type in each request. A fraction violates a
+/// separate SHOULD.
 fn request_id_type(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = call.id {
         let good = id.is_null() || id.is_string() || id.is_number();
@@ -97,7 +97,7 @@ fn request_id_integral(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ru
     }
 }
 
-/// An id tells answers apart only as long as it is not in use twice.
+/// An id identifies an answer only if no other open request has it.
 fn request_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = call.id.filter(|id| !id.is_null()) {
         let open = moment.talk.open.get(&(moment.from, RpcId::new(id)));
@@ -110,16 +110,16 @@ fn request_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 
 /// "method: A String containing the name of the method to be invoked."
 ///
-/// Correct but unusual: a response has no method at all. An absent member says nothing here.
+/// Correct but unusual: a response has no method. An absent member proves nothing here.
 fn method_string(moment: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ruling: &mut Ruling<'_>) {
-    // The method of a call is a string.
+    // The method of a call is always a string.
     let unclear = Some(message).filter(|_| matches!(envelope, Envelope::Unclear));
     if let Some(method) = unclear.and_then(|message| message.member("method")).filter(|method| !method.is_string()) {
         ruling.fail(fact!("method-not-string", "the {party} sent a message whose `method` is {actual}; expected a string", party = moment.from, actual = method; pointer = "/method"), &[]);
     }
 }
 
-/// A method in another spelling than the protocol's is none of its methods.
+/// A method in another spelling is not one of the protocol's methods.
 ///
 /// Correct but unusual: an extension method that is a copy of one of the protocol's, such as `_session/prompt`. The underscore
 /// makes it a custom method.

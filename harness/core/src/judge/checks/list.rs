@@ -49,10 +49,10 @@ fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     decide_applicable(moment.talk, &CAPABILITY, ruling);
 }
 
-/// "The Agent MUST respond with a list of sessions"; whether it is one is in the table of shapes, as far as it is not
-/// null. What it says about single params has requirements of its own.
+/// "The Agent MUST respond with a list of sessions"; the table of shapes checks its type, unless it is null. Separate
+/// requirements cover the single params.
 ///
-/// Correct but unusual: an empty list, a login that is wanted first, or a store that cannot be read. Only -32601 and a
+/// Correct but unusual: an empty list, an agent that requires a login first, or a store that cannot be read. Only -32601 and a
 /// result without a list fail.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((_, Value::Null)) = answer.result_of(LIST) {
@@ -70,15 +70,15 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// The request and the page, when it is one.
+/// Returns the request and the page, if the answer is one.
 fn page<'m>(answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Value)> {
     answer.result_of(LIST).filter(|(exchange, _)| !exchange.deliberate)
 }
 
 /// "When no sessions match the criteria, the Agent MUST return an empty `sessions` array."
 ///
-/// Correct but unusual: the agent lists a session for the filter after all, since a link or an earlier run has it there.
-/// Only a `sessions` that is null or missing fails.
+/// Correct but unusual: the agent still lists a session for the filter, since a link or an earlier run has it there. Only a
+/// `sessions` that is null or missing fails.
 fn no_match_empty(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
     let Some(filter) = exchange.text("cwd") else { return };
@@ -100,7 +100,7 @@ fn no_match_empty(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 /// "Only sessions with a matching `cwd` are returned."
 ///
 /// Correct but unusual: the directory has several names by links, or its path has another case or a slash at its end. So
-/// only a directory of another name fails, and only in a case, whose directories are no links.
+/// only a directory of another name fails, and only in a case, whose directories are not links.
 fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
     let Some(filter) = exchange.text("cwd") else { return };
@@ -120,7 +120,7 @@ fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
                 );
                 ruling.fail(fact, &[exchange.n]);
             }
-            // The same directory has several names where there are symbolic links.
+            // With symbolic links, the same directory has several names.
             _ => {
                 let fact = fact!(
                     "other-cwd",
@@ -135,7 +135,7 @@ fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 
 /// "Working directory for the session. Always an absolute path."
 ///
-/// Correct but unusual: a path of Windows, or a relative one that the client itself gave.
+/// Correct but unusual: a path of Windows, or a relative one that the client used.
 fn entry_cwd(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, entry) in payload.places("SessionInfo") {
         let text = |name: &str| entry.member(name).and_then(Value::as_str);
@@ -146,7 +146,7 @@ fn entry_cwd(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// A session stands in a listing once; while something else happens it may move from one page to another.
+/// A session is in a listing once; it may move to another page while other things happen.
 ///
 /// Correct but unusual: between two pages a session moves since its `updatedAt` changes, another process writes to the same
 /// store, or the client asks with another filter. A session on two pages fails only in a case, with the same `updatedAt`.
@@ -166,7 +166,7 @@ fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
             );
             ruling.fail(fact, &[exchange.n]);
         }
-        // Nothing but old entries: the page was repeated, and `list.cursor-accepted` says so.
+        // All entries are old: the page was repeated, and `list.cursor-accepted` reports that.
         (None, all) if !all.is_empty() && all.len() == here.len() => {}
         (None, [id, ..]) => {
             let now = entries(result).find(|(entry, _)| entry == id).and_then(|(_, updated)| updated);
@@ -216,9 +216,9 @@ fn updated_at(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
 
 /// "If present, pass this in the next request's `cursor` parameter to fetch the next page."
 ///
-/// Correct but unusual: the cursor is bound to its filter, expires after a while, or the store fails. A refusal fails only
-/// with the same filter, within a minute, and by a code that blames the request. A last page with a single session that
-/// moved there from an earlier page is inconclusive.
+/// Correct but unusual: the cursor is bound to its filter, expires after a while, or the store fails. A refusal fails only with
+/// the same filter, within a minute, and with a code for a wrong request. A last page with a single session that moved there
+/// from an earlier page is inconclusive.
 fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, LIST) else { return };
     let Some(walk) = moment.talk.listing.as_ref().filter(|walk| walk.goes_on(exchange)) else { return };
@@ -259,10 +259,10 @@ fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     }
 }
 
-/// It "does not restore or modify sessions": with nothing in between two listings say the same. A single entry may have
-/// changed by itself, and all of several at one time, so only all of several in each of two listings in a row count.
+/// It "does not restore or modify sessions": with nothing in between, two listings are equal. A single entry may have changed
+/// by itself, and all of several at one time, so only all of several in each of two listings in a row count.
 ///
-/// Correct but unusual: one session is busy for itself, or a sweep of the store touches all of them once.
+/// Correct but unusual: one session is busy, or a maintenance task changes all of them once.
 fn read_only(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
     let Some(before) = moment.talk.listed_before(exchange) else { return };
@@ -291,7 +291,7 @@ fn read_only(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 
 /// "All parameters are optional."
 ///
-/// Correct but unusual: the agent refuses a member that the protocol does not know, or a `cwd` that is not a string. Only a
+/// Correct but unusual: the agent refuses a member that the protocol does not define, or a `cwd` that is not a string. Only a
 /// refusal of params that the schema allows fails.
 fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, LIST).filter(|exchange| exchange.params.is_object()) else { return };
@@ -317,7 +317,7 @@ fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 
 /// The filter by working directory "Must be an absolute path".
 ///
-/// Correct but unusual: null, which is no filter, or a path of Windows.
+/// Correct but unusual: null, which means no filter, or a path of Windows.
 fn filter_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(cwd) = call.text_of(LIST, "cwd") {
         ruling.decide(is_absolute(cwd), || {
@@ -335,7 +335,7 @@ fn filter_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
 /// "Opaque cursor token from a previous response's `nextCursor` field": as it was received, on this connection.
 ///
 /// Correct but unusual: the client goes back to an earlier page, walks two lists at the same time, or asks for a page again.
-/// Every cursor that came on this connection is good. "Do not … persist them" forbids one from an earlier connection.
+/// Every cursor from this connection is valid. "Do not … persist them" forbids one from an earlier connection.
 fn cursor_opaque(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(cursor) = call.text_of(LIST, "cursor") else { return };
     let talk = moment.talk;

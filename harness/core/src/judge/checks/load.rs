@@ -54,7 +54,7 @@ fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "Agents that support the `loadSession` capability allow Clients to resume previous conversations."
 ///
-/// Correct but unusual: the agent does not find the session, or wants a login first. Only -32601 fails; any other error is
+/// Correct but unusual: the agent does not find the session, or requires a login first. Only -32601 fails; any other error is
 /// inconclusive.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.agent_has(&["loadSession"]) {
@@ -62,25 +62,26 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// The session whose successful load this answers, when its whole history happened in this trace, without a turn that
-/// was cut short and without one that is running. Nor was there a turn since it was reopened, which an agent may have
-/// reported twice. "Behavior for `session/load` on a deleted session is implementation-defined."
+/// The session whose successful load this answers, when its whole history happened in this trace, without a turn that was cut
+/// short and without one that is running. There was no turn since it was reopened either, which an agent may have reported
+/// twice. "Behavior for `session/load` on a deleted session is implementation-defined."
 fn loaded<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
     let session = moment.talk.session(proper(answer, LOAD)?.session()?)?;
     answer.result_of(LOAD)?;
     let spoke_since = session.was_reopened && session.reopened.is_none();
     let whole = session.opening == Opening::New && !session.uneven && !session.deleted;
-    let told = whole && session.turn.is_none() && !spoke_since;
-    told.then_some(session).filter(|session| session.spoken.iter().any(|(variant, _)| variant == AGENT))
+    let is_whole = whole && session.turn.is_none() && !spoke_since;
+    is_whole.then_some(session).filter(|session| session.spoken.iter().any(|(variant, _)| variant == AGENT))
 }
 
-/// Whether a piece of history shows in a piece of the replay: by one of its lines, since agents wrap and trim texts.
+/// Whether a piece of history appears in a piece of the replay: one of its lines is enough, since agents wrap and trim texts.
 fn shows(spoken: &str, replayed: &str) -> bool {
     let replayed = plain(replayed);
     spoken.lines().map(plain).any(|line| !line.is_empty() && replayed.contains(&line))
 }
 
-/// Whether a store may have changed each line of a text, by normalising letters or mending an emoji that two chunks had cut.
+/// Whether a store may have changed each line of a text, by normalising letters or by joining an emoji that two chunks had
+/// split.
 fn may_be_spelt_otherwise(text: &str) -> bool {
     text.lines().filter(|line| !line.trim().is_empty()).all(|line| !line.is_ascii())
 }
@@ -94,8 +95,8 @@ fn is_command(text: &str) -> bool {
     text.trim_start().starts_with('/')
 }
 
-/// What the user and the agent said, without slash commands and the replies to them: those go to and come from the agent's
-/// own machinery, and need not be part of the conversation.
+/// Returns the text of the user and the agent, without slash commands and the replies to them, which need not be part of the
+/// conversation.
 fn history(session: &Session) -> impl Iterator<Item = (&str, &str)> {
     let mut to_command = false;
     session.spoken.iter().filter_map(move |(variant, text)| {
@@ -104,7 +105,7 @@ fn history(session: &Session) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Whether the user gave a slash command, which may have changed the history, as `/clear` and `/compact` do.
+/// Whether the user sent a slash command, which may have changed the history, as `/clear` and `/compact` do.
 fn has_commands(session: &Session) -> bool {
     session.spoken.iter().any(|(variant, text)| variant == USER && is_command(text))
 }
@@ -112,16 +113,17 @@ fn has_commands(session: &Session) -> bool {
 /// "The Agent MUST replay the entire conversation to the Client in the form of `session/update` notifications."
 ///
 /// Correct but unusual: the agent cuts texts into other chunks, joins them or trims them; one line of each message is enough.
-/// It leaves out slash commands and their replies. A gap is inconclusive after a slash command, and where each line of the
-/// message holds characters that a store may normalise. Two loads at once, a prompt during the load, a turn without
-/// `end_turn` and a compaction make the requirement not exercised.
+/// It leaves out slash commands and their replies. A gap is inconclusive after a slash command, and if each line of the message
+/// contains characters that a store may normalise. Two parallel loads, a prompt during the load, a turn without `end_turn` and
+/// a compaction make the requirement not exercised.
 fn replay_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = loaded(moment, answer) else { return };
-    let told = |variant: &str| {
+    let text_of = |variant: &str| {
         let texts = session.replay.iter().filter(|(other, _)| other == variant || variant == USER && other == AGENT);
         texts.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
     };
-    let missing: Vec<(&str, &str)> = history(session).filter(|(variant, text)| !shows(text, &told(variant))).collect();
+    let missing: Vec<(&str, &str)> =
+        history(session).filter(|(variant, text)| !shows(text, &text_of(variant))).collect();
     match missing.as_slice() {
         [] if history(session).next().is_none() => {}
         [] => ruling.pass(),
@@ -160,7 +162,7 @@ fn replay_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     }
 }
 
-/// The conversation is replayed in its own order.
+/// The replay keeps the order of the conversation.
 ///
 /// Correct but unusual: the same short message comes several times, or is a part of a longer one. Each message takes the
 /// first place where it fits, and a message that the replay leaves out ends the comparison.
@@ -191,8 +193,8 @@ fn replay_order(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// "When all the conversation entries have been streamed to the Client, the Agent MUST respond": no history follows.
 ///
 /// Correct but unusual: a live greeting follows, in pieces as short as a word, or another client of the same session writes
-/// something new. Only text of the known history that was not replayed before fails, and a user's message where nothing at
-/// all was replayed. While a second load of the session is open, its replay may follow.
+/// something new. Only text of the known history that was not replayed before fails, and a user's message if nothing was
+/// replayed. While a second load of the session is open, its replay may follow.
 fn replay_before_response(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| is_history(update.variant)) else { return };
     let Some((Opening::Load, response)) = session.reopened else { return };
@@ -201,7 +203,7 @@ fn replay_before_response(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: 
     }
     let text = plain(update.text().unwrap_or_default());
     let replayed =
-        session.replay.iter().any(|(variant, told)| variant == update.variant && plain(told).contains(&text));
+        session.replay.iter().any(|(variant, shown)| variant == update.variant && plain(shown).contains(&text));
     let whole = !moment.talk.holes.anywhere;
     let unknown = whole && session.opening != Opening::New && session.replay.is_empty() && update.variant == USER;
     if unknown || repeats_history(session, update) && !replayed {
@@ -229,10 +231,10 @@ fn replay_then_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     }
 }
 
-/// The replay belongs to the session that is being loaded.
+/// The replay names the session that is being loaded.
 ///
-/// Correct but unusual: another session has a turn, is created, or is opened by a method that this edition does not know,
-/// all at the same time. History for a session that is known or may be known then decides nothing.
+/// Correct but unusual: another session has a turn, is created, or is opened at the same time by a method that this edition
+/// does not define. History for a session that is known or may be known then decides nothing.
 fn replay_session_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let mut open = talk.open_of(moment.from.other());
@@ -255,7 +257,7 @@ fn replay_session_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
     }
 }
 
-/// The replay is made of ordinary updates; a tool call is created before it is updated.
+/// The replay consists of ordinary updates; a tool call is created before it is updated.
 ///
 /// Correct but unusual: a live report on an earlier call crosses the request, before the replay begins, or comes in the
 /// middle of the replay since the call still runs. Both are inconclusive.
@@ -285,8 +287,8 @@ fn replay_valid(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
 
 /// "A user message from the conversation history" is a `user_message_chunk`, the agent's an `agent_message_chunk`.
 ///
-/// Correct but unusual: the agent quotes the user, answers with a single word, or replaces its history by a summary that
-/// quotes both. Lines that both parties said, lines below eight bytes, and all lines after a slash command fail nothing.
+/// Correct but unusual: the agent quotes the user, answers with a single word, or replaces its history by a summary that quotes
+/// both. Lines of both parties, lines below eight bytes, and all lines after a slash command never fail.
 fn user_chunks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     /// Shorter texts occur by chance in others.
     const SHORTEST: usize = 8;
@@ -317,7 +319,8 @@ fn user_chunks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// "each `messageId` is an opaque, unique identifier for the replayed message": not of the user's and the agent's.
+/// "each `messageId` is an opaque, unique identifier for the replayed message": a user's and an agent's message never share
+/// one.
 ///
 /// Correct but unusual: the replay uses the ids of the live turns again, gives a thought the id of its message, or gives no
 /// ids. Only an id that a user's and an agent's message of one replay share fails.
@@ -342,7 +345,7 @@ fn message_ids_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
     }
 }
 
-/// "Notices are live events rather than session history": a notice of an earlier turn is not live any more.
+/// "Notices are live events rather than session history": a notice of an earlier turn is no longer live.
 fn notice_replayed(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "notice");
     let Some(session) = session.filter(|session| session.loading.is_some() && session.turn.is_none()) else { return };
@@ -357,7 +360,7 @@ fn notice_replayed(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
     }
 }
 
-/// Shown by the loading of a session in which there was a notice.
+/// Exercised by loading a session that had a notice.
 fn notices_left_out(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let session = answer.result_of(LOAD).and_then(|(exchange, _)| moment.talk.session(exchange.session()?));
     if session.is_some_and(|session| !session.notices.is_empty()) {
@@ -365,7 +368,7 @@ fn notices_left_out(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// The schema has an object here, the page null.
+/// The schema requires an object here, the page null.
 ///
 /// Correct but unusual: `null`, or an object whose members are all null. Both pass.
 fn result_shape(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -374,7 +377,7 @@ fn result_shape(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// "The Client can then continue sending prompts as if the session was never interrupted."
 ///
-/// For the unusual cases see [`decide_continues`].
+/// See [`decide_continues`] for the unusual cases.
 fn continues(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     decide_continues(moment, answer, Opening::Load, ruling);
 }

@@ -1,6 +1,6 @@
-//! The agent's half of the area `mcp`: how it starts and calls the MCP servers that the tester plays.
+//! The agent's half of the area `mcp`: its starts and calls of the tester's MCP servers.
 //!
-//! The steps of a case show that an agent left a server out, since only they know when it should have called the server.
+//! The steps of a case report servers that an agent ignored, since only they know when it should have called the server.
 
 pub(super) mod client;
 
@@ -24,8 +24,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("mcp.sse.honest", On::Mcp(|_, event, ruling| connected(McpTransport::Sse, event, ruling))),
 ];
 
-/// Passes an agent that connects to a server over this transport, and never fails: the step of a case does, if the trace
-/// shows the call of a tool.
+/// Passes an agent that connects to a server over this transport, and never fails: the step of a case fails if the trace shows
+/// the tool call.
 ///
 /// "All Agents MUST support connecting to MCP servers via stdio." "When the Agent supports `mcpCapabilities.http`, Clients
 /// can specify MCP servers configurations using the HTTP transport", and so with sse.
@@ -50,7 +50,7 @@ fn args_env(moment: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
     let McpWhat::Started { command, args, env, .. } = &event.what else { return };
     let named = moment.talk.mcp_servers.iter().filter(|entry| text(entry, "command") == Some(command));
     let entries: Vec<&Value> = named.collect();
-    // Several sessions may name one server in several ways.
+    // Several sessions may name one server in different ways.
     let departures: Vec<Fact> = entries.iter().filter_map(|entry| departure(entry, &event.server, args, env)).collect();
     if departures.len() < entries.len() {
         ruling.pass();
@@ -59,7 +59,7 @@ fn args_env(moment: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// The first difference between an entry of the client and how the agent started its server.
+/// Returns the first difference between an entry of the client and the agent's start of its server.
 fn departure(entry: &Value, server: &str, args: &[String], env: &BTreeMap<String, String>) -> Option<Fact> {
     let wanted: Vec<&str> = items(entry, "args").iter().filter_map(Value::as_str).collect();
     if wanted != *args {
@@ -97,12 +97,12 @@ fn departure(entry: &Value, server: &str, args: &[String], env: &BTreeMap<String
 /// http: "HTTP headers to include in requests to the server." sse: "HTTP headers to include when establishing the SSE
 /// connection."
 ///
-/// Correct but unusual: an agent that asks other URLs of the host, as to find out about a login, sends headers of its own as
-/// well, or has one session with headers and one without for the same URL. None of these fails.
+/// Correct but unusual: an agent that requests other URLs of the host, for example to discover a login, sends additional
+/// headers, or has one session with headers and one without for the same URL. These do not fail.
 fn headers(moment: &Moment<'_>, visit: &Visit, ruling: &mut Ruling<'_>) {
     let named = moment.talk.mcp_servers.iter().filter(|entry| text(entry, "url") == Some(&visit.url));
     let lists: Vec<_> = named.map(|entry| pairs(entry, "headers")).collect();
-    // Any request may be for the session that gave none.
+    // The request may belong to the session without headers.
     if lists.iter().any(Vec::is_empty) {
         return;
     }
@@ -129,7 +129,7 @@ fn items<'v>(entry: &'v Value, member: &str) -> &'v [Value] {
     entry.member(member).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The names and values of a list, without those names that stand in it twice.
+/// Returns the names and values of a list, without duplicate names.
 fn pairs<'v>(entry: &'v Value, member: &str) -> Vec<(&'v str, &'v str)> {
     let all: Vec<_> =
         items(entry, member).iter().filter_map(|item| Some((text(item, "name")?, text(item, "value")?))).collect();

@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 const SET: &str = "session/set_mode";
 
-/// The ids of the modes that a state lists.
+/// Returns the ids of the modes that a state lists.
 fn ids(state: &Value) -> impl Iterator<Item = &str> {
     let modes = state.member("availableModes").and_then(Value::as_array).into_iter().flatten();
     modes.filter_map(|mode| mode.member("id")?.as_str())
@@ -47,8 +47,8 @@ fn ids(state: &Value) -> impl Iterator<Item = &str> {
 
 /// The current mode is one of "the set of modes that the Agent can operate in".
 ///
-/// Correct but unusual: an agent without modes lists none, and has an empty text or a default as the current one. Where
-/// nothing is listed nothing can be compared.
+/// Correct but unusual: an agent without modes lists none, and has an empty text or a default as the current one. Without a
+/// list, nothing can be compared.
 fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, state) in payload.places("SessionModeState") {
         let current = state.member("currentModeId").and_then(Value::as_str);
@@ -75,7 +75,7 @@ fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
 
 /// "id: Unique identifier for this mode."
 ///
-/// Correct but unusual: ids that differ in case or blanks alone, and two modes of one name. Ids are compared as they stand.
+/// Correct but unusual: ids that differ only in case or blanks, and two modes of one name. Ids are compared exactly.
 fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, state) in payload.places("SessionModeState") {
         let mut seen = BTreeSet::new();
@@ -94,7 +94,7 @@ fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// The request to set a mode that the session lists, with the session.
+/// Returns the request to set a mode that the session lists, with the session.
 fn set_of<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Session)> {
     let exchange = proper(answer, SET)?;
     let session = moment.talk.session(exchange.session()?)?;
@@ -117,11 +117,11 @@ fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// Decides on the answer to a change that the client requested during a turn.
+/// Decides about the answer to a change that the client requested during a turn.
 ///
-/// Correct but unusual: the answer comes after the turn since the agent works on one message at a time, or the change is
-/// refused for another reason, such as a server that is "not running" or a login "in progress". Only an error that says
-/// that the turn, the prompt, the session or the agent is busy fails.
+/// Correct but unusual: the answer comes after the turn since the agent handles one message at a time, or the change is refused
+/// for another reason, such as a server that is "not running" or a login "in progress". Only an error that says that the turn,
+/// the prompt, the session or the agent is busy fails.
 pub(super) fn decide_anytime(answer: &Answer<'_>, exchange: &Exchange, session: &Session, ruling: &mut Ruling<'_>) {
     let Some(turn) = exchange.turn else { return };
     let running = session.turn.as_ref().is_some_and(|now| now.n == turn);
@@ -158,16 +158,16 @@ pub(super) fn decide_anytime(answer: &Answer<'_>, exchange: &Exchange, session: 
     }
 }
 
-/// The schema has an object here, older agents null. Both are correct.
+/// The schema requires an object here; older agents send null. Both are correct.
 fn set_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     note_null(answer, SET, ruling);
 }
 
-/// After a successful `session/set_mode` the session is in that mode: an update does not name the old one.
+/// After a successful `session/set_mode`, the session is in that mode: an update does not name the old one.
 ///
-/// Correct but unusual: the updates on two changes in a row come after both answers, so that one names the mode in between;
-/// or the agent leaves the mode by itself later, or in a turn, or takes it back after it asked a policy. None of these fails:
-/// the update has to come within half a second, in a case.
+/// Correct but unusual: the updates on two changes in a row come after both answers, so that one names the intermediate mode;
+/// or the agent leaves the mode by itself later or in a turn, or reverts it because of a policy. These do not fail: only an
+/// update within half a second, in a case, does.
 fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
@@ -196,7 +196,7 @@ fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
     }
 }
 
-/// As well as by an update, the mode shows in the state that a load or a resume returns.
+/// The state that a load or a resume returns also shows the mode.
 fn set_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let reopened = ["session/load", "session/resume"].iter().find_map(|method| answer.result_of(method));
     let Some((exchange, result)) = reopened else { return };
@@ -217,7 +217,7 @@ fn set_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// The mode "Must be one of the modes listed in `availableModes`", so another one is refused.
+/// The mode "Must be one of the modes listed in `availableModes`", so the agent refuses another one.
 fn unknown_refused(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, SET) else { return };
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
@@ -291,7 +291,7 @@ fn silent_change(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// Whether the client changes modes or options in this conversation, which an agent may take up late.
+/// Whether the client changes modes or options in this conversation, which an agent may apply late.
 fn client_sets(moment: &Moment<'_>) -> bool {
     SETTERS.iter().any(|method| moment.talk.has_sent(moment.from.other(), method))
 }

@@ -1,4 +1,4 @@
-//! Area `permission`, the agent's half: which acts wait for a permission, and which answers forbid them.
+//! Area `permission`, the agent's half: acts that wait for a permission, and answers that forbid them.
 
 pub(super) mod client;
 
@@ -67,7 +67,7 @@ fn option_ids_unique(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// A file that is about to be written, or a command that is about to run, with what is known about its session.
+/// A file that is about to be written, or a command that is about to run, with the facts about its session.
 struct Act<'m> {
     session: &'m Session,
     course: &'m SessionCourse,
@@ -91,7 +91,7 @@ impl<'m> Act<'m> {
         fits(self.session, self.course, id, self.path)
     }
 
-    /// Fails a file that was written. A command may be another one than that of the tool call, unless a case asked for it.
+    /// Fails a file that was written. A command may differ from that of the tool call, unless a case asked for it.
     fn decide(&self, moment: &Moment<'_>, fact: Fact, n: usize, ruling: &mut Ruling<'_>) {
         match self.path {
             Some(_) => ruling.fail(fact, &[n]),
@@ -114,7 +114,7 @@ fn fits(session: &Session, course: &SessionCourse, id: &str, path: Option<&str>)
         Some(path) => tool.paths.contains(path),
         None => course.kinds.get(id).is_some_and(|kind| kind == "execute"),
     };
-    // A tool call that names no path might write anything, and one without a kind might run anything.
+    // A tool call without a path might write any file, and one without a kind might run any command.
     let silent = |id: &str, tool: &ToolCall| match path {
         Some(_) => tool.paths.is_empty(),
         None => !course.kinds.contains_key(id),
@@ -165,18 +165,18 @@ fn acted(kind: State, tool_call_id: &str, path: Option<&str>) -> Fact {
     }
 }
 
-/// The tool calls of the session that wait for a permission: id and event of the request.
+/// Returns the tool calls of the session that wait for a permission: id and event of the request.
 fn asking<'m>(moment: &Moment<'m>, session: &str) -> Vec<(&'m str, usize)> {
     let open = moment.talk.open_of(Party::Agent).filter(|open| open.method == "session/request_permission");
     let here = open.filter(|open| open.session() == Some(session));
     here.filter_map(|open| Some((open.params.member("toolCall")?.member("toolCallId")?.as_str()?, open.n))).collect()
 }
 
-/// "Before proceeding with execution, the Agent MAY request permission": what it asked for waits for the answer.
+/// "Before proceeding with execution, the Agent MAY request permission": the act then waits for the answer.
 ///
-/// Correct but unusual: an agent that goes on with other tool calls meanwhile, or runs a command of its own, such as
-/// `git status`, which it reports as no tool call. Only a write or a command that can belong to no other call of the turn
-/// counts, and a command in a recording is inconclusive.
+/// Correct but unusual: an agent that continues with other tool calls meanwhile, or runs a command of its own, such as
+/// `git status`, without reporting a tool call. Only a write or a command that can belong to no other call of the turn counts,
+/// and a command in a recording is inconclusive.
 fn act_while_asking(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(act) = Act::of(moment, call) else { return };
     let asking = asking(moment, call.text("sessionId").unwrap_or_default());
@@ -188,7 +188,7 @@ fn act_while_asking(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
 /// As above: a request after the act is too late.
 ///
 /// Correct but unusual: an agent that writes a file without asking, and asks for the next step of the same tool call. A case
-/// asks for one step alone; a recording shows nothing of what the permission is for.
+/// asks for a single step; a recording does not show what the permission is for.
 fn asked_afterwards(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let asks = call.params.filter(|_| call.method == "session/request_permission");
     let Some(id) = asks.and_then(|params| params.member("toolCall")?.member("toolCallId")?.as_str()) else { return };
@@ -226,7 +226,7 @@ fn waited(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// Returns the event of the client's last answer about the tool call, when it was this one.
+/// Returns the event of the client's last answer about the tool call, if it was this decision.
 fn refused(tool: &ToolCall, wanted: Decision) -> Option<usize> {
     let last = tool.permissions.iter().filter_map(|permission| permission.answer).next_back();
     last.filter(|(_, decision)| *decision == wanted).map(|(n, _)| n)
@@ -234,8 +234,8 @@ fn refused(tool: &ToolCall, wanted: Decision) -> Option<usize> {
 
 /// The agent does not run what the user rejected or cancelled.
 ///
-/// Correct but unusual: an agent that does it after it asked again and was allowed, does the same for another tool call, or runs
-/// the command in a sandbox, since the user did not let it out of there. So a command in a recording is inconclusive.
+/// Correct but unusual: an agent that does it after it asked again and was allowed, does the same for another tool call, or
+/// runs the command in a sandbox, since the user only refused to run it outside. So a command in a recording is inconclusive.
 fn act_in_spite_of(moment: &Moment<'_>, call: &CallSeen<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
     let Some(act) = Act::of(moment, call).filter(|act| act.session.has_denied) else { return };
     let refused = act.session.tools.iter().filter_map(|(id, tool)| Some((id, refused(tool, refusal)?)));
@@ -253,8 +253,8 @@ fn respected(moment: &Moment<'_>, answer: &Answer<'_>, refusal: Decision, ruling
     }
 }
 
-/// Updates report the tool call of a permission request, at the latest before the turn ends; a refused one may never be
-/// reported.
+/// Updates report the tool call of a permission request, at the latest before the turn ends; a refused one may remain
+/// unreported.
 fn tool_call_linked(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer) else { return };
     let Some(course) = finish.exchange.session().and_then(|id| moment.talk.course.session(id)) else { return };

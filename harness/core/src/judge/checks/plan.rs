@@ -24,11 +24,11 @@ fn entries(body: &Value) -> &[Value] {
     body.member("entries").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// "The Agent MUST send a complete list of all plan entries in each update." Entries may be removed, so a list that is
-/// shorter proves nothing yet: only one that holds what the list before left out, and leaves out what that one held.
+/// "The Agent MUST send a complete list of all plan entries in each update." Entries may be removed, so a shorter list proves
+/// nothing: only one does that contains entries missing in the previous list, and lacks those in it.
 ///
-/// Correct but unusual: the agent removes entries, drops the whole plan, replaces it by another one, or takes back an entry
-/// that it had removed. Only a case fails, whose plan has entries that stay; a recording is inconclusive.
+/// Correct but unusual: the agent removes entries, drops the whole plan, replaces it by another one, or restores an entry that
+/// it had removed. Only a case fails, whose plan has entries that stay; a recording is inconclusive.
 fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), "plan") = (update.known, update.variant) else { return };
     let (before, now) = (plan_texts(&session.plan), plan_texts(entries(update.body)));
@@ -41,7 +41,7 @@ fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
         Some(text) if before.is_disjoint(&now) => {
             let fact = fact!(
                 "partial-plan",
-                "the agent sent a plan with the dropped entry `{entry}` and none of the last plan; expected all entries",
+                "the agent sent a plan with the dropped entry `{entry}` and without those of the last plan; expected all entries",
                 entry = text; pointer = POINTER
             );
             fail_in_case(moment, fact, &[], ruling);
@@ -76,7 +76,7 @@ fn updated(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// As above: a plan without progress is worth a note, since the agent may have given it up.
+/// As above: a plan without progress is only noted, since the agent may have abandoned it.
 fn left_pending(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let plan = &finish.session.plan;

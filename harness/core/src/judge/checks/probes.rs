@@ -1,4 +1,4 @@
-//! What the specification leaves open, as far as any trace shows it: it is noted, and never decided.
+//! Questions that the specification leaves open, as far as any trace answers them: the answers are noted, and never decided.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ fn tell(ruling: &mut Ruling<'_>, good: bool, otherwise: impl FnOnce() -> Fact) {
     ruling.note(if good { holds() } else { otherwise() });
 }
 
-/// The note on a probe whose statement holds.
+/// Returns the note on a probe whose statement holds.
 pub(in crate::judge) fn holds() -> Fact {
     fact!("holds", "it holds")
 }

@@ -1,4 +1,4 @@
-//! Area `prompt`: which prompts are taken, and how turns end.
+//! Area `prompt`: accepted prompts, and the end of turns.
 
 pub(super) mod client;
 
@@ -85,7 +85,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// A property of a prompt, or of the session before it, that may be the reason for a refusal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trait {
-    /// Nothing but text.
+    /// Only text.
     Text,
     /// A `resource_link`.
     Link,
@@ -99,15 +99,15 @@ enum Trait {
     Meta,
     /// A null in some object.
     Nulls,
-    /// The turn before ended by itself.
+    /// The previous turn ended by itself.
     AfterResult,
-    /// The client cancelled the turn before.
+    /// The client cancelled the previous turn.
     AfterCancel,
     /// The client sent a cancel while no turn ran.
     AfterIdleCancel,
 }
 
-/// Returns the traits of the params of a prompt; none when they hold content that the agent does not advertise.
+/// Returns the traits of the params of a prompt; `None` if they contain content that the agent does not advertise.
 fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<Trait>> {
     let blocks = params.member("prompt").and_then(Value::as_array).filter(|blocks| !blocks.is_empty())?;
     let mut traits = Vec::new();
@@ -142,13 +142,14 @@ fn place(finish: &Finish<'_>) -> impl Iterator<Item = Trait> {
     found.into_iter().filter(|(_, found)| *found).map(|(kind, _)| kind)
 }
 
-/// A valid prompt to a session that is open and idle is taken: "Agents MUST support ContentBlock::Text and
-/// ContentBlock::ResourceLink", they take what they advertise, and a session goes on after a turn, whatever its end.
+/// A valid prompt to a session that is open and idle is accepted: "Agents MUST support ContentBlock::Text and
+/// ContentBlock::ResourceLink", they accept the content that they advertise, and a session continues after a turn, however it
+/// ended.
 ///
-/// Correct but unusual: the agent refuses a prompt without text, an image that is too large, a link to nothing or a `_meta` of
-/// its own with a wrong value, which a recording may hold. In a case it refuses every prompt until a model is chosen, an image
+/// Correct but unusual: the agent refuses a prompt without text, an image that is too large, a broken link or its own `_meta`
+/// key with a wrong value, which a recording may contain. In a case it refuses every prompt until a model is chosen, an image
 /// that the chosen model cannot read, a prompt after a change of the settings, or a second turn at the same time in another
-/// session. None of these fails.
+/// session. These do not fail.
 fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(is_ready) else { return };
     let params = &finish.exchange.params;
@@ -158,7 +159,7 @@ fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut R
     if traits.is_empty() {
         traits.push(Trait::Text);
     }
-    // Most prompts say nothing about most traits, and only those that do are validated.
+    // Most prompts lack most traits, and only those with one are validated.
     let accepts_plain = plain && matches!(finish.outcome, Outcome::Result(_)) && has_refused(moment, &finish);
     let shows = traits.contains(&wanted);
     if !(accepts_plain || shows) || !moment.talk.edition.stable.problems("PromptRequest", params).is_empty() {
@@ -198,16 +199,17 @@ fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut R
     }
 }
 
-/// Whether the session is open and idle. What it does after it was loaded or resumed is for those areas, and
-/// "behavior for deleting an active session is implementation-defined".
+/// Whether the session is open and idle. Other areas cover sessions that were loaded or resumed, and "behavior for deleting an
+/// active session is implementation-defined".
 fn is_ready(finish: &Finish<'_>) -> bool {
     let session = finish.session;
     let gone = session.closed.is_some() || session.deleted || session.reopening_failed;
     !gone && finish.turn.after.is_none()
 }
 
-/// Whether the prompt can only have been refused for this. Where every prompt is refused, as until a model is chosen, neither
-/// its text nor a cancel before it is the reason. A change of the settings, or a turn in another session, may be one.
+/// Whether this trait is the only possible reason for refusing the prompt. If every prompt is refused, for example until a
+/// model is chosen, neither its text nor an earlier cancel is the reason. A change of the settings, or a turn in another
+/// session, may be one.
 fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>, kind: Trait) -> bool {
     let asked = finish.exchange.session().and_then(|id| moment.talk.course.session(id)?.asked);
     let before = finish.session.ended.as_ref().map_or(0, |ended| ended.prompt);
@@ -231,8 +233,8 @@ fn runs_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
     others.into_iter().any(|(_, session)| session.turn.is_some() || ended(session))
 }
 
-/// A prompt was refused for its content if the agent accepts a plain one in the same session after it: some agents refuse
-/// every prompt until the user chooses a model.
+/// A prompt was refused because of its content if the agent accepts a plain one in the same session afterwards: some agents
+/// refuse every prompt until the user chooses a model.
 fn refused(moment: &Moment<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
     let course = finish.exchange.session().and_then(|id| moment.talk.course.session(id));
     let Some(refused) = course.and_then(|course| course.refused.as_ref()) else { return };
@@ -268,7 +270,7 @@ fn lacks(moment: &Moment<'_>, kind: &str, ruling: &mut Ruling<'_>) {
 
 /// "The Agent MUST respond to the original session/prompt request with a StopReason"; null has none.
 ///
-/// Correct but unusual: an agent that answers a prompt which the tester broke on purpose with null. That fails nothing.
+/// Correct but unusual: an agent that answers a deliberately broken prompt with null. That passes.
 fn stop_reason(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((exchange, Value::Null)) = answer.result_of("session/prompt").filter(|(it, _)| !it.deliberate) {
         let fact = fact!(
@@ -287,9 +289,9 @@ fn responded(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
     }
 }
 
-/// Whether the agent has repeated, to the last character, something that the prompt asked it to repeat. Nothing else
-/// tells from outside that a model is done: an agent whose model cannot be reached is silent as well.
-fn has_said_it_all(session: &Session) -> bool {
+/// Whether the agent has repeated exactly the text that the prompt asked it to repeat. Only this proves that a model is done:
+/// an agent whose model cannot be reached is silent as well.
+fn has_sent_all_text(session: &Session) -> bool {
     const TELLING: usize = 8;
     let start = session.spoken.iter().rposition(|(variant, _)| variant == "user_message_chunk").unwrap_or_default();
     let (prompt, reply) = session.spoken[start..].split_at(1.min(session.spoken.len()));
@@ -300,7 +302,7 @@ fn has_said_it_all(session: &Session) -> bool {
 /// As above: the agent sent all requested text, waits for nothing, serves the connection, and has been silent for long.
 ///
 /// Correct but unusual: the agent thinks in silence for minutes, waits for the client, for a tool call or for a command in a
-/// terminal, or says something else than it was asked for. Time alone does not fail.
+/// terminal, or does not repeat the requested text. A timeout alone is never a failure.
 fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for open in talk.open_of(Party::Client).filter(|open| open.method == "session/prompt" && !open.deliberate) {
@@ -316,7 +318,7 @@ fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         let busy = turn.tools.iter().filter_map(|id| session.tools.get(id)).any(|tool| !tool.is_final());
         let served = talk.fence.is_some_and(|fence| fence > open.n);
         let alone = turn.cancelled.is_none() && course.disturbed.is_none() && !talk.has_live_terminal(turn);
-        let done = has_said_it_all(session) && !waits && !busy && alone;
+        let done = has_sent_all_text(session) && !waits && !busy && alone;
         if done && silent && served {
             let fact = fact!(
                 "prompt-unanswered",
@@ -335,7 +337,7 @@ fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// Whether the user did not let the tool run, so that it has no end to report.
+/// Whether the user did not let the tool run, so that it has no final status.
 fn was_refused(tool: &ToolCall) -> bool {
     let answers = tool.permissions.iter().filter_map(|permission| permission.answer);
     answers.map(|(_, decision)| decision).next_back().is_some_and(|decision| decision != Decision::Allowed)
@@ -362,7 +364,7 @@ fn no_early_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     }
 }
 
-/// Exercised by a turn that said something.
+/// Exercised by a turn with output.
 fn updates_came_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if Finish::of(moment, answer).is_some_and(|finish| finish.turn.first_output.is_some() && finish.reason().is_some())
     {
@@ -370,7 +372,7 @@ fn updates_came_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
     }
 }
 
-/// The updates of a turn come before its response; after a cancel `cancel.updates-before-response` says so, more strictly.
+/// The updates of a turn come before its response; after a cancel, `cancel.updates-before-response` is stricter.
 fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(turn) = late_for(moment, update).filter(|turn| turn.at_cancel.is_none() && !turn.cancel_requested) else {
         return;
@@ -384,10 +386,10 @@ fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     ruling.fail(fact, ended.as_slice());
 }
 
-/// "The Agent reports the model's output to the Client via session/update notifications." That a turn had output is not
-/// to be seen from outside, so only a step that asked for words can miss them.
+/// "The Agent reports the model's output to the Client via session/update notifications." The trace does not show whether a
+/// turn had output, so only a step that asked for words can miss them.
 ///
-/// Correct but unusual: the model answers with nothing, with a thought, or by a tool call. Nothing of that fails here.
+/// Correct but unusual: the model answers with nothing, with a thought, or by a tool call. These do not fail here.
 fn output_reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     if finish.turn.wrote_message {
@@ -406,10 +408,10 @@ fn update_session_match(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &m
     }
 }
 
-/// As above: they do not name another one that was never prompted.
+/// As above: they do not name another session that never had a prompt.
 ///
-/// Correct but unusual: an agent that greets its user in each new session. So the turn must have ended with nothing said in
-/// its own session, and in a case, since only there it is known that the prompt asked for something.
+/// Correct but unusual: an agent that greets its user in each new session. So the turn must have ended without output in its
+/// own session, and in a case, since only there the prompt is known to ask for output.
 fn updates_went_elsewhere(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let Some(strayed) = finish.turn.strayed.filter(|_| finish.turn.first_output.is_none()) else { return };
@@ -423,9 +425,9 @@ fn updates_went_elsewhere(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
 
 /// `cancelled`: "The Client cancels the turn."
 ///
-/// Correct but unusual: the agent calls the turn cancelled after the user refused a permission or dismissed a form, after a
+/// Correct but unusual: the agent ends the turn as cancelled after the user refused a permission or dismissed a form, after a
 /// change of the model, or because the client answered a request with -32800 or sent `session/cancel` with an id. In a
-/// recording the process may have got a signal, such as by Ctrl-C. None of these fails.
+/// recording, the process may have got a signal, for example by Ctrl-C. These do not fail.
 fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let finish = Finish::even_overlapped(moment, answer);
     let Some(finish) = finish.filter(|finish| finish.reason() == Some("cancelled")) else { return };
@@ -451,8 +453,8 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
     }
 }
 
-/// "Once a prompt turn completes, the Client may send another `session/prompt`": a turn that is being cancelled completes
-/// with the answer to its prompt, too. No client has to wait for ever for an agent that does not give it.
+/// "Once a prompt turn completes, the Client may send another `session/prompt`": a turn that is being cancelled completes with
+/// the answer to its prompt, too. A client need not wait without end for an agent that does not send it.
 fn one_at_a_time(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of("session/prompt", "sessionId") else { return };
     let Some(session) = moment.talk.session(id) else { return };

@@ -1,4 +1,4 @@
-//! Area `resume`: sessions that are taken up again without a replay.
+//! Area `resume`: sessions that are continued without a replay.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "Agents that advertise `sessionCapabilities.resume` allow Clients to reconnect to an existing session."
 ///
-/// Correct but unusual: the agent has forgotten the session, or wants a login first. Only -32601 fails.
+/// Correct but unusual: the agent has forgotten the session, or requires a login first. Only -32601 fails.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.agent_has(&CAPABILITY) {
         decide_implemented(answer, RESUME, ruling);
@@ -47,7 +47,7 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// "the Agent MUST NOT replay the conversation history via `session/update` notifications before responding."
 ///
 /// Correct but unusual: a report on a command that still runs crosses the request, or another client has a turn in the same
-/// session, which the agent shows to both. So a message that is new on this connection is inconclusive, apart from a user's
+/// session, which the agent shows to both. So a message that is new on this connection is inconclusive, except for a user's
 /// message in a session that is new to it.
 fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| is_history(update.variant)) else { return };
@@ -75,7 +75,7 @@ fn no_replay(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
     }
 }
 
-/// Page and schema show an object, and the reference implementation takes no null here.
+/// Page and schema show an object, and the reference implementation accepts no null here.
 ///
 /// Correct but unusual: an object that is empty or whose members are all null. Only `null` itself fails.
 fn result_not_null(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -89,12 +89,12 @@ fn result_not_null(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     }
 }
 
-/// It "returns once the session is ready to continue". For the unusual cases see [`decide_continues`].
+/// It "returns once the session is ready to continue". See [`decide_continues`] for the unusual cases.
 fn continues(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     decide_continues(moment, answer, Opening::Resume, ruling);
 }
 
-/// The schema has `mcpServers` optional in this request.
+/// `mcpServers` is optional in this request.
 ///
 /// Correct but unusual: the agent refuses for another reason, or a server that it remembers does not start, and the error
 /// names `mcpServers` by chance. Only -32602 with that name fails.

@@ -1,4 +1,4 @@
-//! Area `schema`: what holds for members of one kind wherever they stand; shapes are in the table of `judge::shapes`.
+//! Area `schema`: requirements on members of one kind in any place; shapes are in the table of `judge::shapes`.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(super) const BOTH: &[[Check; 2]] = &[
     Check::both(["schema.valid.agent", "schema.valid.client"], On::Response(result_without_owner)),
 ];
 
-/// Absent params are no payload that the table of shapes could look at; those of `initialize` have a rule of their own.
+/// The table of shapes cannot check absent params; a separate requirement covers those of `initialize`.
 ///
 /// Correct but unusual: absent params of a method that requires no member, such as `session/list`.
 fn params_there(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -64,8 +64,8 @@ const NULL_IS_EMPTY: [&str; 6] =
 /// announced it is unknown. The table of shapes and the requirements of the area ignore such a result.
 ///
 /// Correct but unusual: null as the older form of an empty object, members of drafts, and an agent that answers every method
-/// that it does not know with null. A client must not call a method that is not announced, so null is inconclusive; an
-/// object shows that the agent has the method after all. Where the capabilities were not seen, a problem is inconclusive too.
+/// that it does not know with null. A client must not call a method that is not announced, so null is inconclusive; an object
+/// proves that the agent has the method. If the capabilities are unknown, a problem is inconclusive too.
 fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (talk, edition) = (moment.talk, moment.talk.edition);
     let (Some(exchange), Outcome::Result(result)) = (answer.exchange, answer.outcome) else { return };
@@ -75,7 +75,7 @@ fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
             let known = talk.initialized.is_some() && !result.is_null();
             (talk.unannounced_area(&exchange.method).is_some(), known)
         }
-        // A result of a client that lacks the capability violates a requirement of its own.
+        // A separate requirement covers a result of a client that lacks the capability.
         Party::Client => (talk.is_unoffered(&exchange.method) && talk.initialize.is_none(), false),
     };
     let tolerated = result.is_null() && NULL_IS_EMPTY.contains(&exchange.method.as_str());
@@ -136,12 +136,12 @@ const PATHS: &[(&str, &str)] = &[
 /// "All file paths in the protocol MUST be absolute."
 ///
 /// Correct but unusual: paths of Windows, and an agent that accepts a relative path of the client, and lists the session with
-/// it. Where the client gave the session a relative `cwd`, or gave the listed path itself, nothing is shown.
+/// it. If the client gave the session a relative `cwd`, or gave the listed path itself, the path proves nothing.
 fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(PATHS) {
         let list = member.value.as_array().map_or(std::slice::from_ref(member.value), Vec::as_slice);
         for path in list.iter().filter_map(Value::as_str) {
-            // Only an agent may have a relative path from the other party.
+            // Only an agent may have got a relative path from the other party.
             let session = session_of(payload, &member.at()).filter(|_| moment.from == Party::Agent);
             let as_given = || {
                 fact!(
@@ -163,7 +163,7 @@ fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
     }
 }
 
-/// The session that a member is about: that of its entry in a list of sessions, or else that of the message.
+/// Returns the session of a member: that of its entry in a list of sessions, or else that of the message.
 fn session_of<'p>(payload: &'p Payload<'_>, at: &str) -> Option<&'p str> {
     let entry = at.strip_prefix("/sessions/").and_then(|rest| rest.split('/').next());
     let object = entry.map_or(Some(payload.value), |index| payload.value.pointer(&format!("/sessions/{index}")));

@@ -53,7 +53,7 @@ fn returns_id(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// "The Agent MUST respond with a unique Session ID that identifies this conversation."
 ///
-/// Correct but unusual: the agent gives the id of a session again that was closed or deleted. That is inconclusive.
+/// Correct but unusual: the agent reuses the id of a session that was closed or deleted. That is inconclusive.
 fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/new") else { return };
     let Some(id) = result.member("sessionId").and_then(Value::as_str).filter(|id| !id.is_empty()) else { return };
@@ -68,12 +68,12 @@ fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
     }
 }
 
-/// "Each session maintains its own context, conversation history, and state": a mode that was chosen for one session is
-/// not found in another that had a different one, and was not touched.
+/// "Each session maintains its own context, conversation history, and state": a mode that was chosen for one session does not
+/// appear in another that had a different one and was not changed.
 ///
-/// Correct but unusual: a session that is opened again is in the default mode, or in one that nobody chose. An agent may also
-/// keep the mode that was chosen last as its default. So the mode that was chosen for another session fails only when a
-/// session that was created after that choice began in another mode.
+/// Correct but unusual: a reopened session is in the default mode, or in one that the client did not choose. An agent may also
+/// keep the mode that was chosen last as its default. So the mode that was chosen for another session fails only when a session
+/// that was created after that choice began in another mode.
 fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/resume").or(answer.result_of("session/load")) else {
         return;
@@ -122,7 +122,7 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// A session that the agent does not know cannot be prompted or configured.
+/// An agent cannot serve prompts or settings for an unknown session.
 fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
@@ -182,7 +182,7 @@ fn update_after_new(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// The fact that the client never opened the session that a message names.
+/// Returns the fact that the client never opened the session that a message names.
 fn unknown_session(method: &str, session_id: &str) -> Fact {
     fact!(
         "unknown-session",
@@ -199,8 +199,8 @@ fn is_being_made(talk: &Conversation) -> bool {
 
 /// An update belongs to a session that the client created, or asked to load or resume.
 ///
-/// Correct but unusual: an update comes before the answer to `session/new` that names its session, or that says why there
-/// is none after all; a draft method opened the session, or the client named it first. None of these fails.
+/// Correct but unusual: an update comes before the answer to `session/new` that names its session, or that reports why there is
+/// none; a draft method opened the session, or the client named it first. These do not fail.
 fn update_session_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.known.is_some() {
         ruling.pass();
@@ -209,7 +209,7 @@ fn update_session_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &m
     }
 }
 
-/// As above, for an update that came while a session was being made, and was not for that one.
+/// As above, for an update that came while a session was being created, and was not for that one.
 fn strangers_stayed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     if is_being_made(moment.talk) {
         return;
@@ -233,7 +233,7 @@ fn strangers_stayed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// `session/update` is a notification.
 ///
-/// Correct but unusual: none is known; an `id` of null is an id as well.
+/// Correct but unusual: none known. An `id` of null is also an id.
 fn update_is_notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == "session/update" {
         ruling

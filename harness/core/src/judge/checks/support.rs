@@ -1,4 +1,4 @@
-//! What several areas need: forms of text, and the turn that an answer ends.
+//! Helpers of several areas: forms of text, and the turn that an answer ends.
 
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{DecodeError, Engine};
@@ -19,17 +19,17 @@ fn parts(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".")
 }
 
-/// Whether two paths are written alike, apart from separators and, as on some systems, from upper and lower case.
+/// Whether two paths are equal, apart from separators and, as on some systems, upper and lower case.
 pub(super) fn same_path(one: &str, other: &str) -> bool {
     parts(&one.to_lowercase()).eq(parts(&other.to_lowercase()))
 }
 
-/// The name of what a path leads to, which it has by all ways that lead there, unless it is a link itself.
+/// Returns the last name of a path, which is the same for all links to its parent directories.
 pub(super) fn last_part(path: &str) -> Option<String> {
     parts(path).next_back().map(str::to_lowercase)
 }
 
-/// Why a text is not base64.
+/// The reason why a text is not base64.
 #[derive(Debug, PartialEq)]
 pub(super) enum NotBase64 {
     /// It is hexadecimal, and begins like a media file.
@@ -38,7 +38,7 @@ pub(super) enum NotBase64 {
     Invalid(DecodeError),
 }
 
-/// Returns why a text is not base64 of the standard alphabet; padding may be left out.
+/// Returns why a text is not base64 of the standard alphabet; padding is optional.
 pub(super) fn not_base64(text: &str) -> Option<NotBase64> {
     const MAGIC: [&str; 9] =
         ["89504e47", "ffd8ff", "47494638", "52494646", "494433", "4f676753", "664c6143", "fffb", "25504446"];
@@ -52,8 +52,8 @@ pub(super) fn not_base64(text: &str) -> Option<NotBase64> {
     engine.decode(text).err().map(NotBase64::Invalid)
 }
 
-/// Whether one id is the other in another spelling, as programs make it that do not leave ids alone: in other case, encoded
-/// or decoded as part of a URL, or without what is no letter or digit of ASCII.
+/// Whether one id is the other in another spelling, as programs produce it that change ids: in another case, encoded or decoded
+/// as part of a URL, or with only its ASCII letters and digits.
 pub(super) fn is_respelt(one: &str, other: &str) -> bool {
     let bare = |bytes: &[u8]| -> String {
         bytes
@@ -79,13 +79,13 @@ fn url_decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Whether an error says by itself that it comes from an abort.
+/// Whether an error itself reports an abort.
 pub(super) fn says_abort(error: &Value) -> bool {
     let text = error.to_string().to_lowercase();
     error.member("code").and_then(Value::as_i64) == Some(-32800) || text.contains("abort") || text.contains("cancel")
 }
 
-/// The answer to a prompt that is the running turn of its session, with what is known about the turn.
+/// The answer to a prompt that is the running turn of its session, with the facts about the turn.
 #[derive(Clone, Copy)]
 pub(super) struct Finish<'m> {
     /// The prompt.
@@ -94,21 +94,21 @@ pub(super) struct Finish<'m> {
     pub session: &'m Session,
     /// Its turn.
     pub turn: &'m Turn,
-    /// The finer course of the turn.
+    /// The detailed history of the turn.
     pub course: &'m TurnCourse,
     /// The answer.
     pub outcome: Outcome<'m>,
 }
 
 impl<'m> Finish<'m> {
-    /// The turn that this answer ends, as [`Self::even_overlapped`]; none when another prompt of the session was unanswered
-    /// at the same time, since what happened may belong to that one.
+    /// Returns the turn that this answer ends, as [`Self::even_overlapped`]; `None` if another prompt of the session was
+    /// unanswered at the same time, since events may belong to that one.
     pub fn of(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
         Self::even_overlapped(moment, answer).filter(|finish| finish.course.overlapped.is_none())
     }
 
-    /// The turn that this answer ends; none when it ends no turn, or one that the tester broke on purpose, or when the tester
-    /// had closed the agent's input, since an agent that leaves may give up what it does.
+    /// Returns the turn that this answer ends; `None` if it ends no turn or a deliberately broken one, or if the tester had
+    /// closed the agent's input, since an exiting agent may abandon its work.
     pub fn even_overlapped(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
         if moment.talk.shutting_down.is_some() {
             return None;
@@ -122,7 +122,7 @@ impl<'m> Finish<'m> {
         Some(Self { exchange, session, turn, course, outcome: answer.outcome })
     }
 
-    /// The stop reason of a result.
+    /// Returns the stop reason of a result.
     pub fn reason(&self) -> Option<&'m str> {
         match self.outcome {
             Outcome::Result(result) => result.member("stopReason")?.as_str(),
@@ -138,8 +138,8 @@ impl<'m> Finish<'m> {
             .any(Option::is_some)
     }
 
-    /// The event of something else for which an agent may end the turn as cancelled: the user refused a question, the client
-    /// gave up a request of the agent, changed a setting, or did something else to the session.
+    /// Returns the event of another reason for which an agent may end the turn as cancelled: the user refused a question, the
+    /// client cancelled a request of the agent, changed a setting, or did something else to the session.
     pub fn other_reason(&self, moment: &Moment<'m>) -> Option<usize> {
         let asked = self.exchange.session().and_then(|id| moment.talk.course.session(id)?.asked);
         let set = asked.filter(|&asked| asked > self.turn.n);
@@ -148,10 +148,10 @@ impl<'m> Finish<'m> {
     }
 }
 
-/// The turn that was over when this content of a turn came; none while a turn runs or a history is replayed.
+/// Returns the turn that was over when this content of a turn came; `None` while a turn runs or a history is replayed.
 ///
-/// Also none where the content may belong to something else: to a tool call of an earlier turn that goes on in the
-/// background, or to another request about the session that is open or came since, such as a close or a change of its mode.
+/// Also `None` if the content may belong to something else: to a tool call of an earlier turn in the background, or to another
+/// request about the session, such as a close or a change of its mode.
 pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Option<&'m TurnCourse> {
     let content = moment.talk.edition.adapter.is_turn_content(update.variant);
     let session = update.known.filter(|_| content)?;
@@ -168,11 +168,11 @@ pub(super) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Opti
     let mut open = moment.talk.open_of(moment.from.other());
     let asked =
         course.asked.is_some_and(|asked| asked > ended) || open.any(|open| open.session() == Some(update.session));
-    // It may be late for any of the prompts that overlapped, and each has a requirement of its own.
+    // It may be late for any of the overlapping prompts, and each has a separate requirement.
     (turn.overlapped.is_none() && !asked).then_some(turn)
 }
 
-/// Fails in a case, where the harness knows all messages and acts. In a recording something unseen may be the reason.
+/// Fails in a case, where the harness knows all messages and acts. In a recording, the reason may be missing.
 pub(super) fn fail_in_case(moment: &Moment<'_>, fact: Fact, also: &[usize], ruling: &mut Ruling<'_>) {
     match moment.talk.whole {
         true => ruling.fail(fact, also),
@@ -180,7 +180,7 @@ pub(super) fn fail_in_case(moment: &Moment<'_>, fact: Fact, also: &[usize], ruli
     }
 }
 
-/// Whether the answer to a request may have to wait for others: for a model, a user, or a command that runs.
+/// Whether the answer to a request may have to wait for a model, a user, or a running command.
 pub(in crate::judge) fn waits_for_others(method: &str) -> bool {
     matches!(
         method,
@@ -192,18 +192,18 @@ pub(in crate::judge) fn waits_for_others(method: &str) -> bool {
     )
 }
 
-/// Whether silence to a request of this method can have a cause of its own: a party that never answers an unknown request does
-/// not answer one that is split, long or has a special id either.
+/// Whether a missing answer to a request of this method has a cause of its own: a party that never answers unknown requests
+/// does not answer a split, long or unusual one either.
 pub(in crate::judge) fn is_usually_answered(talk: &Conversation, party: Party, method: &str) -> bool {
     !method.starts_with('_') || talk.has_replied_before(party, method, usize::MAX)
 }
 
-/// Whether a client may want its user's consent before it does what the request is about.
+/// Whether a client may need its user's consent for the request.
 pub(in crate::judge) fn asks_first(method: &str) -> bool {
     matches!(method, "fs/write_text_file" | "terminal/create")
 }
 
-/// Whether the party's output ended right after the other's line `n`, with no other possible cause.
+/// Whether the party's output ended directly after the other's line `n`, with no other possible cause.
 pub(super) fn died_after(moment: &Moment<'_>, process: &ProcessEvent, n: usize) -> bool {
     let talk = moment.talk;
     let last = talk.course.last_line.get(&moment.from.other());

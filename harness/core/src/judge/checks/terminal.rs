@@ -29,12 +29,12 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// "If `terminal` is `false` or not present, the Agent MUST NOT attempt to call any terminal methods."
 ///
-/// Correct but unusual: the agent runs commands by itself, or by an extension whose methods have other names. Neither fails.
+/// Correct but unusual: the agent runs commands directly, or by an extension whose methods have other names. Neither fails.
 fn capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     forbid(moment, call, "terminal/", &["terminal"], ruling);
 }
 
-/// Shown by a turn that ran a command by other means.
+/// Exercised by a turn that ran a command by other means.
 fn without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.client_lacks(&["terminal"]) && turn_did(moment, answer, "execute") {
         ruling.pass();
@@ -51,10 +51,10 @@ fn cwd_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// The member that names a terminal.
+/// The member with the id of a terminal.
 const POINTER: &str = "/params/terminalId";
 
-/// The terminal that a call is about.
+/// Returns the terminal of a call.
 fn named<'m>(moment: &Moment<'m>, call: &CallSeen<'m>) -> Option<(&'m str, &'m Terminal)> {
     let id = call.method.starts_with("terminal/").then(|| call.text("terminalId"))??;
     Some((id, moment.talk.terminals.get(id)?))
@@ -68,8 +68,8 @@ fn released(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// A command may go on in the background, so only a terminal counts whose command is known to have ended and whose
-/// output was fetched after that. Killed ones and those of closed sessions have requirements of their own.
+/// A command may run on in the background, so a terminal counts only if its command has exited and its output was read after
+/// that. Separate requirements cover killed ones and those of closed sessions.
 ///
 /// Correct but unusual: an agent that releases up to five seconds after its response, that keeps the terminal for the next
 /// turn, or that still has a request about it open. All of these are inconclusive, and so is every recording.
@@ -106,10 +106,10 @@ fn released_after_kill(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ru
     }
 }
 
-/// A killed command does nothing any more, but an agent may still want its output.
+/// A killed command does nothing any more, but an agent may still read its output.
 ///
 /// Correct but unusual: an agent that reads the output some time after the kill, and one whose kill the client refused, so that
-/// the command runs on. Both are inconclusive until the terminal has no use any more.
+/// the command continues. Both are inconclusive until the terminal has no more use.
 fn release_after_kill(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for (id, terminal) in talk.terminals.iter().filter(|(_, terminal)| terminal.released.is_none()) {
@@ -136,10 +136,10 @@ fn release_after_kill(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// The event that shows that the agent needs the terminal no longer and has had the time to release it.
+/// Returns the event that proves that the agent no longer needs the terminal and has had the time to release it.
 ///
-/// An agent may keep a terminal for the next turn, and may tidy up after its response. So a later turn has to be over, and
-/// a fence has to be answered some time after that. Nothing is shown by an id that terminals of two sessions have.
+/// An agent may keep a terminal for the next turn, and may clean up after its response. So a later turn must be over, and a
+/// fence must be answered some time after that. An id that terminals of two sessions share proves nothing.
 fn time_to_release(talk: &Conversation, id: &str, terminal: &Terminal) -> Option<usize> {
     let in_use = talk.open_of(Party::Agent).any(|open| open.text("terminalId") == Some(id));
     if in_use || terminal.shares_id {
@@ -160,7 +160,7 @@ fn is_ended(talk: &Conversation, terminal: &Terminal) -> bool {
 /// "After release the terminal ID becomes invalid for all other `terminal/*` methods."
 ///
 /// Correct but unusual: requests that were sent before the release and are answered later; a second release; a client that
-/// gives the id to a new terminal, or to one of another session. None of these fails.
+/// gives the id to a new terminal, or to one of another session. These do not fail.
 fn use_after_release(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((id, terminal)) = named(moment, call) else { return };
     let Some(released) = terminal.released else { return };
@@ -197,7 +197,7 @@ fn use_after_release(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
     }
 }
 
-/// Shown by a turn in which a terminal was released.
+/// Exercised by a turn in which a terminal was released.
 fn no_use_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let prompt = answer.exchange.filter(|exchange| exchange.method == "session/prompt");
     let mut terminals = moment.talk.terminals.values();
@@ -206,9 +206,9 @@ fn no_use_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     }
 }
 
-/// A terminal id is what the client returned, and belongs to the session it was returned for.
+/// A terminal id comes from the client, and belongs to the session of its request.
 ///
-/// Correct but unusual: a client that counts its terminals in each session by itself; an agent that goes on with a terminal
+/// Correct but unusual: a client that counts its terminals in each session by itself; an agent that continues to use a terminal
 /// from before a load or a resume, or with one of an extension. All of these are inconclusive.
 fn known_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if !call.method.starts_with("terminal/") {
@@ -254,13 +254,13 @@ fn known_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// An error answer of the client does not end the turn in the same error.
+/// An error answer of the client does not end the turn with the same error.
 fn error_survived(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     decide_survived(moment, answer, "terminal/", ruling);
 }
 
 impl Terminal {
-    /// Returns the event with the command's exit, when the agent also has the output up to that.
+    /// Returns the event with the command's exit, if the agent also has all output until then.
     fn spent(&self) -> Option<usize> {
         self.exited.filter(|exited| self.read.is_some_and(|read| read >= *exited))
     }

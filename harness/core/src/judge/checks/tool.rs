@@ -1,4 +1,4 @@
-//! Area `tool`: how tool calls are reported.
+//! Area `tool`: reports of tool calls.
 
 use serde_json::Value;
 
@@ -54,14 +54,14 @@ pub(super) const CHECKS: &[Check] = &[
 /// The id of a tool call in an update.
 const POINTER: &str = "/params/update/toolCallId";
 
-/// The session of a tool call report, with the call as it was known before.
+/// Returns the session of a tool call report, with the call as known before.
 fn known<'m>(_: &Moment<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Session, &'m str, Option<&'m ToolCall>)> {
     let session = update.known?;
     let id = update.body.member("toolCallId")?.as_str()?;
     Some((session, id, session.tools.get(id)))
 }
 
-/// As [`known`], for an update of this variant alone.
+/// As [`known`], only for an update of this variant.
 fn known_in<'m>(
     variant: &str,
     moment: &Moment<'m>,
@@ -70,7 +70,7 @@ fn known_in<'m>(
     if update.variant == variant { known(moment, update) } else { None }
 }
 
-/// "When the language model requests a tool invocation, the Agent SHOULD report it": shown by a file that was written.
+/// "When the language model requests a tool invocation, the Agent SHOULD report it": a written file proves the tool call.
 fn reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let session = proper(answer, "session/prompt").and_then(|prompt| moment.talk.session(prompt.session()?));
     let Some((session, turn)) = session.and_then(|session| Some((session, session.turn.as_ref()?))) else { return };
@@ -91,9 +91,9 @@ fn reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// An update changes a tool call that a `tool_call` created before. In a replay `load.replay-valid` says so.
+/// An update changes a tool call that a `tool_call` created before. In a replay, `load.replay-valid` covers this.
 ///
-/// Correct but unusual: an agent that goes on with a call from before a load or a resume, also if the load was refused. It is
+/// Correct but unusual: an agent that continues a call from before a load or a resume, even if the load was refused. It is
 /// inconclusive.
 fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, id, tool)) = known_in("tool_call_update", moment, update) else {
@@ -107,7 +107,7 @@ fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
             "the agent named the tool call `{tool_call_id}` only in a permission request before this update",
             tool_call_id = id; pointer = POINTER
         )),
-        // A load that fails leaves the calls of before as they were.
+        // A failed load leaves the earlier calls unchanged.
         None if session.was_reopened || session.earlier_tools.contains_key(id) => {
             let fact = fact!(
                 "tool-call-of-earlier-opening",
@@ -116,7 +116,7 @@ fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
             );
             ruling.inconclusive(fact, &[]);
         }
-        // A tool_call before the answer that opened the session breaks another requirement, and was not seen here.
+        // A `tool_call` before the answer that opened the session violates another requirement, and is not recorded here.
         None if moment.talk.course.strangers.contains_key(update.session) => {
             let fact = fact!(
                 "tool-call-of-early-update",
@@ -145,7 +145,7 @@ fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     let Some((session, id, tool)) = known_in("tool_call", moment, update) else { return };
     match tool.filter(|tool| tool.announced) {
         _ if session.loading.is_some() => {}
-        // An overlapping prompt may go on in the next turn, and its tool calls with it.
+        // An overlapping prompt may continue in the next turn, with its tool calls.
         Some(tool)
             if (tool.turn != session.prompts
                 && !moment.talk.is_overlapped(update.session)
@@ -167,13 +167,13 @@ fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
             );
             ruling.inconclusive(fact, &[tool.n]);
         }
-        // The first tool call of a session has no other one to be confused with.
+        // The first tool call of a session cannot be confused with another.
         None if session.tools.is_empty() => {}
         None => ruling.pass(),
     }
 }
 
-/// Whether the report of a finished tool call says again that it is finished, under the same title.
+/// Whether the report repeats that a finished tool call is finished, under the same title.
 fn is_restated(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
     let status = update.body.member("status").and_then(Value::as_str);
     matches!(status, Some("completed" | "failed")) && has_same_title(tool, update)
@@ -188,7 +188,7 @@ fn has_same_title(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
     update.body.member("title").and_then(Value::as_str) == Some(tool.title.as_str())
 }
 
-/// "title: A human-readable title"; an empty one is worth a note. A missing one fails by its shape.
+/// "title: A human-readable title"; an empty one is noted. The table of shapes handles a missing one.
 ///
 /// Correct but unusual: an empty title, which the schema allows.
 fn title_not_empty(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -201,8 +201,8 @@ fn title_not_empty(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
     }
 }
 
-/// Every call ends with `completed` or `failed` when its execution ends, so none is left open in a turn that ended by
-/// itself. Rejected calls never ran, and a live terminal may go on.
+/// Every call ends with `completed` or `failed` when its execution ends, so no call is open in a turn that ended by itself.
+/// Rejected calls never ran, and a live terminal may run on.
 fn final_status(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let by_itself = |finish: &Finish<'_>| finish.reason() == Some("end_turn") && !finish.was_cancelled();
     let Some(finish) = Finish::of(moment, answer).filter(by_itself) else { return };
@@ -224,7 +224,7 @@ fn final_status(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// The status goes from pending over in_progress to completed or failed, and not back.
+/// The status changes from pending through in_progress to completed or failed, and never back.
 fn status_order(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let rank =
         |status: &str| ["pending", "in_progress", "completed", "failed"].iter().position(|known| *known == status);
@@ -273,7 +273,7 @@ fn in_progress(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
     }
 }
 
-/// The session that params name.
+/// Returns the session in the params.
 fn session_of<'m>(payload: &Payload<'m>) -> Option<&'m str> {
     payload.value.member("sessionId")?.as_str()
 }
@@ -383,7 +383,7 @@ fn terminal_known(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
     }
 }
 
-/// The ids of the terminals that a payload embeds.
+/// Returns the ids of the terminals that a payload embeds.
 fn terminal_ids<'p>(payload: &'p Payload<'p>) -> impl Iterator<Item = (&'p Member<'p>, &'p str)> {
     payload.members(&[("Terminal", "terminalId")]).filter_map(|member| Some((member, member.value.as_str()?)))
 }
@@ -393,7 +393,7 @@ pub(super) fn was_reopened(moment: &Moment<'_>, session: Option<&str>) -> bool {
     session.and_then(|id| moment.talk.session(id)).is_some_and(|session| session.was_reopened)
 }
 
-/// Whether the client announced in `_meta` an extension about terminals; one in use shows the agent's own terminals.
+/// Whether the client announced an extension about terminals in `_meta`; if it is used, terminals may be the agent's own.
 pub(super) fn may_have_other_terminals(moment: &Moment<'_>) -> bool {
     let params = moment.talk.initialize.as_ref().map(|(_, params)| params);
     let capabilities = params.and_then(|params| moment.talk.edition.adapter.client_capabilities(params));
@@ -402,8 +402,8 @@ pub(super) fn may_have_other_terminals(moment: &Moment<'_>) -> bool {
 
 /// "The terminal must be added before calling `terminal/release`."
 ///
-/// Correct but unusual: a replay that shows a terminal which was never shown before its release; a release that the client
-/// refused, so that the terminal is still there; and two sessions with the same terminal id. None of these fails.
+/// Correct but unusual: a replay that embeds a terminal for the first time after its release; a release that the client
+/// refused, so that the terminal still exists; and two sessions with the same terminal id. These do not fail.
 fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     if terminal_ids(payload).next().is_none() {
         return;
@@ -439,7 +439,7 @@ fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &
     }
 }
 
-/// A tool call is reported before the changes it causes: not created when its file is already written.
+/// A tool call is reported before the changes it causes: not after its file is written.
 fn reported_before_effects(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, id, None)) = known_in("tool_call", moment, update) else { return };
     let edits = update.body.member("kind").and_then(Value::as_str) == Some("edit");
@@ -457,7 +457,7 @@ fn reported_before_effects(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling:
     }
 }
 
-/// Shown by a turn that wrote a file while the tool call was open.
+/// Exercised by a turn that wrote a file while the tool call was open.
 fn effects_after_report(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let session = proper(answer, "session/prompt").and_then(|prompt| moment.talk.session(prompt.session()?));
     let mut writes = session.and_then(|session| session.turn.as_ref()).into_iter().flat_map(|turn| &turn.writes);

@@ -31,12 +31,12 @@ pub(super) const BOTH: &[[Check; 2]] = &[
     Check::both(["transport.no-batch.agent", "transport.no-batch.client"], On::Line(no_batch)),
 ];
 
-/// "Messages are … UTF-8 encoded." Pure ASCII shows nothing, so only lines with other characters count.
+/// "Messages are … UTF-8 encoded." Pure ASCII proves nothing, so only lines with other characters count.
 ///
 /// Correct but unusual: U+0000 and unassigned characters, which are valid UTF-8, and a last line that was cut off.
 fn utf8(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
-        // What was cut off may have been cut in the middle of a character.
+        // The line may have been cut inside a character.
         Content::NotUtf8(_) if !is_whole(line) => {}
         Content::NotUtf8(at) => ruling.fail(
             fact!(
@@ -55,7 +55,7 @@ fn utf8(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
 /// "Messages are delimited by newlines."
 ///
 /// Correct but unusual: CR LF, white space around a message, and a program that was killed between a message and its line feed.
-/// A recording does not show what ended the program, and when.
+/// A recording does not contain the cause and the time of the exit.
 fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     let unterminated = || {
         fact!("unterminated", "the {party} ended the stream after a message without a line feed", party = moment.from)
@@ -91,10 +91,10 @@ fn newline_terminated(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Rul
     }
 }
 
-/// "Messages … MUST NOT contain embedded newlines." Shown by a message that has line breaks to escape.
+/// "Messages … MUST NOT contain embedded newlines." A message with escaped line breaks exercises this.
 ///
 /// Correct but unusual: a message that was cut off when the program ended, and a string with a backslash before an `n`, such as
-/// a path of Windows, which shows nothing.
+/// a path of Windows, which proves nothing.
 fn no_embedded_newline(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
         Content::NotJson { unfinished: true, .. } if is_whole(line) && begins_a_value(line.bytes) => {
@@ -112,7 +112,7 @@ fn no_embedded_newline(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ru
     }
 }
 
-/// Whether JSON text has an escaped line feed. The second of two backslashes escapes nothing.
+/// Whether JSON text contains an escaped line feed. The second of two backslashes does not begin an escape.
 fn has_escaped_newline(bytes: &[u8]) -> bool {
     let mut bytes = bytes.iter();
     while bytes.any(|byte| *byte == b'\\') {
@@ -123,18 +123,18 @@ fn has_escaped_newline(bytes: &[u8]) -> bool {
     false
 }
 
-/// Whether the line was ended by its sender; otherwise its rest was lost, or has not come yet.
+/// Whether the sender ended the line; otherwise its rest was lost, or has not come yet.
 fn is_whole(line: &LineSeen<'_>) -> bool {
     matches!(line.end, LineEnd::Lf | LineEnd::CrLf)
 }
 
-/// Whether an unfinished line looks like the first line of a list or an object that goes on in the next line.
+/// Whether an unfinished line looks like the first line of a list or an object that continues in the next line.
 fn begins_a_value(bytes: &[u8]) -> bool {
     matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-/// "The agent MUST NOT write anything to its stdout that is not a valid ACP message", and the client nothing else to
-/// the agent's stdin.
+/// "The agent MUST NOT write anything to its stdout that is not a valid ACP message", and the client must write only messages
+/// to the agent's stdin.
 ///
 /// Correct but unusual: a message with white space around it, of any depth and size, or cut off when the program ended. Lists
 /// and objects that are not messages have requirements of their own.
@@ -162,9 +162,9 @@ fn only_messages(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// v1 knows no batches: "individual JSON-RPC requests, notifications, or responses."
+/// v1 has no batches: "individual JSON-RPC requests, notifications, or responses."
 ///
-/// Correct but unusual: many messages at once, each on its own line. Lists inside a message are free.
+/// Correct but unusual: many messages at once, each on its own line. Lists inside a message are allowed.
 fn no_batch(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
         Content::One { value, .. } if value.is_array() => ruling.fail(
@@ -180,7 +180,7 @@ fn no_batch(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "The agent MAY write UTF-8 strings to its standard error." What is seen may be a piece that was cut anywhere.
+/// "The agent MAY write UTF-8 strings to its standard error." The trace may contain pieces that were cut anywhere.
 fn stderr_utf8(moment: &Moment<'_>, bytes: &[u8], ruling: &mut Ruling<'_>) {
     let begun = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
     let good = std::str::from_utf8(&bytes[begun..]).map_or_else(|error| error.error_len().is_none(), |_| true);
@@ -189,7 +189,7 @@ fn stderr_utf8(moment: &Moment<'_>, bytes: &[u8], ruling: &mut Ruling<'_>) {
     });
 }
 
-/// "Agents and clients SHOULD support stdio whenever possible": shown by a handshake over it.
+/// "Agents and clients SHOULD support stdio whenever possible": a handshake over stdio proves it.
 fn stdio_supported(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     if matches!(process, ProcessEvent::StdoutEnded) && moment.talk.initialized.is_some() {
         ruling.pass();

@@ -1,4 +1,4 @@
-//! Requirements that only version 2 has, a file for each area. The catalogue of version 1 has none of their ids.
+//! Requirements that only version 2 has, a file for each area. The catalogue of version 1 lacks their ids.
 
 mod auth;
 mod background;

@@ -15,7 +15,7 @@ use crate::trace::{Outcome as StepOutcome, StepEvent, StepKind};
 use crate::wire::{Call, Members, RpcId};
 
 impl Conversation {
-    /// Takes in a request or a notification.
+    /// Processes a request or a notification.
     pub(in crate::judge) fn apply_call(
         &mut self,
         (n, us): (usize, u64),
@@ -93,7 +93,8 @@ impl Conversation {
         }
     }
 
-    /// Whether somebody calls what only the other party calls; that breaks a rule of its own, and changes nothing.
+    /// Whether a party calls a method that only the other party calls. That violates a requirement of its own, and changes
+    /// nothing.
     fn is_misdirected(&self, from: Party, method: &str) -> bool {
         let methods = &self.edition.methods;
         !methods.knows(from, method) && methods.knows(from.other(), method)
@@ -166,7 +167,7 @@ impl Conversation {
         session.mode_set = None;
         let blocks = exchange.params.member("prompt").and_then(Value::as_array);
         let texts = blocks.into_iter().flatten().filter_map(|block| block.member("text")?.as_str());
-        // Each block is a piece by itself: what an agent puts between them must not look like another text.
+        // Each block is a separate piece: an agent may separate them in any way, and that must not look like another text.
         let text: String = texts.map(|text| format!("{text}\n")).collect();
         session.last_chunk = None;
         session.say("user_message_chunk", &text);
@@ -186,7 +187,7 @@ impl Conversation {
         (known.closed, known.closed_us) = (None, None);
         known.work.begin_resume();
         if opening == Opening::Load && !during_load {
-            // The replay tells the whole history again, so what it mentions is judged afresh.
+            // The replay repeats the whole history, so its tool calls are checked from the start.
             let tools = std::mem::take(&mut known.tools);
             known.earlier_tools = tools.into_iter().map(|(id, tool)| (id, tool.is_final())).collect();
             known.compactions.clear();
@@ -204,7 +205,7 @@ impl Conversation {
             Some(turn) => {
                 turn.cancelled = turn.cancelled.or(Some(n));
                 if turn.overlapped {
-                    // Each request may belong to a prompt that goes on.
+                    // Each request may belong to a prompt that is still running.
                     return;
                 }
                 for exchange in self.open.values_mut().filter(|exchange| exchange.turn == Some(turn.n)) {
@@ -216,7 +217,7 @@ impl Conversation {
         }
     }
 
-    /// The event of the prompt whose turn runs in the session that the params name.
+    /// Returns the event of the prompt whose turn runs in the session that the params name.
     fn turn_of(&self, params: &Value) -> Option<usize> {
         let session = params.member("sessionId").and_then(Value::as_str).and_then(|id| self.session(id))?;
         Some(session.turn.as_ref()?.n)
@@ -234,7 +235,7 @@ impl Conversation {
         tool.permissions.push(Permission { n: exchange.n, answer: None });
     }
 
-    /// Takes in an answer to an open request, and closes the exchange.
+    /// Processes an answer to an open request, and closes the exchange.
     pub(in crate::judge) fn apply_response(
         &mut self,
         now: (usize, u64),
@@ -337,7 +338,7 @@ impl Conversation {
         let (prompt, overlapped) = (turn.n, turn.overlapped);
         let cancelled = session.turn.take().and_then(|turn| turn.cancelled);
         let reason = match outcome {
-            // How it ended is the reason of no single prompt.
+            // The end of an overlapped turn does not belong to a single prompt.
             _ if overlapped => None,
             Outcome::Result(result) => self.edition.adapter.turn_end("session/prompt", result).map(str::to_owned),
             Outcome::Error(_) => None,
@@ -351,7 +352,7 @@ impl Conversation {
     fn apply_permission_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         let decision = Decision::of(&exchange.params, outcome);
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else {
-            // Any turn may be the one that asked under a wrong name.
+            // Any turn may have sent the request under a wrong name.
             let turns = self.sessions.values_mut().filter_map(|session| session.turn.as_mut());
             turns.for_each(|turn| turn.note_permission(n, decision));
             return;
@@ -367,7 +368,7 @@ impl Conversation {
         }
     }
 
-    /// Notes that the user did not accept a form or a page, for which a turn may end as well as for a permission.
+    /// Records that the user did not accept a form or a page, which may end a turn like a refused permission.
     fn note_form_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         let accepted = matches!(outcome, Outcome::Result(it) if it.member("action") == Some(&Value::from("accept")));
         let session = exchange.session();
@@ -445,14 +446,14 @@ impl Conversation {
 }
 
 impl Conversation {
-    /// Takes in a report of a tool call. Only the steps of a case refer to them, so a long recording keeps none.
+    /// Records a report of a tool call. Only the steps of a case refer to them, so a long recording keeps none.
     pub(in crate::judge) fn note_tool_report(&mut self, n: usize) {
         if self.whole {
             self.tool_reports.insert(n);
         }
     }
 
-    /// Takes in what the runner noted about a step: time limits that were met, and fences that were answered.
+    /// Processes the runner's record of a step: timeouts and answered fences.
     pub(in crate::judge) fn apply_step(&mut self, (n, us): (usize, u64), step: &StepEvent) {
         match (step.kind, step.outcome) {
             (StepKind::Must | StepKind::Fence, StepOutcome::TimedOut) => {
@@ -465,7 +466,7 @@ impl Conversation {
 }
 
 impl Session {
-    /// Takes in modes and options from any object that may carry them.
+    /// Reads modes and options from any object that may contain them.
     pub(super) fn learn_state(&mut self, n: usize, value: &Value) {
         if let Some(modes) = value.member("modes").filter(|modes| modes.is_object()) {
             self.earlier_modes = self.modes.replace(modes.clone()).map(|before| (before, n));
@@ -482,7 +483,7 @@ impl Session {
     fn learn_chunk(&mut self, update: &Update<'_>) {
         let id = update.body.member("messageId").and_then(Value::as_str);
         let last = self.last_chunk.as_ref().map(|(variant, id)| (variant.as_str(), id.as_deref()));
-        // Most chunks go on with the message of the last one.
+        // Most chunks continue the message of the previous one.
         if last != Some((update.variant, id)) {
             if let Some((_, Some(last))) = last.filter(|(_, last)| *last != id) {
                 self.finished_messages.insert(last.to_owned());
@@ -493,7 +494,7 @@ impl Session {
         if let Some(id) = id.filter(|id| !self.message_ids.contains_key(*id)) {
             self.message_ids.insert(id.to_owned(), (update.variant.to_owned(), self.prompts));
         }
-        // Outside turns history is told again, or something that no replay has to show.
+        // Outside turns, the agent repeats history, or sends updates that no replay has to contain.
         if self.turn.is_some()
             && self.loading.is_none()
             && update.variant == "agent_message_chunk"
@@ -512,11 +513,11 @@ impl Session {
         }
     }
 
-    /// Takes in a report on a compaction; the first one creates it.
+    /// Processes a report on a compaction; the first one creates it.
     fn learn_compaction(&mut self, report: &Value) {
         let text = |name: &str| report.member(name).and_then(Value::as_str);
         let Some(id) = text("compactionId") else { return };
-        // What it put a summary in the place of need not be replayed.
+        // A replay need not contain the part that a summary replaced.
         self.uneven |= self.loading.is_none();
         let known = self.compactions.entry(id.to_owned()).or_insert_with(|| "in_progress".to_owned());
         if let Some(status) = text("status") {

@@ -1,7 +1,7 @@
-//! The history that single checks need: how turns were cancelled, who logged in, which ids crossed.
+//! The detailed history for single checks: cancelled turns, logins, crossing ids.
 //!
-//! This fold is apart from that in `apply`, which keeps the present state. It reads each event against the conversation before
-//! `apply` changes that, and it remembers a turn until the next one begins, while `apply` drops a turn with its response.
+//! This fold is separate from that in `apply`, which keeps the present state. It reads each event before `apply` changes the
+//! conversation, and it keeps a turn until the next one begins, while `apply` drops a turn with its response.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::protocol::Update;
 use crate::requirement::Party;
 use crate::wire::{Call, Content, Envelope, LineEnd, Members, RpcId};
 
-/// What is remembered beside the sessions and exchanges themselves.
+/// The history in addition to the sessions and exchanges themselves.
 #[derive(Debug, Clone, Default)]
 pub struct Course {
     /// The last line of each party: its event and microseconds.
     pub last_line: BTreeMap<Party, (usize, u64)>,
     /// The bytes of all lines so far, of both parties; see [`Course::in_between`].
     pub heard: u64,
-    /// By sender: the last line with a separator of Unicode in it that is no line feed, as a character of its own.
+    /// By sender: the last line that contains a Unicode line separator other than a line feed as a raw character.
     pub separated: BTreeMap<Party, usize>,
     /// By sender: the latest lines that are not messages, oldest first.
     pub garbled: BTreeMap<Party, VecDeque<Garbled>>,
@@ -31,43 +31,43 @@ pub struct Course {
     pub first_call: Option<usize>,
     /// The microseconds at which the subject's input was closed, or the subject stopped.
     pub closed_us: Option<u64>,
-    /// How the login stands.
+    /// The state of the login.
     pub login: Login,
     /// Sessions that an update named before the client knew them, with the event.
     pub strangers: BTreeMap<String, usize>,
-    /// Those of them that announced commands, with the event.
+    /// Those of them that contained commands, with the event.
     pub early_commands: BTreeMap<String, usize>,
     /// The last `session/cancel` for a session that the client does not know.
     pub stray_cancel: Option<usize>,
-    /// What either party asked to cancel with `$/cancel_request`.
+    /// The `$/cancel_request`s of both parties.
     pub cancel_requests: Vec<CancelRequest>,
-    /// Requests whose id an open request of the other party had as well: the events of both.
+    /// Requests whose id an open request of the other party also had: the events of both.
     pub twins: BTreeMap<usize, usize>,
-    /// What belongs to the single sessions, by id.
+    /// The history of the single sessions, by id.
     pub sessions: BTreeMap<String, SessionCourse>,
 }
 
 /// A line that is not a message.
 #[derive(Debug, Clone)]
 pub struct Garbled {
-    /// Its event.
+    /// The position of its event in the trace.
     pub n: usize,
-    /// Why it is not a message.
+    /// The reason why it is not a message.
     pub kind: GarbledKind,
-    /// The id that can be read in it.
+    /// The readable id in it.
     pub id: Option<RpcId>,
     /// The event of the answer.
     pub answer: Option<usize>,
 }
 
-/// Why a line is not a message.
+/// The reason why a line is not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GarbledKind {
     /// It is not JSON.
     NotJson,
     /// It is JSON, and neither a message nor a list.
     NotMessage,
-    /// No requirement settles the code of its answer: a list, bytes that are not UTF-8, or a notification that the tester
+    /// No requirement determines the code of its answer: a list, bytes that are not UTF-8, or a notification that the tester
     /// broke on purpose.
     Other,
 }
@@ -80,7 +80,7 @@ impl Garbled {
             Content::One { value, .. } if matches!(Envelope::of(value), Envelope::Unclear) => {
                 (GarbledKind::NotMessage, value.member("id").map(RpcId::new))
             }
-            // A reader that refuses the line answers it as one that it cannot read.
+            // A reader that refuses the line answers it like a line that it cannot read.
             Content::One { refused: true, .. } | Content::Several { .. } | Content::NotUtf8(_) => {
                 (GarbledKind::Other, None)
             }
@@ -89,7 +89,7 @@ impl Garbled {
         Some(Self { n, kind, id, answer: None })
     }
 
-    /// Whether an answer may be to this line: it is to no request, and has the line's id, no id or null, or a code for
+    /// Whether an answer may belong to this line: it answers no request, and has the line's id, no id or null, or a code for
     /// unreadable lines.
     #[must_use]
     pub fn is_meant(&self, answer: &Answer<'_>) -> bool {
@@ -103,7 +103,7 @@ impl Garbled {
         self.answer.is_none() || self.kind == GarbledKind::Other
     }
 
-    /// The code that JSON-RPC defines for such a line.
+    /// Returns the code that JSON-RPC defines for such a line.
     #[must_use]
     pub const fn code(&self) -> Option<i64> {
         match self.kind {
@@ -114,14 +114,14 @@ impl Garbled {
     }
 }
 
-/// What the conversation shows about the login; each is an event.
+/// The facts about the login; each is an event.
 #[derive(Debug, Clone, Default)]
 pub struct Login {
-    /// A `session/new` was refused with -32000: its answer, and the `cwd` that it named.
+    /// A `session/new` was refused with -32000: the event of the answer, and the `cwd` of the request.
     pub wanted: Option<(usize, Option<String>)>,
-    /// An `authenticate` succeeded, and no `logout` since.
+    /// An `authenticate` succeeded, and no `logout` after it.
     pub done: Option<usize>,
-    /// A `logout` succeeded, and no `authenticate` since.
+    /// A `logout` succeeded, and no `authenticate` after it.
     pub undone: Option<usize>,
     /// The method id of the last `authenticate` that succeeded.
     pub method: Option<String>,
@@ -132,32 +132,32 @@ pub struct Login {
 /// A `$/cancel_request`.
 #[derive(Debug, Clone)]
 pub struct CancelRequest {
-    /// Its event.
+    /// The position of its event in the trace.
     pub n: usize,
-    /// Who sent it.
+    /// The sender.
     pub from: Party,
     /// The id that it names.
     pub id: RpcId,
-    /// When it came, in microseconds since the start of the trace.
+    /// The time at which it came, in microseconds since the start of the trace.
     pub us: u64,
     /// Whether a request with that id was open.
     pub open: bool,
 }
 
-/// The finer course of one session.
+/// The detailed history of one session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionCourse {
     /// The running turn, or the last one since the session was opened.
     pub turn: Option<TurnCourse>,
-    /// The variant of the last chunk and whether it had a message id, as long as nothing parted it from the next.
+    /// The variant of the last chunk and whether it had a message id, as long as no other message came after it.
     pub chunk_run: Option<(String, bool)>,
-    /// Entries that the last plan left out, when it held nothing but some of those before it: text → the others' texts.
+    /// Entries that the last plan left out, if it contained only entries of the one before: text, with the others' texts.
     pub plan_dropped: BTreeSet<String>,
-    /// The tool calls that updates spoke of.
+    /// The tool calls that updates mentioned.
     pub reported: BTreeSet<String>,
-    /// The kinds of tool calls, where they were given.
+    /// The kinds of tool calls, if they were given.
     pub kinds: BTreeMap<String, String>,
-    /// The client's last request about the session that is not a prompt.
+    /// The client's last request about the session other than a prompt.
     pub asked: Option<usize>,
     /// The last prompt that was refused although no turn came before it.
     pub refused: Option<Refused>,
@@ -168,7 +168,7 @@ pub struct SessionCourse {
 pub struct Refused {
     /// The event of the answer.
     pub n: usize,
-    /// Its params.
+    /// The params of the prompt.
     pub params: Value,
     /// The error.
     pub error: Value,
@@ -176,12 +176,12 @@ pub struct Refused {
     pub acted: bool,
 }
 
-/// The finer course of one turn.
+/// The detailed history of one turn.
 #[derive(Debug, Clone, Default)]
 pub struct TurnCourse {
     /// The event of the prompt.
     pub n: usize,
-    /// How the turn before it ended, when it did since the session was opened.
+    /// The end of the turn before it, if there was one since the session was opened.
     pub after: Option<After>,
     /// Whether the agent showed before the prompt that it had read the last cancel of the session.
     pub cancel_read: bool,
@@ -189,28 +189,28 @@ pub struct TurnCourse {
     pub ended: Option<(usize, u64)>,
     /// Whether the answer is an error.
     pub failed: bool,
-    /// Whether the answer is that the turn was cancelled.
+    /// Whether the answer reports that the turn was cancelled.
     pub gave_up: bool,
     /// Whether the client sent `$/cancel_request` for the prompt.
     pub cancel_requested: bool,
-    /// How things stood when the turn was cancelled.
+    /// The situation when the turn was cancelled.
     pub at_cancel: Option<AtCancel>,
-    /// The event of something else that the client did to the session, such as a second prompt.
+    /// The event of another act of the client on the session, such as a second prompt.
     pub disturbed: Option<usize>,
-    /// Whether the agent reported content of the turn, apart from the user's message, or made a request in its session. It
-    /// took the prompt then, whatever its answer is.
+    /// Whether the agent reported content of the turn, apart from the user's message, or made a request in its session. Then it
+    /// accepted the prompt, whatever its answer is.
     pub acted: bool,
-    /// The event of another prompt of the session that was unanswered at the same time. Agents may run both, queue or
-    /// refuse the second, or stop the first, so what happens in the session belongs to either.
+    /// The event of another prompt of the session that was unanswered at the same time. Agents may run both, queue or refuse
+    /// the second, or stop the first, so events in the session may belong to either.
     pub overlapped: Option<usize>,
-    /// The events of its prompts that have no answer yet: its own, and those that came while it ran.
+    /// The events of its prompts without an answer: its own, and later ones that came while it ran.
     pub unanswered: BTreeSet<usize>,
-    /// What the agent did in the client's environment.
+    /// The effects of the agent on the client's environment.
     pub deeds: Vec<Deed>,
     /// The microseconds of the last update that is content of the turn.
     pub last_output_us: Option<u64>,
-    /// A permission request that the client answered as cancelled right behind its cancel of another session: the events
-    /// of that cancel and of the answer.
+    /// A permission request that the client answered as cancelled directly after its cancel of another session: the events of
+    /// that cancel and of the answer.
     pub swept: Option<(usize, usize)>,
 }
 
@@ -225,25 +225,25 @@ pub enum After {
     Error,
 }
 
-/// How things stood when a turn was cancelled.
+/// The situation when a turn was cancelled.
 #[derive(Debug, Clone)]
 pub struct AtCancel {
     /// The event of the cancel.
     pub n: usize,
     /// Microseconds since the start of the trace.
     pub us: u64,
-    /// The bytes of all lines by then.
+    /// The bytes of all lines until then.
     pub heard: u64,
     /// The agent's requests in the session that waited for the client: event and method.
     pub waiting: Vec<(usize, String)>,
 }
 
-/// Something that the agent did in the client's environment: wrote a file, or ran a command.
+/// An effect of the agent on the client's environment: a written file or a command.
 #[derive(Debug, Clone)]
 pub struct Deed {
     /// The event of the request.
     pub n: usize,
-    /// The path of the file; none for a command.
+    /// The path of the file; `None` for a command.
     pub path: Option<String>,
 }
 
@@ -266,29 +266,29 @@ impl SessionCourse {
     }
 }
 
-/// The bound on the lists of one turn and of one conversation.
+/// The longest lists of one turn and of one conversation.
 const MOST_NOTED: usize = 256;
 
 impl Course {
-    /// The `$/cancel_request`s of one party.
+    /// Returns the `$/cancel_request`s of one party.
     pub fn cancel_requests_of(&self, sender: Party) -> impl DoubleEndedIterator<Item = &CancelRequest> {
         self.cancel_requests.iter().filter(move |cancel| cancel.from == sender)
     }
 
-    /// What is remembered of one session.
+    /// Returns the history of one session.
     #[must_use]
     pub fn session(&self, id: &str) -> Option<&SessionCourse> {
         self.sessions.get(id)
     }
 
-    /// Returns the time between two moments that a party is responsible for, where so many bytes were heard by the first. A
+    /// Returns the time between two moments that counts for a party; `heard` is the number of bytes sent until the first. A
     /// busy machine takes up to a second to read a million bytes, and their sender waits for that.
     #[must_use]
     pub const fn in_between(&self, (us, heard): (u64, u64), until: u64) -> Duration {
         between(us, until).saturating_sub(Duration::from_micros(self.heard.saturating_sub(heard)))
     }
 
-    /// Takes in a line before what it holds.
+    /// Processes a line before its content.
     pub(in crate::judge) fn line(&mut self, n: usize, from: Party, line: &LineSeen<'_>) {
         if let Some(garbled) = Garbled::of(n, line.content).filter(|_| line.end == LineEnd::Lf) {
             self.note_garbled(from, garbled);
@@ -299,7 +299,7 @@ impl Course {
         }
     }
 
-    /// Takes in a request or a notification; `talk` is the conversation before it.
+    /// Processes a request or a notification; `talk` is the conversation before it.
     pub(in crate::judge) fn call(
         &mut self,
         talk: &Conversation,
@@ -332,7 +332,7 @@ impl Course {
                 self.sessions.remove(session.unwrap_or_default());
             }
             (Party::Client, "session/delete" | "logout") => self.disturb(n, session),
-            // As a request it breaks a rule of the client, and the agent may obey it or refuse it.
+            // As a request, it violates a requirement on the client, and the agent may obey or refuse it.
             (Party::Client, "session/cancel") if call.id.is_some() => self.disturb(n, session),
             (Party::Client, "session/cancel") => self.cancel(talk, (n, us), session.unwrap_or_default()),
             (_, "$/cancel_request") => self.cancel_request(talk, (n, us), from, params),
@@ -376,7 +376,7 @@ impl Course {
             );
             let after = before.map(|turn| match turn.at_cancel {
                 Some(_) => After::Cancel,
-                // What kept the last prompt from being taken may keep this one.
+                // The reason why the agent did not accept the last prompt may still exist.
                 None if turn.failed => turn.after.unwrap_or(After::Error),
                 None => After::Result,
             });
@@ -394,7 +394,7 @@ impl Course {
         }
     }
 
-    /// Notes that the client did something else to a session whose turn is running.
+    /// Records another act of the client on a session whose turn is running.
     fn disturb(&mut self, n: usize, named: Option<&str>) {
         for (_, course) in self.sessions.iter_mut().filter(|(id, _)| named.is_none_or(|named| named == id.as_str())) {
             if let Some(turn) = course.turn.as_mut().filter(|turn| turn.ended.is_none()) {
@@ -468,7 +468,7 @@ impl Course {
         }
     }
 
-    /// Takes in a notification that the tester broke on purpose: an error response without an id may be to it.
+    /// Processes a notification that the tester broke on purpose: an error response without an id may answer it.
     pub(in crate::judge) fn broken_notification(&mut self, n: usize, from: Party) {
         self.note_garbled(from, Garbled { n, kind: GarbledKind::Other, id: None, answer: None });
     }
@@ -481,8 +481,8 @@ impl Course {
         lines.push_back(garbled);
     }
 
-    /// The unanswered lines of the other party that this answer of `from` may be to. An id that is in one of them leaves
-    /// only that one.
+    /// Returns the unanswered lines of the other party that this answer of `from` may belong to. If one of them has the
+    /// answer's id, it is the only one.
     #[must_use]
     pub fn meant_by(&self, from: Party, answer: &Answer<'_>) -> Vec<&Garbled> {
         let lines = self.garbled.get(&from.other()).into_iter().flatten();
@@ -494,8 +494,8 @@ impl Course {
         }
     }
 
-    /// Takes in an answer of `from` to no request. Of several lines it answers the first with its code; with another code
-    /// it counts only where there is one line.
+    /// Processes an answer of `from` to no request. Of several lines, it answers the first with its code; with another code it
+    /// counts only if there is one line.
     pub(in crate::judge) fn stray(&mut self, n: usize, from: Party, answer: &Answer<'_>) {
         let meant = self.meant_by(from, answer);
         let code = answer.outcome.error_code();
@@ -507,7 +507,7 @@ impl Course {
         }
     }
 
-    /// Takes in an answer; `exchange` is the request that it answers.
+    /// Processes an answer; `exchange` is the request that it answers.
     pub(in crate::judge) fn response(&mut self, now: (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
         let n = now.0;
         if let Some(course) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
@@ -533,8 +533,7 @@ impl Course {
         }
     }
 
-    /// Notes that a permission request was answered as cancelled, too soon behind the cancel of another session for a user
-    /// to have done it.
+    /// Records that a permission request was answered as cancelled, too soon after the cancel of another session for a user.
     fn sweep(&mut self, (n, us): (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
         let Some(id) = exchange.session() else { return };
         let others = self.sessions.iter().filter(|(other, _)| other.as_str() != id);
@@ -558,12 +557,12 @@ impl SessionCourse {
     }
 }
 
-/// The texts of the entries of a plan.
+/// Returns the texts of the entries of a plan.
 pub(in crate::judge) fn plan_texts(entries: &[Value]) -> BTreeSet<String> {
     entries.iter().filter_map(|entry| Some(entry.member("content")?.as_str()?.to_owned())).collect()
 }
 
-/// What a plan leaves out of the one before it, when it holds nothing but a part of that.
+/// Returns the entries that a plan leaves out, if it contains only entries of the one before.
 fn dropped(before: &[Value], plan: &Value) -> BTreeSet<String> {
     let entries = plan.member("entries").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let (before, now) = (plan_texts(before), plan_texts(entries));

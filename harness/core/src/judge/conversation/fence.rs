@@ -7,8 +7,8 @@ use crate::requirement::Party;
 use crate::wire::{Call, Members, RpcId};
 
 impl Conversation {
-    /// Takes in a fence. Only one that opens a session leaves a mark: an update for that session may come before the answer.
-    /// It counts as deliberate, so that no check wants anything of its answer.
+    /// Processes a fence. Only a fence that opens a session has an effect: an update for that session may come before the
+    /// answer. It counts as deliberate, so that no check expects anything of its answer.
     pub(in crate::judge) fn open_fence(&mut self, (n, us): (usize, u64), from: Party, id: &Value, call: &Call<'_>) {
         if call.method != "session/new" {
             return;
@@ -30,7 +30,7 @@ impl Conversation {
         self.open.insert(exchange);
     }
 
-    /// Takes in the answer to a fence, and the session that it opened.
+    /// Processes the answer to a fence, and the session that it opened.
     pub(in crate::judge) fn close_fence(
         &mut self,
         n: usize,

@@ -1,6 +1,6 @@
-//! What is forgotten: a recording may be longer than any memory, so what is old makes room for what is new.
+//! Forgets old history: a recording may exceed any memory, so new events replace the oldest.
 //!
-//! Whatever is forgotten leaves a hole, so that nobody is accused of what can no longer be looked up.
+//! Each forgotten part leaves a hole, so that no check fails because of data that is no longer there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
@@ -9,37 +9,37 @@ use super::{Conversation, Course, Session, Terminal};
 use crate::requirement::Party;
 use crate::wire::RpcId;
 
-/// How much is remembered of one connection.
+/// The limits of the history of one connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
-    /// How many requests behind their answer.
+    /// The number of answered requests.
     pub requests: usize,
-    /// How many sessions. Each may hold as much as the bounds below allow.
+    /// The number of sessions. Each may hold as much as the limits below allow.
     pub sessions: usize,
-    /// How many terminals.
+    /// The number of terminals.
     pub terminals: usize,
-    /// How many tool calls and message ids of one session.
+    /// The number of tool calls and message ids of one session.
     pub tools: usize,
-    /// How many bytes of text of one session, to hold a replay against.
+    /// The bytes of text of one session, for comparison with a replay.
     pub text: usize,
-    /// How many events pass before the rest is forgotten.
+    /// The number of events after which the excess is forgotten.
     pub every: usize,
 }
 
 impl Memory {
-    /// What lets a long recording be judged in the space of a short one, and makes no check slow.
+    /// Limits with which a long recording needs no more memory than a short one, and no check becomes slow.
     pub const USUAL: Self =
         Self { requests: 1 << 16, sessions: 256, terminals: 1 << 9, tools: 1 << 9, text: 1 << 18, every: 1 << 10 };
 }
 
-/// What may have been said that was not seen, or that was forgotten. Nothing follows from its absence.
+/// Kinds of messages that may be missing from the trace or were forgotten. Their absence proves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Holes {
-    /// Anything at all.
+    /// Any message.
     pub anywhere: bool,
-    /// Requests that were answered.
+    /// Answered requests.
     pub requests: bool,
-    /// Sessions, and what listings said of them.
+    /// Sessions, and their entries in listings.
     pub sessions: bool,
     /// Terminals.
     pub terminals: bool,
@@ -48,7 +48,7 @@ pub struct Holes {
 }
 
 impl Holes {
-    /// Whether one of them is where `other` has one as well; one anywhere is where any other is.
+    /// Whether both have a hole at the same place; a hole at any place matches every other hole.
     #[must_use]
     pub const fn meet(self, other: Self) -> bool {
         (self.anywhere && other.anywhere)
@@ -59,34 +59,34 @@ impl Holes {
     }
 }
 
-/// The bound on names, and on requests that wait for an answer: far more than anybody has.
+/// The limit for names and for unanswered requests: far more than any program has.
 const MOST_NAMES: usize = 1 << 12;
 
 impl Conversation {
-    /// Takes in a request of which nobody knows who sent it.
+    /// Records a request whose sender is unknown.
     pub(in crate::judge) fn note_stray_request(&mut self, id: RpcId) {
         self.stray_requests.insert(id);
     }
 
-    /// Whether an answer of which nobody knows who sent it may be to a request of a known party.
+    /// Whether an answer from an unknown sender may belong to a request of a known party.
     pub(in crate::judge) fn may_await(&mut self, id: &RpcId) -> bool {
         let open = [Party::Agent, Party::Client].into_iter().any(|party| self.open.contains_key(&(party, id.clone())));
-        // The null answers what could not be read, and is of no consequence.
+        // An answer with null belongs to an unreadable line and has no further effect.
         open || (*id != RpcId::Null && !self.stray_requests.remove(id))
     }
 
-    /// Forgets what is old where there is too much.
+    /// Forgets the oldest entries where there are too many.
     pub(in crate::judge) fn forget_old(&mut self, memory: Memory) {
         let holes = &mut self.holes;
         holes.requests |= keep_newest(&mut self.answered, memory.requests, |n| *n);
         holes.anywhere |= self.open.keep_newest(MOST_NAMES);
         if self.shared_ids.len() > MOST_NAMES {
-            // They only excuse answers to what is remembered.
+            // They only excuse answers to remembered requests.
             self.shared_ids.retain(|id| self.answered.contains_key(id) || self.open.contains_key(id));
         }
         holes.sessions |= keep_newest_of(&mut self.sessions, memory.sessions, Session::last_touched);
         if self.sessions.len() > 2 * memory.sessions {
-            // Nobody has turns in so many at once.
+            // No program runs turns in so many sessions at once.
             holes.anywhere = true;
             keep_newest_of(&mut self.sessions, memory.sessions, |session| session.known);
         }
@@ -137,7 +137,7 @@ impl Course {
 }
 
 impl Session {
-    /// The event of the last thing that is known to have been done with it; the last of all while a turn runs.
+    /// Returns the event of its last known use; the maximum while a turn runs.
     fn last_touched(&self) -> usize {
         let ended = self.ended.as_ref().map_or(0, |ended| ended.n);
         let reopened = self.reopened.as_ref().map_or(0, |(_, n)| *n);
@@ -164,7 +164,7 @@ fn text_of(pieces: &[(String, String)]) -> usize {
     pieces.iter().map(|(_, text)| text.len()).sum()
 }
 
-/// Empties what holds too much, and has no order.
+/// Empties an unordered set that has become too large.
 fn keep_few<T>(set: &mut BTreeSet<T>, most: usize) -> bool {
     let many = set.len() > most;
     if many {
@@ -173,7 +173,7 @@ fn keep_few<T>(set: &mut BTreeSet<T>, most: usize) -> bool {
     many
 }
 
-/// Keeps what began it all, and what has just happened.
+/// Keeps the first and the latest events.
 fn keep_ends(events: &mut BTreeSet<usize>) {
     if events.len() > MOST_NAMES {
         let n = events.len();
@@ -182,7 +182,7 @@ fn keep_ends(events: &mut BTreeSet<usize>) {
     }
 }
 
-/// Drops the older half of what is too much, by the event that `age` tells.
+/// Drops the older half of a map that has become too large, by the event that `age` returns.
 fn keep_newest<K: Eq + Hash, V>(map: &mut HashMap<K, V>, most: usize, age: impl Fn(&V) -> usize) -> bool {
     let many = map.len() > most;
     if many {
@@ -192,7 +192,7 @@ fn keep_newest<K: Eq + Hash, V>(map: &mut HashMap<K, V>, most: usize, age: impl 
     many
 }
 
-/// As above; what has no age yet ([`usize::MAX`]) stays.
+/// Like [`keep_newest`], but entries without an age yet ([`usize::MAX`]) stay.
 fn keep_newest_of<K: Ord, V>(map: &mut BTreeMap<K, V>, most: usize, age: impl Fn(&V) -> usize) -> bool {
     let many = map.len() > most;
     if many {

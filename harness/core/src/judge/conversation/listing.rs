@@ -1,4 +1,4 @@
-//! What the pages of `session/list` said.
+//! The content of the pages of `session/list`.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,29 @@ use crate::wire::Members;
 pub struct Listing {
     /// The event of the last answer.
     pub n: usize,
-    /// When it came, in microseconds.
+    /// The time at which it came, in microseconds.
     pub us: u64,
     /// The `cwd` that the walk filters by.
     pub filter: Option<String>,
-    /// The cursor that the last page handed out.
+    /// The cursor of the last page.
     pub next: Option<String>,
     /// The sessions on the pages so far, each with its `updatedAt`.
     pub seen: BTreeMap<String, Option<String>>,
-    /// Whether nothing but listing has happened since.
+    /// Whether only listings have happened since.
     pub quiet: bool,
-    /// Whether every `updatedAt` had changed since the listing before, with nothing in between.
+    /// Whether every `updatedAt` had changed since the previous listing, with no other event in between.
     pub touched: bool,
 }
 
 impl Listing {
-    /// Whether this request asks for the page after the last one of the walk, with the same filter.
+    /// Whether this request asks for the next page of the walk, with the same filter.
     #[must_use]
     pub fn goes_on(&self, request: &Exchange) -> bool {
         let filter = self.filter.as_deref() == request.text("cwd");
         filter && self.next.is_some() && self.next.as_deref() == request.text("cursor")
     }
 
-    /// For each session of this page that the walk showed as well, whether its `updatedAt` is another one.
+    /// Returns for each session of this page that is also in the walk, whether its `updatedAt` differs.
     #[must_use]
     pub fn changes(&self, page: &Value) -> Vec<bool> {
         let both = entries(page).filter_map(|(id, now)| Some((now?, self.seen.get(id)?.as_deref()?)));
@@ -42,10 +42,10 @@ impl Listing {
     }
 }
 
-/// The bound on the sessions that are remembered from listings.
+/// The most sessions that are remembered from listings.
 const MOST_LISTED: usize = 10_000;
 
-/// The id and `updatedAt` of each entry of a page.
+/// Returns the id and `updatedAt` of each entry of a page.
 pub fn entries(page: &Value) -> impl Iterator<Item = (&str, Option<&str>)> {
     let sessions = page.member("sessions").and_then(Value::as_array).into_iter().flatten();
     sessions.filter_map(|entry| {
@@ -53,21 +53,21 @@ pub fn entries(page: &Value) -> impl Iterator<Item = (&str, Option<&str>)> {
     })
 }
 
-/// Whether all have changed, and more than one, so that none need have changed by itself.
+/// Whether all have changed, and there are several, so that a change of a single session does not explain it.
 #[must_use]
 pub fn all_of_several(changed: &[bool]) -> bool {
     changed.len() > 1 && changed.iter().all(|changed| *changed)
 }
 
 impl Conversation {
-    /// The listing before this request, when it was the same one, and nothing has happened since.
+    /// Returns the previous listing, if it was the same as this request and nothing has happened since.
     #[must_use]
     pub fn listed_before(&self, request: &Exchange) -> Option<&Listing> {
         let quiet = self.listing.as_ref().filter(|walk| walk.quiet && self.turns().next().is_none());
         quiet.filter(|walk| request.text("cursor").is_none() && walk.filter.as_deref() == request.text("cwd"))
     }
 
-    /// Takes in one page.
+    /// Processes one page.
     pub(super) fn apply_page(&mut self, (n, us): (usize, u64), request: &Exchange, page: &Value) {
         let next = page.member("nextCursor").and_then(Value::as_str).map(str::to_owned);
         self.cursors.extend(next.clone());
@@ -89,7 +89,7 @@ impl Conversation {
         self.listing = Some(Listing { n, us, filter, next, quiet: true, touched: touched || walk.touched, ..walk });
     }
 
-    /// Notes that something happened that may change what a listing says.
+    /// Records an event that may change the content of a listing.
     pub(super) fn stir(&mut self) {
         if let Some(listing) = self.listing.as_mut() {
             listing.quiet = false;

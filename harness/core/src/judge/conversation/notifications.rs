@@ -1,4 +1,4 @@
-//! Notifications that their receiver may still have to handle: a response without a request may answer one of them.
+//! Notifications that their receiver may still have to handle: a response without a request may belong to one of them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,17 +7,17 @@ use crate::judge::seen::Answer;
 use crate::requirement::Party;
 use crate::wire::RpcId;
 
-/// The notifications of each party after its last request that was answered.
+/// The notifications of each party after its last answered request.
 #[derive(Debug, Clone, Default)]
 pub struct PendingNotifications {
     pending: BTreeMap<Party, VecDeque<(usize, String)>>,
 }
 
-/// The bound on the notifications that are remembered of each party.
+/// The most notifications that are remembered of each party.
 const MOST: usize = 64;
 
 impl PendingNotifications {
-    /// Takes in a notification.
+    /// Adds a notification.
     pub(super) fn add(&mut self, n: usize, sender: Party, method: &str) {
         let pending = self.pending.entry(sender).or_default();
         let oldest = if pending.len() == MOST { pending.pop_front() } else { None };
@@ -26,19 +26,20 @@ impl PendingNotifications {
         pending.push_back((n, text));
     }
 
-    /// Takes in that the request at event `n` was answered: what its sender said before it was read before it.
+    /// Records that the request at event `n` was answered, so its sender's earlier messages were read.
     pub(super) fn settle(&mut self, n: usize, sender: Party) {
         if let Some(pending) = self.pending.get_mut(&sender) {
             pending.retain(|(told, _)| *told > n);
         }
     }
 
-    /// The notifications of `sender` that this answer to no request may be to: the one that it names, or else all.
+    /// Returns the notifications of `sender` that this answer without a request may belong to: the one that it names, or else
+    /// all.
     #[must_use]
     pub fn answered_by(&self, answer: &Answer<'_>, sender: Party) -> Vec<(usize, &str)> {
         let all = self.pending.get(&sender).into_iter().flatten().map(|(n, method)| (*n, method.as_str()));
         let to_none = answer.exchange.is_none() && answer.id.is_none_or(|id| *id == RpcId::Null);
-        // Who says that a line is no JSON does not answer a notification that it read.
+        // An answer with the code for invalid JSON does not belong to a notification, which was read.
         if !to_none || answer.outcome.error_code() == Some(-32700) {
             return Vec::new();
         }

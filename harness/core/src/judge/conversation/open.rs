@@ -7,11 +7,11 @@ use super::exchange::Exchange;
 use crate::requirement::Party;
 use crate::wire::RpcId;
 
-/// The requests that were sent and not answered yet, in the order in which they were sent. They are found by their sender and
-/// id as well.
+/// The requests that were sent and not answered yet, in the order in which they were sent. They can also be found by sender and
+/// id.
 #[derive(Debug, Clone, Default)]
 pub struct OpenRequests {
-    /// By a number that grows with each request; one event can hold several requests.
+    /// The requests by a number that grows with each request, since one event can hold several requests.
     in_order: BTreeMap<usize, Rc<Exchange>>,
     by_id: HashMap<(Party, RpcId), usize>,
     next: usize,
@@ -34,7 +34,7 @@ impl OpenRequests {
         self.by_id.contains_key(key)
     }
 
-    /// The requests of both parties, in the order in which they were sent.
+    /// Returns the requests of both parties, in the order of sending.
     pub fn values(&self) -> impl Iterator<Item = &Rc<Exchange>> + Clone {
         self.in_order.values()
     }
@@ -43,7 +43,7 @@ impl OpenRequests {
         self.in_order.values_mut()
     }
 
-    /// Adds a request. Returns the one that its sender has given the same id before and that it replaces, if there is one.
+    /// Adds a request. Returns the earlier request of its sender with the same id that it replaces, if there is one.
     pub(super) fn insert(&mut self, exchange: Exchange) -> Option<Rc<Exchange>> {
         let before = self.by_id.insert((exchange.from, exchange.id.clone()), self.next);
         let before = before.and_then(|number| self.in_order.remove(&number));

@@ -1,4 +1,4 @@
-//! The config options of a session, and which of them a later list left out.
+//! The config options of a session, and those that a later list left out.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::session::Session;
 use crate::wire::Members;
 
-/// The bound on the options and values that are remembered after they were left out.
+/// The most omitted options and values that are remembered.
 const MOST_DROPPED: usize = 4096;
 
-/// A string member of an option.
+/// Returns a string member of an option.
 pub fn option_text<'m>(option: &'m Value, name: &str) -> Option<&'m str> {
     option.member(name)?.as_str()
 }
@@ -20,7 +20,7 @@ pub fn option_id(option: &Value) -> Option<&str> {
     option_text(option, "id").or(option_text(option, "configId"))
 }
 
-/// The values that a select offers, flat or in groups.
+/// Returns the values that a select offers, flat or in groups.
 pub fn option_values(option: &Value) -> impl Iterator<Item = &str> {
     let offered = option.member("options").and_then(Value::as_array).into_iter().flatten();
     let inner = |entry: &'_ Value| entry.member("options").and_then(Value::as_array).is_some();
@@ -31,7 +31,7 @@ pub fn option_values(option: &Value) -> impl Iterator<Item = &str> {
     offered.filter_map(|entry| option_text(entry, "value")).chain(grouped)
 }
 
-/// Each option by itself and with each of its values.
+/// Returns each option alone and with each of its values.
 fn choices(options: &[Value]) -> BTreeSet<(String, Option<String>)> {
     let of = |option: &Value| {
         let id = option_id(option).unwrap_or_default().to_owned();
@@ -42,7 +42,7 @@ fn choices(options: &[Value]) -> BTreeSet<(String, Option<String>)> {
 }
 
 impl Session {
-    /// Notes what a new list leaves out of the one before it; a client may still be choosing from that.
+    /// Records which entries of the previous list a new list leaves out; a client may still be choosing from them.
     pub(super) fn note_dropped(&mut self, n: usize, now: &[Value]) {
         let Some(before) = &self.options else { return };
         let (before, now) = (choices(before), choices(now));

@@ -1,4 +1,4 @@
-//! The replay of a session's history, and what may be asked of a session that was opened again.
+//! The replay of a session's history, and the state of a session that was opened again.
 
 use super::session::{Opening, Session};
 use super::{Conversation, Exchange};
@@ -6,11 +6,11 @@ use crate::judge::outcome::Outcome;
 use crate::protocol::Update;
 use crate::wire::push_text;
 
-/// The bound on the pieces of text that are kept of one replay.
+/// The most pieces of text that are kept of one replay.
 const MOST_REPLAYED: usize = 4096;
 
 impl Conversation {
-    /// Takes in the answer to a `session/load` or `session/resume`.
+    /// Processes the answer to a `session/load` or `session/resume`.
     pub(super) fn apply_reopened(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         // Another request to open the same session may still be open.
         let others =
@@ -36,7 +36,7 @@ impl Conversation {
 }
 
 impl Session {
-    /// Notes a piece of the history that is being replayed.
+    /// Records a piece of the replayed history.
     pub(super) fn learn_replay(&mut self, update: &Update<'_>) {
         if self.loading.is_none() || !update.variant.ends_with("_chunk") {
             return;

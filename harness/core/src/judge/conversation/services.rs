@@ -1,4 +1,4 @@
-//! What the agent does through the client, and what the client answers.
+//! The agent's requests to the client, and the client's answers.
 
 use serde_json::Value;
 
@@ -27,15 +27,15 @@ pub struct Write {
     pub n: usize,
     /// The path in it.
     pub path: String,
-    /// Whether a tool call of the turn was reported and unfinished then.
+    /// Whether an unfinished tool call of the turn was reported at that time.
     pub reported: bool,
 }
 
-/// The bound on what is remembered of a single turn.
+/// The most entries that are remembered of a single turn.
 const MOST_NOTED: usize = 64;
 
 impl Conversation {
-    /// Takes in a request by which the agent uses the client.
+    /// Records a request of the agent to the client.
     pub(super) fn note_service_call(&mut self, exchange: &Exchange) {
         if let Some(terminal) = exchange.text("terminalId").and_then(|id| self.terminals.get_mut(id)) {
             match exchange.method.as_str() {
@@ -56,7 +56,7 @@ impl Conversation {
         }
     }
 
-    /// Takes in the client's answer to a request of the agent.
+    /// Records the client's answer to a request of the agent.
     pub(super) fn note_service_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         let outlasted = exchange.method == "terminal/wait_for_exit" && self.answered_after(Party::Agent, exchange.n);
         if let Some(terminal) = exchange.text("terminalId").and_then(|id| self.terminals.get_mut(id)) {
@@ -69,8 +69,8 @@ impl Conversation {
         }
     }
 
-    /// The event of the `session/cancel` for the turn of the session that the params name, unless the client did something
-    /// else to that session meanwhile.
+    /// Returns the event of the `session/cancel` for the turn of the session that the params name, unless the client did
+    /// something else to that session meanwhile.
     pub(super) fn cancel_of(&self, params: &Value) -> Option<usize> {
         let id = params.member("sessionId").and_then(Value::as_str)?;
         let turn = self.session(id)?.turn.as_ref()?;
@@ -78,7 +78,7 @@ impl Conversation {
         turn.cancelled.filter(|_| course.n == turn.n && course.disturbed.is_none())
     }
 
-    /// Takes in that a session was closed, as far as the turns of the others are concerned.
+    /// Records that a session was closed, for the turns of the others.
     pub(super) fn note_closing(&mut self, n: usize, closed: &str) {
         for (_, session) in self.sessions.iter_mut().filter(|(id, _)| id.as_str() != closed) {
             if let Some(turn) = session.turn.as_mut() {
@@ -87,8 +87,7 @@ impl Conversation {
         }
     }
 
-    /// Whether the client said in `initialize` that it lacks the capability: by leaving it out, by null or by false.
-    /// False as long as nothing is known.
+    /// Whether the client lacks the capability in `initialize`: it is absent, null or false. False before `initialize`.
     #[must_use]
     pub fn client_lacks(&self, path: &[&str]) -> bool {
         let Some((_, params)) = &self.initialize else { return false };
@@ -97,19 +96,19 @@ impl Conversation {
         matches!(found, None | Some(Value::Null | Value::Bool(false)))
     }
 
-    /// Whether the agent answered `initialize` without advertising the capability; false as long as it has not.
+    /// Whether the agent answered `initialize` without advertising the capability; false before that answer.
     #[must_use]
     pub fn agent_lacks(&self, path: &[&str]) -> bool {
         self.initialized.is_some() && !self.agent_has(path)
     }
 
-    /// Whether a terminal that was made in this turn has not been released: its command may go on after the turn.
+    /// Whether a terminal of this turn has not been released: its command may run on after the turn.
     #[must_use]
     pub fn has_live_terminal(&self, turn: &Turn) -> bool {
         self.terminals.values().any(|terminal| terminal.turn == Some(turn.n) && terminal.released.is_none())
     }
 
-    /// Whether the party answered a request that was sent after the event `n`.
+    /// Whether the party answered a request sent after the event `n`.
     #[must_use]
     pub fn answered_after(&self, party: Party, n: usize) -> bool {
         self.latest_answered.get(&party.other()).is_some_and(|&latest| latest > n)

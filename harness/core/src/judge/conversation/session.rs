@@ -9,14 +9,14 @@ use super::work::Work;
 use crate::judge::outcome::Outcome;
 use crate::wire::{Members, push_text};
 
-/// How the client came to know a session.
+/// The request by which the client knows a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
-    /// By the result of `session/new`.
+    /// The result of `session/new`.
     New,
-    /// By a `session/load` of its own.
+    /// The client's own `session/load`.
     Load,
-    /// By a `session/resume` of its own.
+    /// The client's own `session/resume`.
     Resume,
 }
 
@@ -35,35 +35,35 @@ impl Opening {
 /// A session.
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// How it was opened last.
+    /// The last way in which it was opened.
     pub opening: Opening,
     /// The event that made it known.
     pub known: usize,
     /// The working directory that the client gave.
     pub cwd: String,
-    /// The roots that the client gave beside it.
+    /// The additional roots that the client gave.
     pub roots: Vec<String>,
-    /// How many MCP servers the client named for it.
+    /// The number of MCP servers that the client named for it.
     pub mcp_servers: usize,
     /// The event of the `session/load` request that is being answered.
     pub loading: Option<usize>,
     /// The event of the `session/resume` request that is being answered.
     pub resuming: Option<usize>,
-    /// The turn that runs now.
+    /// The running turn.
     pub turn: Option<Turn>,
-    /// How the last turn ended.
+    /// The end of the last turn.
     pub ended: Option<Ended>,
-    /// How many prompts were sent.
+    /// The number of prompts.
     pub prompts: usize,
-    /// Whether anything was said in it that a replay would show.
+    /// Whether it has messages that a replay would show.
     pub has_history: bool,
     /// Its tool calls, by id.
     pub tools: BTreeMap<String, ToolCall>,
     /// The tool calls that were known when the last `session/load` was sent, with whether each was over.
     pub earlier_tools: BTreeMap<String, bool>,
-    /// The titles of notices that were shown in the turn of a prompt which has the title in it.
+    /// The titles of notices that were shown in the turn of a prompt which contains the title.
     pub notices: BTreeSet<String>,
-    /// The status of each compaction that was told of, by id.
+    /// The status of each reported compaction, by id.
     pub compactions: BTreeMap<String, String>,
     /// The last mode state: a `SessionModeState`.
     pub modes: Option<Value>,
@@ -71,52 +71,52 @@ pub struct Session {
     pub earlier_modes: Option<(Value, usize)>,
     /// Whether an update named the mode.
     pub told_mode: bool,
-    /// How many prompts there had been when a load or a resume last told the mode that the client knew.
+    /// The number of prompts when a load or a resume last reported the mode that the client knew.
     pub mode_kept: Option<usize>,
     /// The last list of config options.
     pub options: Option<Vec<Value>>,
     /// The first list of them.
     pub first_options: Vec<Value>,
-    /// Options and their values that a list left out which replaced another one: (option, value) → event of that list. The
-    /// option itself stands there with no value.
+    /// Options and their values that were missing from a later list: (option, value), with the event of that list. The option
+    /// itself has no value here.
     pub dropped: BTreeMap<(String, Option<String>), usize>,
     /// Whether the client answered a request for permission with anything but an option that allows.
     pub has_denied: bool,
-    /// Who uses which message id, in which turn: id → (update variant, number of the prompt).
+    /// The user of each message id: id, with update variant and number of the prompt.
     pub message_ids: HashMap<String, (String, usize)>,
     /// The variant and message id of the last chunk.
     pub last_chunk: Option<(String, Option<String>)>,
-    /// Message ids that were left for another one.
+    /// Message ids after which another one was used.
     pub finished_messages: BTreeSet<String>,
     /// The entries of the last plan of the running turn.
     pub plan: Vec<Value>,
     /// The event of the answer to a `session/close` that succeeded.
     pub closed: Option<usize>,
-    /// When that succeeded, in microseconds since the start of the trace.
+    /// The time of that answer, in microseconds since the start of the trace.
     pub closed_us: Option<u64>,
     /// The event of the request that it answers.
     pub close_asked: usize,
     /// Whether it was ever closed or deleted.
     pub was_ended: bool,
-    /// Whether a `session/delete` succeeded. What a load tells of it afterwards, and what becomes of an active session, is
-    /// implementation-defined.
+    /// Whether a `session/delete` succeeded. Later loads and the state of an active session are implementation-defined.
     pub deleted: bool,
     /// The event of the last `session/cancel` while no turn ran.
     pub idle_cancel: Option<usize>,
-    /// The text that the agent wrote in the turns so far, in order, with the prompts' own texts: (variant, text).
+    /// The text of the turns so far, in order, including the prompts: (variant, text).
     pub spoken: Vec<(String, String)>,
-    /// Whether the history may be incomplete: some turn did not run to its natural end, the agent compacted the history, or
+    /// Whether the history may be incomplete: a turn did not run to its natural end, the agent compacted the history, or
     /// requests that open the session overlapped.
     pub uneven: bool,
-    /// What the replay of the last `session/load` told, until the next prompt: (variant, text), runs of one variant joined.
+    /// The content of the replay of the last `session/load`, until the next prompt: (variant, text), with adjacent pieces of a
+    /// variant joined.
     pub replay: Vec<(String, String)>,
-    /// How it was opened again, with the event of the answer, as long as no prompt followed.
+    /// The way in which it was opened again, with the event of the answer, as long as no prompt followed.
     pub reopened: Option<(Opening, usize)>,
     /// Whether it was ever loaded or resumed.
     pub was_reopened: bool,
     /// Whether the last attempt to load or resume it failed.
     pub reopening_failed: bool,
-    /// The last mode that the client set, as long as nothing else touched the mode.
+    /// The last mode that the client set, as long as no other message concerned the mode.
     pub mode_set: Option<ModeSet>,
     /// What the agent reported about its work; empty in version 1.
     pub work: Work,
@@ -127,21 +127,21 @@ pub struct Session {
 pub struct ModeSet {
     /// The event of the answer.
     pub n: usize,
-    /// When it was answered, in microseconds.
+    /// The time of the answer, in microseconds.
     pub us: u64,
     /// The new mode.
     pub mode: String,
-    /// The mode from before.
+    /// The previous mode.
     pub before: String,
     /// Whether the client had just set another one, and the agent may still report that.
     pub after_another: bool,
 }
 
-/// The bound on [`Session::spoken`]: enough for every case, and flat for the longest recording.
+/// The most entries in [`Session::spoken`]: enough for every case, and constant for long recordings.
 const MOST_SPOKEN: usize = 4096;
 
 impl Session {
-    /// A session that has just become known.
+    /// Creates a session that has just become known.
     #[must_use]
     pub fn new(opening: Opening, known: usize, params: &Value) -> Self {
         let text = |name: &str| params.member(name).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -205,13 +205,13 @@ impl Session {
         modes.into_iter().flatten().any(|mode| mode.member("id").and_then(Value::as_str) == Some(id))
     }
 
-    /// The mode that it is in, as far as the client was told.
+    /// Returns the current mode, as far as the client knows.
     #[must_use]
     pub fn mode(&self) -> Option<&str> {
         self.modes.as_ref()?.member("currentModeId")?.as_str()
     }
 
-    /// Notes that the agent's text is interrupted, so that what comes next is no part of the same line.
+    /// Records an interruption of the agent's text, so that the next piece starts a new line.
     pub(super) fn pause(&mut self) {
         if let Some((variant, text)) = self.spoken.last_mut()
             && variant == "agent_message_chunk"
@@ -221,7 +221,7 @@ impl Session {
         }
     }
 
-    /// Notes a piece of text that belongs to the history of the session.
+    /// Records a piece of text that belongs to the history of the session.
     pub(super) fn say(&mut self, variant: &str, text: &str) {
         self.has_history = true;
         let room = self.spoken.len() < MOST_SPOKEN;
@@ -240,8 +240,8 @@ pub struct Turn {
     pub n: usize,
     /// The number of the prompt in its session, from 1.
     pub number: usize,
-    /// The events of its prompts that have no answer yet: its own, and those that came while it ran. The turn lasts until
-    /// all of them are answered, since what happens meanwhile belongs to any of them.
+    /// The events of its prompts without an answer: its own, and later ones that came while it ran. The turn lasts until all of
+    /// them are answered, since later events may belong to any of them.
     pub unanswered: BTreeSet<usize>,
     /// Whether another prompt came while it ran.
     pub overlapped: bool,
@@ -249,7 +249,7 @@ pub struct Turn {
     pub cancelled: Option<usize>,
     /// The event of a `session/close` during the turn.
     pub closed: Option<usize>,
-    /// When that was answered with success, in microseconds.
+    /// The time of the successful answer to that, in microseconds.
     pub close_answered: Option<u64>,
     /// Whether content of the turn came after that answer.
     pub output_after_close: bool,
@@ -257,23 +257,23 @@ pub struct Turn {
     pub permission_cancelled: Option<usize>,
     /// The event of a permission answer that neither allows nor cancels.
     pub permission_refused: Option<usize>,
-    /// The event of the first update that is content of the turn and no echo of the prompt.
+    /// The event of the first update that is content of the turn and not an echo of the prompt.
     pub first_output: Option<usize>,
     /// Whether the agent wrote a message.
     pub wrote_message: bool,
     /// The tool calls that were reported in it.
     pub tools: BTreeSet<String>,
-    /// How the session was opened again right before.
+    /// The way in which the session was reopened directly before the turn.
     pub after: Option<Opening>,
     /// The errors with which the client answered requests of the agent.
     pub refused: Vec<Refusal>,
     /// The files that the agent wrote through the client.
     pub writes: Vec<Write>,
-    /// The event of the first answer of the client that carried `_meta`.
+    /// The event of the first answer of the client with `_meta`.
     pub meta_answer: Option<usize>,
     /// The event at which another session was closed.
     pub other_closed: Option<usize>,
-    /// The event of the first update with content of a turn that named a session without any prompt meanwhile.
+    /// The event of the first update with content of a turn that named a session which had no prompt meanwhile.
     pub strayed: Option<usize>,
 }
 
@@ -287,14 +287,14 @@ impl Turn {
     }
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Debug, Clone)]
 pub struct Ended {
     /// The event of the prompt.
     pub prompt: usize,
     /// The event of the answer.
     pub n: usize,
-    /// The stop reason; none when it ended in an error.
+    /// The stop reason; `None` after an error.
     pub reason: Option<String>,
     /// The event of the `session/cancel` during the turn.
     pub cancelled: Option<usize>,
@@ -307,28 +307,28 @@ pub struct ToolCall {
     pub n: usize,
     /// Whether a `tool_call` created it; otherwise only a permission request named it.
     pub announced: bool,
-    /// Its title; empty as long as none was given.
+    /// Its title; empty before one was given.
     pub title: String,
-    /// Its status; `pending` as long as none was given.
+    /// Its status; `pending` before one was given.
     pub status: String,
-    /// Its kind; `other` as long as none was given.
+    /// Its kind; `other` before one was given.
     pub kind: String,
     /// The number of the prompt in whose turn it was created.
     pub turn: usize,
-    /// Every path that it named, in locations, diffs or raw input.
+    /// Every path in its locations, diffs or raw input.
     pub paths: BTreeSet<String>,
-    /// The permission requests about it that are open or were answered.
+    /// The permission requests about it, open or answered.
     pub permissions: Vec<Permission>,
 }
 
 impl ToolCall {
-    /// Whether it was reported as over.
+    /// Whether it was reported as finished.
     #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(self.status.as_str(), "completed" | "failed")
     }
 
-    /// Whether the client allowed it as far as it was asked.
+    /// Whether the client allowed it in every request about it.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         self.permissions.iter().all(|permission| matches!(permission.answer, Some((_, Decision::Allowed))))
@@ -340,11 +340,11 @@ impl ToolCall {
 pub struct Permission {
     /// The event of the request.
     pub n: usize,
-    /// The answer, when there is one.
+    /// The answer, if there is one.
     pub answer: Option<(usize, Decision)>,
 }
 
-/// What the client decided.
+/// The decision of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// An option of an allow kind was chosen.
@@ -353,7 +353,7 @@ pub enum Decision {
     Rejected,
     /// The outcome was `cancelled`.
     Cancelled,
-    /// Anything else, such as an error.
+    /// Any other answer, such as an error.
     Other,
 }
 

@@ -13,37 +13,37 @@ pub struct Terminal {
     pub session: String,
     /// The event of the client's answer with the id.
     pub created: usize,
-    /// Whether a terminal of another session had the id before, so that it does not tell which one is meant.
+    /// Whether a terminal of another session had the id before, so that the id is ambiguous.
     pub shares_id: bool,
     /// The `outputByteLimit` that the agent gave.
     pub limit: Option<u64>,
     /// The event of the first `terminal/kill`.
     pub killed: Option<usize>,
-    /// The event of the first answer to `terminal/kill` that was no error.
+    /// The event of the first successful answer to `terminal/kill`.
     pub kill_done: Option<usize>,
     /// The event of the `terminal/release`.
     pub released: Option<usize>,
-    /// The event of the answer to `terminal/release` that was no error.
+    /// The event of the successful answer to `terminal/release`.
     pub release_done: Option<usize>,
     /// The event that first embedded it in a tool call.
     pub embedded: Option<usize>,
     /// The event of the prompt whose turn was running when it was created.
     pub turn: Option<usize>,
-    /// Whether the agent waited for the end of the command for so long that it answered a later request meanwhile.
+    /// Whether the agent waited so long for the exit of the command that it answered a later request meanwhile.
     pub outlasted: bool,
-    /// The event that told the agent that the command had ended.
+    /// The event that reported the exit of the command to the agent.
     pub exited: Option<usize>,
-    /// The first answer that said how the command had ended.
+    /// The first answer with the exit status of the command.
     pub exit: Option<(usize, TerminalExit)>,
     /// The event of the last output that the agent got.
     pub read: Option<usize>,
-    /// The event of the first output that was asked for behind the end of the command, and was not empty.
+    /// The event of the first output that was requested after the exit of the command and was not empty.
     pub last_words: Option<usize>,
     /// Whether the client answered a release with an error.
     pub release_refused: bool,
 }
 
-/// How a command ended.
+/// The exit status of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalExit {
     /// The exit code.
@@ -53,7 +53,7 @@ pub struct TerminalExit {
 }
 
 impl TerminalExit {
-    /// Reads the members `exitCode` and `signal`; none when both are absent or null.
+    /// Reads the members `exitCode` and `signal`; `None` if both are absent or null.
     #[must_use]
     pub fn of(status: &Value) -> Option<Self> {
         let code = status.member("exitCode").and_then(Value::as_i64);
@@ -74,7 +74,7 @@ impl std::fmt::Display for TerminalExit {
 }
 
 impl Terminal {
-    /// A terminal that was created by the event `created`.
+    /// Creates a terminal with the event of its creation.
     #[must_use]
     pub fn new(session: &str, created: usize) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl Terminal {
         }
     }
 
-    /// Takes in the client's answer to a request that names the id of this terminal.
+    /// Processes the client's answer to a request that names the id of this terminal.
     pub(super) fn learn(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         if self.is_meant(exchange) {
             self.learn_end(n, exchange, outcome);
@@ -114,7 +114,7 @@ impl Terminal {
         }
     }
 
-    /// Takes in what the client says about the end of the command and of the terminal.
+    /// Processes an answer about the exit of the command and the release of the terminal.
     fn learn_end(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         let Outcome::Result(result) = outcome else { return };
         let status = match exchange.method.as_str() {
@@ -139,14 +139,13 @@ impl Terminal {
         self.exit = self.exit.take().or(exit);
     }
 
-    /// Whether a request that names the id is about this terminal: not about one of another session, and not about one
-    /// that had the id before.
+    /// Whether a request that names the id is about this terminal, and not about another one that has or had the same id.
     #[must_use]
     pub fn is_meant(&self, exchange: &Exchange) -> bool {
         !self.shares_id && exchange.session() == Some(self.session.as_str()) && exchange.n > self.created
     }
 
-    /// Whether the client had said how the command ended when this request was sent.
+    /// Whether the client had reported the exit of the command when this request was sent.
     #[must_use]
     pub fn ended_before(&self, exchange: &Exchange) -> bool {
         self.exit.as_ref().is_some_and(|(n, _)| *n < exchange.n)

@@ -9,14 +9,14 @@ use crate::judge::outcome::Outcome;
 use crate::requirement::Party;
 use crate::wire::Members;
 
-/// How far a visit has come.
+/// The state of a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisitState {
     /// The client has not answered.
     Asked,
-    /// The user agreed, and nobody has told that the visit is completed.
+    /// The user agreed, and the visit was not reported as completed yet.
     Agreed,
-    /// It was completed, or the user will not make it.
+    /// It was completed or declined.
     Over,
 }
 
@@ -24,27 +24,27 @@ pub enum VisitState {
 #[derive(Debug, Clone, Default)]
 pub struct Visits {
     known: BTreeMap<String, VisitState>,
-    /// Whether there were more than are remembered.
+    /// Whether there were more visits than are remembered.
     pub overflown: bool,
 }
 
-/// The bound on the visits that are remembered.
+/// The most visits that are remembered.
 const MOST: usize = 256;
 
 impl Visits {
-    /// How far the visit with this id has come; none if nobody asked for it.
+    /// Returns the state of the visit with this id; `None` if no request for it came.
     #[must_use]
     pub fn state(&self, id: &str) -> Option<VisitState> {
         self.known.get(id).copied()
     }
 
-    /// Whether any visit is neither completed nor turned down.
+    /// Whether any visit is neither completed nor declined.
     #[must_use]
     pub fn any_outstanding(&self) -> bool {
         self.known.values().any(|visit| *visit != VisitState::Over)
     }
 
-    /// Takes in a request to visit a page.
+    /// Records a request to visit a page.
     pub(super) fn ask(&mut self, request: &Exchange) {
         let Some(id) = id_of(request) else { return };
         if self.known.len() < MOST || self.known.contains_key(id) {
@@ -54,7 +54,7 @@ impl Visits {
         }
     }
 
-    /// Takes in what the user said to it.
+    /// Records the user's answer to it.
     pub(super) fn answer(&mut self, request: &Exchange, outcome: Outcome<'_>) {
         let Some(visit) = id_of(request).and_then(|id| self.known.get_mut(id)) else { return };
         let agreed =
@@ -64,7 +64,7 @@ impl Visits {
         }
     }
 
-    /// Takes in the params of `elicitation/complete`.
+    /// Processes the params of `elicitation/complete`.
     pub(super) fn complete(&mut self, params: &Value) {
         let id = params.member("elicitationId").and_then(Value::as_str);
         if let Some(visit) = id.and_then(|id| self.known.get_mut(id)) {
@@ -74,7 +74,7 @@ impl Visits {
 }
 
 fn id_of(request: &Exchange) -> Option<&str> {
-    // A request without a mode has a fault of its own, and is one for a visit all the same.
+    // A request without a mode is a separate mistake, and still a request for a visit.
     let asks = request.from == Party::Agent && request.text("mode") != Some("form");
     request.text("elicitationId").filter(|_| asks)
 }

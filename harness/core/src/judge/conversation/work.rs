@@ -1,6 +1,6 @@
 //! The work of a session in version 2: its state, what runs in the background, and the messages by their ids.
 //!
-//! Version 1 has none of these updates, so this stays empty there.
+//! Version 1 lacks these updates, so this stays empty there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Takes in the capabilities of an update; null and an object without `cancel` withdraw it.
+    /// Reads the capabilities of an update; null and an object without `cancel` withdraw it.
     fn learn_capabilities(&mut self, body: &Value) {
         if let Some(capabilities) = body.member("capabilities") {
             self.cancellable = capabilities.member("cancel").is_some_and(Value::is_object);
@@ -66,7 +66,7 @@ pub fn message_of<'v>(update: &Update<'v>) -> Option<(&'v str, &'v str)> {
 }
 
 impl Work {
-    /// Takes in an update of the session.
+    /// Reads an update of the session.
     pub(super) fn learn(&mut self, n: usize, update: &Update<'_>) {
         let text = |name: &str| update.body.member(name).and_then(Value::as_str);
         match update.variant {
@@ -115,7 +115,7 @@ impl Work {
         }
     }
 
-    /// Takes in the response to a prompt.
+    /// Reads the response to a prompt.
     pub(super) fn learn_receipt(&mut self, n: usize, outcome: Outcome<'_>) {
         let Outcome::Result(result) = outcome else { return };
         let Some(id) = result.member("messageId").and_then(Value::as_str) else { return };
@@ -126,7 +126,7 @@ impl Work {
         }
     }
 
-    /// Takes in a request to resume the session: what it replays opens its messages again.
+    /// Reads a request to resume the session: what it replays opens its messages again.
     pub(super) fn begin_resume(&mut self) {
         self.opened.clear();
         // What an agent reports after a resume need not go on with what it reported before.

@@ -1,7 +1,7 @@
-//! The rows about what agents send.
+//! The rows about the agent's payloads.
 //!
 //! Correct but unusual: members that are null where the schema allows it, empty lists and texts, members of the unstable
-//! schema, and any `_meta`. The schema alone decides, and it takes all of these.
+//! schema, and any `_meta`. Only the schema decides, and it allows all of these.
 
 use super::row::{Row, When, row};
 
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Row] = &[
     row("elicit.scope", "CreateElicitationRequest", &["sessionId", "requestId"], When::Member),
     row("elicit.form.schema-flat", "ElicitationFormMode", &["requestedSchema"], When::Object),
     row("elicit.url.fields", "ElicitationUrlMode", &["elicitationId", "url"], When::Object),
-    // The lists and objects themselves, behind the rows that own what is inside them.
+    // The lists and objects themselves, after the rows that own their contents.
     row("modes.state", "NewSessionResponse", &["modes"], When::Member),
     row("modes.state", "LoadSessionResponse", &["modes"], When::Member),
     row("modes.state", "ResumeSessionResponse", &["modes"], When::Member),

@@ -1,7 +1,7 @@
-//! The rows about what clients send.
+//! The rows about the client's payloads.
 //!
 //! Correct but unusual: members that are null where the schema or the receivers allow it (`NULL_IS_ABSENT`), empty lists,
-//! members of the unstable schema, and any `_meta`. The schema alone decides, and it takes all of these.
+//! members of the unstable schema, and any `_meta`. Only the schema decides, and it allows all of these.
 
 use super::row::{Row, When, row};
 
@@ -11,7 +11,7 @@ pub(super) const ROWS: &[Row] = &[
     row("init.client-info-shape", "InitializeRequest", &["clientInfo"], When::Member),
     row("init.capability-types.client", "ClientCapabilities", &[], When::Object),
     row("init.capabilities-sent", "InitializeRequest", &["clientCapabilities"], When::Member),
-    // Each MCP server before the list of them, and the lists inside it before it.
+    // Each MCP server comes before the list of servers, and the lists in a server before the server.
     row("mcp.env-shape", "EnvVariable", &["name", "value"], When::Object),
     row("mcp.stdio.fields", "McpServerStdio", &["name", "command", "args", "env"], When::There),
     row("mcp.env-shape", "McpServerStdio", &["env"], When::Member),
@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Row] = &[
     row("session.new.params", "NewSessionRequest", &["cwd", "mcpServers"], When::Object),
     row("load.params", "LoadSessionRequest", &["sessionId", "cwd", "mcpServers"], When::Object),
     row("resume.params", "ResumeSessionRequest", &["sessionId", "cwd", "mcpServers"], When::Object),
-    // What is in a prompt before the prompt.
+    // The contents of a prompt come before the prompt.
     row("content.image-data.client", "ImageContent", &["data", "mimeType"], When::Object),
     row("content.audio-data.client", "AudioContent", &["data", "mimeType"], When::Object),
     row("content.resource-shape.client", "EmbeddedResource", &["resource"], When::Object),

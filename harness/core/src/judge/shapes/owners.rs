@@ -10,7 +10,7 @@ pub(super) const AGENT_OWN: [&str; 4] = [
     "ext.meta-object.agent",
 ];
 
-/// As above, of a client.
+/// The same for a client.
 pub(super) const CLIENT_OWN: [&str; 4] = [
     "schema.valid.client",
     "schema.camel-case.client",
@@ -18,7 +18,7 @@ pub(super) const CLIENT_OWN: [&str; 4] = [
     "ext.meta-object.client",
 ];
 
-/// The variants of `session/update` are told from their other problems, since the closed union has a rule of its own.
+/// The requirement on the variants of `session/update`, which is separate because the union is closed.
 pub(super) const VARIANT: &str = "update.known-variant";
 
 /// As above, where the union is open to variants with an underscore.
@@ -27,7 +27,7 @@ pub(super) const OPEN_VARIANT: &str = "update.variant-values";
 /// The requirements on values of open sets that no row owns, that of the agent first.
 pub(super) const CUSTOM_VALUES: [&str; 2] = ["ext.values-prefixed.agent", "ext.values-prefixed.client"];
 
-/// The requirements that the table decides.
+/// Returns the requirements that the table decides.
 pub(in crate::judge) fn requirements() -> impl Iterator<Item = &'static str> {
     let rows = [agent::ROWS, client::ROWS, v2::AGENT, v2::CLIENT].into_iter().flatten().map(|row| row.requirement);
     rows.chain(AGENT_OWN).chain(CLIENT_OWN).chain(CUSTOM_VALUES).chain([VARIANT, OPEN_VARIANT])

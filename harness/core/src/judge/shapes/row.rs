@@ -1,33 +1,33 @@
-//! A row of the table: which requirement owns which places of a definition.
+//! A row of the table: a requirement and the places of a definition that it owns.
 
 use serde_json::Value;
 
 use crate::protocol::{Problem, ProblemKind};
 use crate::wire::Members;
 
-/// When a row counts as exercised, and what it owns.
+/// The condition under which a row is exercised, and its share of the problems.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
-    /// Whenever the object is there.
+    /// The object is present.
     Object,
-    /// When one of the members is there and not null.
+    /// One of the members is present and not null.
     Member,
-    /// Whenever the object is there; and the row owns nothing but that its members are.
+    /// The object is present; and the row owns only missing members.
     There,
-    /// Whenever the object is there; and the row owns nothing but that it is an object.
+    /// The object is present; and the row owns only values that are not objects.
     Root,
 }
 
-/// A requirement with what it owns.
+/// A requirement with the places that it owns.
 pub(super) struct Row {
     pub(super) requirement: &'static str,
     pub(super) definition: &'static str,
-    /// The members that it is about, possibly with a path below them; empty for all of the object.
+    /// The members, possibly with a path below them; empty for the whole object.
     members: &'static [&'static str],
     when: When,
 }
 
-/// Makes a row; a function, so that the tables stay narrow.
+/// Creates a row; a function, so that the tables stay narrow.
 pub(super) const fn row(
     requirement: &'static str,
     definition: &'static str,
@@ -38,12 +38,12 @@ pub(super) const fn row(
 }
 
 impl Row {
-    /// Whether this value shows that the requirement holds, when nothing is wrong with it.
+    /// Whether this value proves that the requirement is satisfied, if it has no problem.
     pub(super) fn is_exercised(&self, value: &Value) -> bool {
         self.when != When::Member || self.members.iter().any(|m| value.member(m).is_some_and(|v| !v.is_null()))
     }
 
-    /// Whether the problem belongs to the row, in the object that stands at `at`.
+    /// Whether the problem belongs to the row, in the object at `at`.
     pub(super) fn owns(&self, at: &str, problem: &Problem) -> bool {
         let Some(below) = problem.at.strip_prefix(at) else { return false };
         if at.is_empty() && below.is_empty() {
@@ -65,7 +65,7 @@ impl Row {
                 || self.definition == "PromptRequest";
             let rest = below.strip_prefix('/').and_then(|below| below.strip_prefix(member));
             match (self.definition, rest) {
-                // Only these objects themselves belong to their row; what is inside them has rows of its own.
+                // Only these objects themselves belong to their row; their contents have separate rows.
                 (
                     "SessionNotification"
                     | "RequestPermissionRequest"

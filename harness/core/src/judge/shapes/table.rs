@@ -1,4 +1,4 @@
-//! The table at work: each problem goes to its first owner.
+//! Applies the table: each problem goes to its first owner.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -17,18 +17,18 @@ use crate::protocol::{Member, NameMap, Problem, ProblemKind, Site};
 use crate::requirement::Party;
 use crate::wire::Members;
 
-/// The half of the table that is about one party.
+/// The half of the table for one party.
 struct Table {
     rows: &'static [Row],
-    /// The rows by the definition that they are about, each with the place of its requirement.
+    /// The rows by definition, each with the place of its requirement.
     index: NameMap<&'static str, Vec<(usize, &'static Row)>>,
     /// The catch-all for problems that no row owns.
     valid: Owner,
-    /// Members that are a known one in another spelling.
+    /// Members whose name is another spelling of a known one.
     members: Owner,
-    /// Values that are a known one in another spelling.
+    /// Values that are another spelling of a known one.
     spelling: Owner,
-    /// Where anything is wrong with a `_meta`.
+    /// Problems in a `_meta`.
     meta: Owner,
     /// The kinds of updates.
     variant: Owner,
@@ -36,7 +36,7 @@ struct Table {
     custom: Option<&'static str>,
 }
 
-/// A requirement that the table decides apart from its rows. Nearly every payload passes it, so its place is kept.
+/// A requirement that the table decides outside its rows. Nearly every payload passes it, so its place is stored.
 struct Owner {
     requirement: &'static str,
     place: Option<usize>,
@@ -65,10 +65,10 @@ static TABLES: LazyLock<[[Table; 2]; 2]> = LazyLock::new(|| {
     ]
 });
 
-/// Where a null of a client's capabilities is noted.
+/// The requirement at which a null of a client's capabilities is noted.
 const CAPABILITIES: &str = "init.capability-types.client";
 
-/// Members that receivers take as absent when they are null: method, place and the requirement to note it at.
+/// Members for which receivers treat null as absent: method, place and the requirement that notes it.
 const NULL_IS_ABSENT: [(&str, &str, &str); 6] = [
     ("terminal/create", "/args", "terminal.create.params"),
     ("terminal/create", "/env", "terminal.create.params"),
@@ -78,7 +78,7 @@ const NULL_IS_ABSENT: [(&str, &str, &str); 6] = [
     ("session/resume", "/mcpServers", "resume.params"),
 ];
 
-/// Results of a client for which null is the older form of an empty object.
+/// Results of a client for which null is an older form of an empty object.
 const NULL_IS_EMPTY: [&str; 3] = ["WriteTextFileResponse", "KillTerminalResponse", "ReleaseTerminalResponse"];
 
 /// Attributes every problem of the payload, and counts what was fine.
@@ -119,7 +119,7 @@ impl Table {
         Self { rows, index, valid, members, spelling, meta, variant: Owner::new(variant), custom }
     }
 
-    /// Counts what a payload without problems shows.
+    /// Counts the passes of a payload without problems.
     fn pass(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies) {
         for object in &payload.parts.objects {
             for (place, row) in object.definitions.iter().filter_map(|name| self.index.get(name)).flatten() {
@@ -134,9 +134,9 @@ impl Table {
         }
     }
 
-    /// Gives each problem to the first row that owns it.
+    /// Assigns each problem to the first row that owns it.
     fn attribute(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies, mut owned: BTreeSet<usize>) {
-        // What is no object at all is no place by itself, and belongs to the first row of its definition.
+        // A payload that is not an object has no places, and belongs to the first row of its definition.
         let whole = Some(("", payload.value)).filter(|_| !payload.value.is_object());
         for row in self.rows {
             for (at, value) in
@@ -150,7 +150,7 @@ impl Table {
                 }
                 for index in mine {
                     owned.insert(index);
-                    // A recording that does not tell whether the requirement holds still shows the message.
+                    // A recording that cannot decide the requirement still shows the message.
                     let owner = if tallies.decides(row.requirement) { row.requirement } else { self.valid.requirement };
                     fail(owner, payload, &payload.problems[index], event, tallies);
                 }
@@ -165,9 +165,9 @@ impl Table {
         }
     }
 
-    /// Judges the names of members: a known one in another spelling accounts for the one that is missing.
+    /// Checks the names of members: a known one in another spelling explains the missing one.
     ///
-    /// Correct but unusual: members of drafts, and any name in `_meta`, `rawInput` or `rawOutput`. None of these counts as
+    /// Correct but unusual: members of drafts, and any name in `_meta`, `rawInput` or `rawOutput`. These do not count as
     /// misspelt.
     fn spelling(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies, owned: &mut BTreeSet<usize>) {
         let mut misspelt = false;
@@ -197,7 +197,7 @@ impl Table {
         }
     }
 
-    /// Judges the closed sets of strings: which variant an update is, and how discriminators are spelt.
+    /// Checks the closed sets of strings: the variant of an update, and the spelling of discriminators.
     ///
     /// Correct but unusual: values of drafts, which are only noted, and values of open sets, which the schema allows.
     fn variants(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies, owned: &mut BTreeSet<usize>) {
@@ -240,7 +240,7 @@ impl Table {
         }
     }
 
-    /// Judges `_meta`, which every object may have, and takes out of judgement what receivers take as absent.
+    /// Checks `_meta`, which every object may have, and removes problems with values that receivers treat as absent.
     ///
     /// Correct but unusual: a `_meta` that is null or empty, and one of any content. Only its type counts.
     fn metas(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies, owned: &mut BTreeSet<usize>) {
@@ -272,7 +272,7 @@ impl Table {
     }
 }
 
-/// Whether the problem is about the capabilities of a client, for which receivers take the default.
+/// Whether the problem is in the capabilities of a client, for which receivers use the default.
 fn is_capability(payload: &Payload<'_>, problem: &Problem) -> bool {
     payload.method == "initialize" && (problem.at == "/clientCapabilities" || problem.is_null_capability(payload.value))
 }

@@ -51,7 +51,7 @@ impl Adapter for V2 {
     fn capability_of(&self, method: &str) -> Option<&'static [&'static str]> {
         match method {
             "session/delete" => Some(&["session", "delete"]),
-            // The baseline of agents that have sessions at all.
+            // The baseline of agents that support sessions.
             _ if method.starts_with("session/") => Some(&["session"]),
             _ => None,
         }
@@ -71,7 +71,7 @@ impl Adapter for V2 {
     }
 
     fn is_turn_content(&self, _variant: &str) -> bool {
-        // Work may begin without a prompt, and background work goes on after it.
+        // Work may begin without a prompt, and background work may continue after it.
         false
     }
 }

@@ -1,4 +1,4 @@
-//! What an agent says beside its connection: to MCP servers, and to an HTTP endpoint.
+//! The messages of an agent outside its connection: to MCP servers, and to an HTTP endpoint.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::requirement::Party;
 use crate::trace::event::{Event, McpEvent, McpWhat, What};
 use crate::trace::renamer::Renamer;
 
-/// A header that tells nothing; it changes with the length of a version.
+/// A header without information, which changes with the length of a version.
 const LENGTH: &str = "content-length";
 
-/// Writes what the agent says to MCP servers and asks of HTTP endpoints, in the order in which it says it to each. What it says
-/// to different ones has no order.
+/// Writes the messages of the agent to each MCP server and HTTP endpoint, in their order. Messages to different servers have no
+/// common order.
 pub(super) fn write(events: &[Event], renamer: &mut Renamer, text: &mut String) {
     let mut parts: BTreeMap<_, Vec<&What>> = BTreeMap::new();
     for event in events {
@@ -32,7 +32,7 @@ pub(super) fn write(events: &[Event], renamer: &mut Renamer, text: &mut String) 
     }
 }
 
-/// One line; how a server ended is left out, since the end of a case does not wait for it.
+/// Writes one line. The exit of a server is left out, since the end of a case does not wait for it.
 fn line(what: &What, renamer: &mut Renamer) -> Option<String> {
     match what {
         What::Mcp(McpEvent { what, .. }) => match what {

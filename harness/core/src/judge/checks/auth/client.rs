@@ -1,4 +1,4 @@
-//! The client's half of the area `auth`: which login methods it uses, and when it logs out.
+//! The client's half of the area `auth`: the login methods that it uses, and its logouts.
 
 use serde_json::Value;
 
@@ -19,8 +19,8 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 /// The methods that log in: that of version 1 and that of version 2.
 const LOGIN: &[&str] = &["authenticate", "auth/login"];
 
-/// "The Client calls authenticate with the advertised authentication method ID." Where the agent advertised none, the call
-/// is an open question.
+/// "The Client calls authenticate with the advertised authentication method ID." If the agent advertised none, the
+/// specification leaves open whether the call is allowed.
 ///
 /// Correct but unusual: a client that logs in again with a method of an earlier connection. The agent may have changed its
 /// list, and the one in force is that of this connection.
@@ -32,7 +32,7 @@ fn method_id_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut R
     }
 }
 
-/// "Clients MUST NOT pass a `terminal` method": it is run by the client itself.
+/// "Clients MUST NOT pass a `terminal` method": the client runs it itself.
 ///
 /// Correct but unusual: a client that uses the agent's own method next to it, even one of the same name or id.
 fn no_terminal_authenticate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -48,7 +48,7 @@ fn no_terminal_authenticate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &m
     }
 }
 
-/// Where `logout` is not advertised, "Clients MUST NOT call it".
+/// If `logout` is not advertised, "Clients MUST NOT call it".
 ///
 /// Correct but unusual: a client that forgets its own credentials, or ends the agent, when its user logs out.
 fn logout_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -66,8 +66,8 @@ fn logout_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// As above: an agent that advertises it may be asked. That a client ended without it shows nothing, since it may have no
-/// way to log out; the cases that have its user log out decide.
+/// As above: an agent that advertises it may get it. A client that ends without it proves nothing, since it may have no way to
+/// log out; the cases in which its user logs out decide.
 fn logout_advertised(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.agent_has(&["auth", "logout"]) {
         ruling.not_applicable(fact!(

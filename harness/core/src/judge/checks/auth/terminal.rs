@@ -18,8 +18,8 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("auth.terminal.reconnect", On::Login(reconnects)),
 ];
 
-/// "The same configured Agent program and base launch configuration": the program is that of the agent, or there would be no
-/// login to look at. Of the configuration only what the profile has put there is known to be one.
+/// "The same configured Agent program and base launch configuration": the program is the agent's, since otherwise the trace has
+/// no login. Only the settings of the profile are known to belong to the configuration.
 ///
 /// Correct but unusual: a client that adds variables and arguments of its terminal, or runs the program through a shell.
 fn same_program(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
@@ -34,12 +34,12 @@ fn same_program(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     });
 }
 
-/// Quotes texts, so that blanks in them show.
+/// Quotes texts to make blanks visible.
 fn in_quotes(texts: &(impl std::fmt::Debug + ?Sized)) -> String {
     format!("{texts:?}")
 }
 
-/// "Appends the method's `args`". Further arguments between are no part of the rule.
+/// "Appends the method's `args`". The requirement does not forbid other arguments before them.
 ///
 /// Correct but unusual: a client whose base arguments end with the same words as the method's.
 fn args_appended(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
@@ -57,7 +57,7 @@ fn args_appended(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) 
 
 /// "Applies its `env`, overriding any same-named variables in the base launch configuration".
 ///
-/// Correct but unusual: an empty value, which has to be set like any other.
+/// Correct but unusual: an empty value, which must be set like any other.
 fn env_override(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     for (name, wanted) in &login.adds.env {
         let there = login.start.environment.iter().any(|known| known == name);
@@ -66,7 +66,7 @@ fn env_override(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
                 fact!("env-not-overridden", "the client started the login with {name} set to {actual}; expected {expected}", name, actual = in_quotes(found), expected = in_quotes(wanted))
             }),
             None if !there => ruling.fail(fact!("env-missing", "the client started the login without the variable {name}; expected the value of its login method", name; expected = wanted), &[]),
-            // A trace that does not tell the value.
+            // The trace does not contain the value.
             None => {}
         }
     }
@@ -74,7 +74,7 @@ fn env_override(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
 
 /// "Launches a separate interactive process".
 ///
-/// Correct but unusual: a terminal inside a multiplexer or an editor. It is one as long as the process sees one.
+/// Correct but unusual: a terminal inside a multiplexer or an editor. Only the process's own view counts.
 fn interactive(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     if let Some(terminal) = login.start.terminal {
         ruling.decide(terminal, || {
@@ -102,7 +102,7 @@ fn separate_process(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_
 
 /// "Exit status zero signals success; a non-zero status, termination without an exit status, or cancellation signals failure."
 ///
-/// Correct but unusual: a client that reconnects after a failed login, to see for itself whether it may create a session.
+/// Correct but unusual: a client that reconnects after a failed login, to test whether it may create a session.
 fn exit_status(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match (login.taken_for_done(), login.ended) {
         (Some(proof), _) if !was_sniffed(login) => {
@@ -120,8 +120,8 @@ fn exit_status(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "ACP does not define an output pattern or other in-band success signal". Only a client that took a silent failure for one
-/// shows by this that the output makes the difference.
+/// "ACP does not define an output pattern or other in-band success signal". A client depends on the output only if it treated a
+/// failure without output as a success or the reverse.
 fn output_sniffed(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match login.taken_for_done() {
         Some(proof) if was_sniffed(login) => {

@@ -35,17 +35,17 @@ fn notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 /// The session is one of this connection: it was created, loaded or resumed on it.
 ///
 /// Correct but unusual: the client gives up a session whose load failed, one that a draft method opened, one that it found in a
-/// listing and that runs elsewhere, or one that the agent named in an early update. None of these fails.
+/// listing and that runs elsewhere, or one that the agent named in an early update. All of these pass.
 fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let Some(id) = call.text_of("session/cancel", "sessionId") else { return };
     let opening = |session: &Session| session.loading.or(session.resuming).is_some();
     match talk.session(id) {
         Some(session) if session.opening == Opening::New || session.was_reopened || opening(session) => ruling.pass(),
-        // Giving up a session may cross with the answer that there is none.
+        // A cancel for the session may cross with the answer that it does not exist.
         Some(_) => {}
         None if talk.initialized.is_none() => {}
-        // Its spelling is a matter of its own.
+        // Another requirement covers its spelling.
         None if talk.sessions.keys().any(|known| is_respelt(known, id)) => {}
         None if talk.course.strangers.contains_key(id) || talk.may_open_otherwise() || talk.listed.contains(id) => {
             let fact = fact!(

@@ -1,4 +1,4 @@
-//! The client's half of the area `config`: it sets options that the agent offers.
+//! The client's half of the area `config`: changes of options that the agent offers.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ impl<'m> Setting<'m> {
         option_text(self.option?, "type")
     }
 
-    /// Whether the value is one for this kind of option; none when the kind or the option is not known.
+    /// Whether the value fits this kind of option; `None` if the kind or the option is unknown.
     fn is_of_its_kind(&self, call: &CallSeen<'_>) -> Option<bool> {
         match self.kind()? {
             "select" => Some(self.value.is_string()),
@@ -54,7 +54,7 @@ impl<'m> Setting<'m> {
         }
     }
 
-    /// What is not on the list, as far as that can be told: the option, or the value of a select.
+    /// Returns the part that is not on the list, as far as that is known: the option, or the value of a select.
     fn stray(&self) -> Option<(String, Option<String>)> {
         let value = match (self.option, self.value.as_str()) {
             (None, _) => None,
@@ -70,8 +70,8 @@ impl<'m> Setting<'m> {
 
 /// The id "of the configuration option to change", and "one of the values listed in the option's `options` array".
 ///
-/// Correct but unusual: the client sets the current value although the list lacks it, a value of a group, or what an update
-/// dropped that it may not have read yet. None of these fails.
+/// Correct but unusual: the client sets the current value although the list lacks it, a value of a group, or an entry that an
+/// unread update dropped. These do not fail.
 fn option_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(setting) = Setting::of(moment, call) else { return };
     let Some(stray) = setting.stray() else {
@@ -81,7 +81,7 @@ fn option_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
         return;
     };
     match (setting.session.dropped.get(&stray), &stray.1) {
-        // The client had read the list that left it out, when it answered something that came later.
+        // The client had read the list without the entry, since it answered a later request.
         (Some(&list), value) if !moment.talk.answered_after(Party::Client, list) => {
             let fact = fact!(
                 "dropped-just-before",
@@ -109,8 +109,8 @@ fn option_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// "For `select` options, this must be one of the values listed in the option's `options` array. For `boolean` options,
-/// this must be a boolean." The schema cannot tell which of the two an option is.
+/// "For `select` options, this must be one of the values listed in the option's `options` array. For `boolean` options, this
+/// must be a boolean." The schema cannot decide which of the two an option is.
 ///
 /// Correct but unusual: a select whose values are "true" and "false" is set to such a text; a select is set with a `type`.
 fn value_fits(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -147,7 +147,7 @@ fn boolean_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
     }
 }
 
-/// The option that stands for the modes of the session, when it has both: by its category, or by the same values.
+/// Returns the option for the modes of the session, if it has both: by its category, or by the same values.
 fn mode_option(session: &Session) -> Option<&Value> {
     let modes = session.modes.as_ref()?.member("availableModes")?.as_array()?;
     let modes: BTreeSet<&str> = modes.iter().filter_map(|mode| option_text(mode, "id")).collect();
@@ -156,8 +156,8 @@ fn mode_option(session: &Session) -> Option<&Value> {
     options.find(|option| option_text(option, "category") == Some("mode") || !modes.is_empty() && same(option))
 }
 
-/// "Clients that support config options SHOULD use `configOptions` exclusively and ignore `modes`". That a client supports
-/// them shows in what it advertises, or in its use of them.
+/// "Clients that support config options SHOULD use `configOptions` exclusively and ignore `modes`". A client supports them if
+/// it advertises or uses them.
 fn prefers_options(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let by_option = settled(moment, call, SET_OPTION).and_then(mode_option);

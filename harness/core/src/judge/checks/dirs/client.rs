@@ -1,4 +1,4 @@
-//! The client's half of the area `dirs`: the additional directories that it names when it opens a session.
+//! The client's half of the area `dirs`: the additional directories in requests that open a session.
 
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ fn dirs_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 /// The list of further roots is taken "as long as the request `cwd` matches the session's `cwd`".
 ///
 /// Correct but unusual: the client names the directory by a link, or in another case. So a directory of another name fails
-/// only in a case, whose directories are no links.
+/// only in a case, whose directories are not links.
 fn cwd_matches(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = reopening(call).filter(|_| moment.talk.agent_has(&ROOTS)) else { return };
     let (Some(id), Some(cwd)) = (call.text("sessionId"), call.text("cwd")) else { return };
@@ -77,7 +77,7 @@ fn cwd_matches(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     {
         ruling.fail(other(), &[session.known]);
     } else {
-        // Links give one directory several names, and agents may list another one than they were given.
+        // With links, one directory has several names, and agents may list another one than they got.
         ruling.inconclusive(other(), &[]);
     }
 }

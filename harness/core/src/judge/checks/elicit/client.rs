@@ -23,15 +23,15 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 const CREATE: &str = "elicitation/create";
 const MODES: [&str; 2] = ["form", "url"];
 
-/// The request and its mode.
+/// Returns the request and its mode.
 fn asked<'m>(answer: &Answer<'m>) -> Option<(&'m Exchange, &'m str)> {
     let request = answer.exchange.filter(|exchange| exchange.method == CREATE)?;
     Some((request, request.text("mode")?))
 }
 
-/// A mode that was advertised is served; errors other than -32601 may have their reason in the request.
+/// The client serves an advertised mode; errors other than -32601 may be caused by the request.
 ///
-/// Correct but unusual: a client that refuses a form of types that it does not know, or a url that it does not trust.
+/// Correct but unusual: a client that refuses a form with unknown types, or a URL that it does not trust.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(request, _)| !request.deliberate) else { return };
     if !MODES.contains(&mode) || !moment.talk.client_has(&["elicitation", mode]) {
@@ -61,8 +61,8 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// "Requests using a mode the Client has not advertised produce JSON-RPC -32602." A client that advertises no mode may not
 /// know the method at all.
 ///
-/// Correct but unusual: a client that answers all that is open with the action `cancel` when its user stops the turn, before
-/// it looks at the mode.
+/// Correct but unusual: a client that answers all open requests with the action `cancel` when its user stops the turn, before
+/// it reads the mode.
 fn unadvertised_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(_, mode)| MODES.contains(mode)) else { return };
     if !moment.talk.client_lacks(&["elicitation", mode]) {
@@ -105,8 +105,8 @@ fn unadvertised_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     }
 }
 
-/// Whether the answer may come from a cancel: of the request, or of the turn of its session. A session that is not known
-/// may have had one.
+/// Whether the answer may come from a cancel: of the request, or of the turn of its session. An unknown session may have had
+/// one.
 fn is_given_up(moment: &Moment<'_>, request: &Exchange) -> bool {
     let stopped = |id: &str| match moment.talk.session(id) {
         Some(session) => session.turn.as_ref().is_some_and(|turn| turn.cancelled.is_some()),
@@ -115,17 +115,16 @@ fn is_given_up(moment: &Moment<'_>, request: &Exchange) -> bool {
     request.cancel_requested.is_some() || request.session().is_some_and(stopped)
 }
 
-/// Whether the session or the request that the elicitation belongs to is there, so that no error can be about that.
+/// Whether the session or the request of the elicitation exists, so that no error can be about that.
 fn has_place(moment: &Moment<'_>, request: &Exchange) -> bool {
     let id = request.params.member("requestId").filter(|id| !id.is_null());
     let open = id.is_none_or(|id| moment.talk.open.contains_key(&(moment.from, RpcId::new(id))));
     open && request.session().is_none_or(|id| moment.talk.session(id).is_some())
 }
 
-/// A mode that nobody knows is not shown as one of those that are known. Names that begin with `_` are free, and a client
-/// may well know one.
+/// A client does not show an unknown mode like a known one. Names that begin with `_` are free, so a client may know one.
 ///
-/// Correct but unusual: a client that shows the message alone, and takes the user's consent to that for an `accept`.
+/// Correct but unusual: a client that shows only the message, and sends the user's consent to that as `accept`.
 fn unknown_mode(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(_, mode)| !MODES.contains(mode)) else { return };
     let Outcome::Result(result) = answer.outcome else { return ruling.pass() };
@@ -170,7 +169,7 @@ fn content_conforms(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             );
             ruling.inconclusive(fact, &[request.n]);
         }
-        // What is no object is a matter of shape.
+        // The table of shapes handles other types.
         _ => {}
     }
 }

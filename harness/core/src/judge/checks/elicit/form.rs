@@ -7,13 +7,14 @@ use crate::judge::Fact;
 use crate::protocol::escaped;
 use crate::wire::Members;
 
-/// The names of the fields that must be there.
+/// Returns the names of the required fields.
 pub(super) fn required(schema: &Value) -> impl Iterator<Item = &str> {
     let names = schema.member("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     names.filter(|name| schema.member("properties").is_some_and(|fields| fields.member(name).is_some()))
 }
 
-/// The first departure of the content from the form. A null counts as left out; patterns and formats are not compared.
+/// Returns the first difference between the content and the form. A null counts as absent; patterns and formats are not
+/// compared.
 pub(super) fn departure(schema: &Value, content: &Map<String, Value>) -> Option<Fact> {
     let filled = |name: &str| content.member(name).is_some_and(|value| !value.is_null());
     if let Some(name) = required(schema).find(|name| !filled(name)) {
@@ -41,7 +42,7 @@ struct Field<'f> {
 }
 
 impl Field<'_> {
-    /// The first thing that is wrong with the value of the field.
+    /// Returns the first mistake in the value of the field.
     fn mistake(&self, value: &Value) -> Option<Fact> {
         let expected = self.schema.member("type").and_then(Value::as_str)?;
         match (expected, value) {
@@ -58,7 +59,7 @@ impl Field<'_> {
             }
             ("boolean", Value::Bool(_)) => None,
             ("string" | "number" | "integer" | "boolean" | "array", _) => Some(self.wrong_type(value, expected)),
-            // A type that this edition does not know.
+            // This edition does not know the type.
             _ => None,
         }
     }
@@ -71,7 +72,7 @@ impl Field<'_> {
         )
     }
 
-    /// A length is counted in characters; some count the units of UTF-16, which are never fewer.
+    /// Checks a text. Its length counts characters; other programs count UTF-16 units, of which there are never fewer.
     fn text_mistake(&self, text: &str) -> Option<Fact> {
         let short = self.range_mistake(&json!(text.encode_utf16().count()), ["minLength", ""]);
         let long = || self.range_mistake(&json!(text.chars().count()), ["", "maxLength"]);
@@ -91,7 +92,7 @@ impl Field<'_> {
         ))
     }
 
-    /// Returns the fact for a text that is not one of the choices, where the schema lists any.
+    /// Returns the fact for a text that is not one of the choices, if the schema lists any.
     fn choice_mistake(&self, schema: &Value, actual: &str) -> Option<Fact> {
         let list = |name: &str| schema.member(name).and_then(Value::as_array).into_iter().flatten();
         let titled = list("oneOf").chain(list("anyOf")).filter_map(|choice| choice.member("const")?.as_str());

@@ -51,7 +51,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 /// A client that advertises a method serves it: reading returns the content, writing any result.
 ///
 /// Correct but unusual: the client refuses this file with another error, as without the user's consent, or sends an empty text;
-/// the result of writing is null or an object. None of these fails: only -32601 shows that the client serves no file at all.
+/// the result of writing is null or an object. These do not fail: only -32601 proves that the client serves no files.
 fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str], ruling: &mut Ruling<'_>) {
     if proper(answer, method).is_none() || !moment.talk.client_has(path) {
         return;
@@ -72,7 +72,7 @@ fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str],
     }
 }
 
-/// A method that the client does not advertise is "not available". Whether a file was written shows on the disk alone.
+/// A method that the client does not advertise is "not available". Only the disk shows whether a file was written.
 fn refused(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str], ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some_and(|exchange| exchange.method == method) && moment.talk.client_lacks(path) {
         let fact = |method: &str| {
@@ -91,7 +91,7 @@ fn refused(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str]
 /// specification leaves open whether they belong to the content.
 ///
 /// Correct but unusual: fewer lines than the limit, since the file has no more or the client counts other separators as well;
-/// and a limit of 0. None of these fails.
+/// and a limit of 0. These do not fail.
 fn read_limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of(READ) else { return };
     let limit = exchange.params.member("limit").and_then(Value::as_u64).filter(|&limit| limit > 0);
@@ -110,7 +110,7 @@ fn read_limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
             ruling.fail(fact, &[exchange.n]);
         }
         Ordering::Equal => ruling.pass(),
-        // The file may have had no more.
+        // The file may not have more.
         Ordering::Less => {}
     }
 }

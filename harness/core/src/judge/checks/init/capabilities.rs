@@ -62,7 +62,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     .only(&["session/prompt"]),
 ];
 
-/// How a party left a capability out.
+/// The way in which a party left a capability out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Omission {
     /// The member, or one above it, is missing.
@@ -72,7 +72,7 @@ enum Omission {
 }
 
 impl Omission {
-    /// The words for a sentence: the capability is …
+    /// Returns the words for a sentence: the capability is …
     const fn words(self) -> &'static str {
         match self {
             Self::Omitted => "missing",
@@ -96,7 +96,7 @@ const UPDATES: &[(&str, &[&str])] = &[
     ("compaction_summary_chunk", &["session", "compaction"]),
 ];
 
-/// How the client left the capability out: none when it sent a value for it.
+/// Returns how the client left the capability out: `None` if it sent a value for it.
 fn left_out(talk: &Conversation, path: &[&str]) -> Option<Omission> {
     let said = talk.initialize.as_ref().filter(|(n, _)| !talk.deliberate.contains(n) && !talk.is_foreign());
     omission(&said?.1, "clientCapabilities", path)
@@ -135,10 +135,10 @@ fn uses(moment: &Moment<'_>, table: &[(&str, &[&str])], name: &str, how: Omissio
     }
 }
 
-/// "Clients and Agents MUST treat all capabilities omitted in the initialize request as UNSUPPORTED"; null is as absent.
+/// "Clients and Agents MUST treat all capabilities omitted in the initialize request as UNSUPPORTED"; null counts as absent.
 ///
-/// Correct but unusual: an agent that touches files and commands by itself; and a client that speaks another version, whose
-/// capabilities have other names.
+/// Correct but unusual: an agent that accesses files and commands directly; and a client of another version, whose capabilities
+/// have other names.
 fn agent_call(moment: &Moment<'_>, call: &CallSeen<'_>, how: Omission, ruling: &mut Ruling<'_>) {
     uses(moment, CALLS, call.method, how, ruling);
 }
@@ -148,10 +148,10 @@ fn agent_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, how: Omission, rul
     uses(moment, UPDATES, update.variant, how, ruling);
 }
 
-/// Exercised by a turn that used tools while the client had left something out.
+/// Exercised by a turn that used tools although the client had left a capability out.
 fn respected(moment: &Moment<'_>, answer: &Answer<'_>, how: Omission, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer) else { return };
-    // Nearly every client leaves elicitation out, and that alone shows nothing; a null is said on purpose.
+    // Nearly every client leaves elicitation out, so that proves nothing; a null is deliberate.
     let telling = if how == Omission::Null { CALLS } else { &CALLS[..3] };
     let left_out = telling.iter().any(|(_, path)| left_out(moment.talk, path) == Some(how));
     if left_out && finish.reason().is_some() && !finish.turn.tools.is_empty() {
@@ -159,7 +159,7 @@ fn respected(moment: &Moment<'_>, answer: &Answer<'_>, how: Omission, ruling: &m
     }
 }
 
-/// The capabilities of the agent for what a prompt or a session may hold: name of the kind, and path.
+/// The capabilities of the agent for the content of prompts and sessions: name of the kind, and path.
 const KINDS: &[(&str, &[&str])] = &[
     ("image", &["promptCapabilities", "image"]),
     ("audio", &["promptCapabilities", "audio"]),
@@ -168,7 +168,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("sse", &["mcpCapabilities", "sse"]),
 ];
 
-/// What a call of the client needs the agent to support: the words for it, and the path of the capability.
+/// Returns the capabilities that a call of the client needs: the words for each, and its path.
 fn needs(talk: &Conversation, call: &CallSeen<'_>) -> Vec<(String, &'static [&'static str])> {
     let list = |name: &str| call.params.and_then(|params| params.member(name)?.as_array()).into_iter().flatten();
     let parts = match call.method {
@@ -185,9 +185,9 @@ fn needs(talk: &Conversation, call: &CallSeen<'_>) -> Vec<(String, &'static [&'s
     needs
 }
 
-/// "All capabilities omitted … as UNSUPPORTED" holds for what the agent advertises as well: the schema's defaults are off.
+/// "All capabilities omitted … as UNSUPPORTED" also applies to the agent's capabilities: the schema's defaults are off.
 ///
-/// Correct but unusual: empty lists of servers and directories, which need no capability, and kinds that no schema knows.
+/// Correct but unusual: empty lists of servers and directories, which need no capability, and kinds that no schema contains.
 fn client_call(moment: &Moment<'_>, call: &CallSeen<'_>, how: Omission, ruling: &mut Ruling<'_>) {
     let proof = moment.talk.initialized.as_ref().map(|(n, _)| *n);
     for (what, path) in needs(moment.talk, call) {
@@ -205,7 +205,7 @@ fn client_call(moment: &Moment<'_>, call: &CallSeen<'_>, how: Omission, ruling: 
     }
 }
 
-/// Exercised by a turn while the agent had left something out that prompts and sessions could have held.
+/// Exercised by a turn although the agent had left out a capability for the content of prompts or sessions.
 fn client_respected(moment: &Moment<'_>, answer: &Answer<'_>, how: Omission, ruling: &mut Ruling<'_>) {
     let left_out = KINDS.iter().any(|(_, path)| left_out_by_agent(moment.talk, path) == Some(how));
     if left_out && answer.result_of("session/prompt").is_some() {

@@ -1,4 +1,4 @@
-//! The client's half of the area `init`: how it sends `initialize`, and how it uses the answer.
+//! The client's half of the area `init`: its `initialize`, and its use of the answer.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("init.baseline-methods.client", On::Response(baseline_methods)).only(&["session/request_permission"]),
 ];
 
-/// Whether the call needs an initialized connection: all that concerns sessions, and the login.
+/// Whether the call needs an initialized connection: all calls about sessions and logins.
 fn needs_initialized(call: &CallSeen<'_>) -> bool {
     call.method.starts_with("session/")
         || matches!(call.method, "authenticate" | "logout" | "auth/login" | "auth/logout")
@@ -34,7 +34,7 @@ fn initialize<'v>(call: &CallSeen<'v>) -> Option<&'v Value> {
     (call.method == "initialize" && call.kind == Kind::Request).then(|| call.params.unwrap_or(&Value::Null))
 }
 
-/// As above, where it is not for another version, which has other members.
+/// Returns the params of `initialize`, unless it is for another version, which has other members.
 fn initialize_here<'v>(moment: &Moment<'_>, call: &CallSeen<'v>) -> Option<&'v Value> {
     let here = u64::from(moment.talk.edition.major);
     let version = |params: &Value| params.member("protocolVersion").and_then(Value::as_u64);
@@ -43,8 +43,8 @@ fn initialize_here<'v>(moment: &Moment<'_>, call: &CallSeen<'v>) -> Option<&'v V
 
 /// "Before a Session can be created, Clients MUST initialize the connection by calling the initialize method."
 ///
-/// Correct but unusual: a client that sends messages of its own or `$/cancel_request` early, tries again after an error, or
-/// calls `initialize` a second time, whose first call a recording may lack. None of these fails.
+/// Correct but unusual: a client that sends custom messages or `$/cancel_request` early, retries after an error, or calls
+/// `initialize` a second time, whose first call a recording may lack. These do not fail.
 fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let early = || talk.methods_of(Party::Client).find(|method| method.starts_with("session/"));
@@ -82,7 +82,7 @@ fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
             "the client sent {method} before the agent answered initialize",
             method = call.method
         );
-        // What came before it in a recording shows that another initialize may have come even earlier.
+        // Earlier messages in a recording show that another `initialize` may have come even earlier.
         let others = talk.methods_of(Party::Agent).next().is_some()
             || talk.methods_of(Party::Client).any(|method| method != "initialize");
         match talk.whole || !others {
@@ -92,7 +92,7 @@ fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// A connection is initialized once. Asking again after a refusal is another try of the same.
+/// A connection is initialized once. A request after a refusal is a retry.
 fn once(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let open = talk.open_of(Party::Client).find(|open| open.method == "initialize").map(|open| open.n);
@@ -106,7 +106,7 @@ fn once(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "The latest protocol version supported" is what a client initializes with.
+/// "The latest protocol version supported" is part of the client's `initialize`.
 ///
 /// Correct but unusual: a client that offers a later version than this edition, or 0.
 fn version_present(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -115,8 +115,8 @@ fn version_present(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
     }
 }
 
-/// "The capabilities supported" are what a client initializes with as well. The schema has a default for them, which is
-/// none, so leaving them out says something too; what is no object is judged by the table of shapes.
+/// "The capabilities supported" are also part of the client's `initialize`. The schema's default is that there are none, so
+/// omitting them is meaningful; the table of shapes handles other types.
 ///
 /// Correct but unusual: a client without capabilities leaves them out, or sends null or `{}`. That is noted or passes.
 fn capabilities_sent(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -127,7 +127,7 @@ fn capabilities_sent(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
     }
 }
 
-/// "The Client SHOULD specify whether it supports the following capabilities": what works has been announced.
+/// "The Client SHOULD specify whether it supports the following capabilities": capabilities that work must be announced.
 fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate && !moment.talk.is_foreign()) else {
         return;
@@ -136,7 +136,7 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     let Some(path) = edition.adapter.client_capability_of(&exchange.method) else { return };
     let method = edition.methods.find(Party::Agent, Kind::Request, &exchange.method);
     let definition = method.and_then(|method| method.result.as_deref()).unwrap_or_default();
-    // Some programs answer anything with an empty object, or politely decline; neither shows that the method works.
+    // Some programs answer every request with an empty object or a refusal; neither proves that the method works.
     let works = |result: &Value| {
         result.as_object().is_some_and(|members| !members.is_empty())
             && edition.stable.problems(definition, result).is_empty()
@@ -167,7 +167,7 @@ fn client_info(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// The version in the answer to `initialize`, when none of that number exists, so that no client supports it; none when the
+/// Returns the version in the answer to `initialize`, if no such version exists and so no client can support it; `None` if the
 /// client offered that version or a later one.
 fn unsupported(moment: &Moment<'_>) -> Option<(usize, u64)> {
     let (n, _) = moment.talk.initialized.as_ref()?;
@@ -176,10 +176,10 @@ fn unsupported(moment: &Moment<'_>) -> Option<(usize, u64)> {
     offered.is_none_or(|offered| offered < version).then_some((*n, version))
 }
 
-/// "If the Client does not support this version, the Client SHOULD close the connection and inform the user": at least it
-/// does not go on as if it did.
+/// "If the Client does not support this version, the Client SHOULD close the connection and inform the user": at least it does
+/// not continue as if it did.
 ///
-/// Correct but unusual: a client that speaks later versions than this program knows about. It offers them in `initialize`.
+/// Correct but unusual: a client that supports later versions than this program. It offers them in `initialize`.
 fn unsupported_not_used(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some((n, version)) = unsupported(moment).filter(|_| needs_initialized(call)) {
         ruling.fail(
@@ -204,7 +204,7 @@ fn unsupported_left(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// `session/request_permission` is the baseline method of clients, which no capability announces.
 ///
-/// Correct but unusual: a client that answers with an error because the turn is over, or because it knows no such session.
+/// Correct but unusual: a client that answers with an error because the turn is over, or because it does not know the session.
 fn baseline_methods(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let permission = |method: &str| method == "session/request_permission";
     let asked = answer.exchange.filter(|exchange| !exchange.deliberate && permission(&exchange.method));

@@ -50,7 +50,7 @@ pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
 
 /// "code: … MUST be an integer"; "message: A String".
 ///
-/// Correct but unusual: `-32601.0`, an empty message, `data` of any kind, and a code of the program's own.
+/// Correct but unusual: `-32601.0`, an empty message, `data` of any kind, and a custom code.
 fn error_shape(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Outcome::Error(error) = answer.outcome else { return };
     let code = error.member("code").is_some_and(|code| code.is_i64() || code.is_u64());
@@ -69,7 +69,7 @@ fn error_null_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     match answer.id {
         _ if answer.exchange.is_some() => {}
         Some(RpcId::Null) => ruling.pass(),
-        // Some clients leave the member out, which no agent can take for an answer to anything else.
+        // Some clients leave the member out; an agent cannot mistake that for another answer.
         None if moment.from == Party::Client => ruling.note(missing_id()),
         None => ruling.fail(missing_id(), &[unread]),
         Some(id) if code == Some(-32700) && !is_read_in_garbage(moment, id) => {
@@ -98,7 +98,7 @@ fn error_code_range(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// Whether an error says in words that it is about a login.
+/// Whether the message of an error mentions a login.
 fn speaks_of_login(error: &Value) -> bool {
     const WORDS: &[&str] =
         &["auth", "log", "sign", "credential", "token", "key", "account", "subscri", "session expired"];
@@ -133,7 +133,7 @@ fn error_code_meaning(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
     }
 }
 
-/// As above, for a client: -32000 has nothing to do with files and terminals, unless the client says that it does.
+/// As above, for a client: -32000 has nothing to do with files and terminals, unless the message says so.
 fn service_code_meaning(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
     let (Outcome::Error(error), service) =
@@ -167,7 +167,7 @@ fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// The fact that an error -32000 has nothing to do with its request.
+/// Returns the fact that an error -32000 has nothing to do with its request.
 fn login_code(moment: &Moment<'_>, exchange: &Exchange, outcome: Outcome<'_>) -> Fact {
     fact!(
         "login-code-for-other-error",
@@ -184,7 +184,7 @@ fn login_code(moment: &Moment<'_>, exchange: &Exchange, outcome: Outcome<'_>) ->
 struct BadLine {
     kind: GarbledKind,
     code: i64,
-    /// The words for it.
+    /// The description of it.
     content: &'static str,
 }
 
@@ -231,8 +231,8 @@ fn bad_line_answered(moment: &Moment<'_>, answer: &Answer<'_>, bad: &BadLine, ru
     }
 }
 
-/// Silence decides nothing: JSON-RPC defines the code of an answer, but does not require an answer to a line that may not be
-/// a request. Most programs send none.
+/// A missing answer decides nothing: JSON-RPC defines the code of an answer, but does not require an answer to a line that may
+/// not be a request. Most programs send none.
 fn bad_line_unanswered(moment: &Moment<'_>, bad: &BadLine, ruling: &mut Ruling<'_>) {
     let lines = moment.talk.course.garbled.get(&moment.from.other()).into_iter().flatten();
     let Some(line) = lines.rev().find(|line| line.kind == bad.kind && line.answer.is_none()) else { return };

@@ -31,38 +31,38 @@ pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
     Check::both(["jsonrpc.response-xor.agent", "jsonrpc.response-xor.client"], On::Message(response_xor)),
 ];
 
-/// "The Server MUST NOT reply to a Notification." An answer that fits no request, behind a notification, is one.
+/// "The Server MUST NOT reply to a Notification." An answer that fits no request and follows a notification is such a reply.
 ///
 /// Correct but unusual: an error with id null that belongs to something else: a line that could not be read, a request that
 /// was wrong on purpose, or a request whose id has a fraction and was refused. Any of these leaves the check undecided, as
 /// does a recording that begins in the middle.
 fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let told = moment.talk.notifications.answered_by(answer, moment.from.other());
+    let notifications = moment.talk.notifications.answered_by(answer, moment.from.other());
     let unread = moment.talk.is_unclear(moment.from.other());
-    let deliberate = told.iter().any(|(n, _)| moment.talk.deliberate.contains(n));
-    // The two cancellations have requirements of their own about this.
+    let deliberate = notifications.iter().any(|(n, _)| moment.talk.deliberate.contains(n));
+    // Other requirements cover the two cancellations.
     let own = |method: &str| matches!(method, "session/cancel" | "$/cancel_request");
-    if let Some((n, method)) = told.iter().rev().find(|(_, method)| !own(method) && !unread && !deliberate) {
+    if let Some((n, method)) = notifications.iter().rev().find(|(_, method)| !own(method) && !unread && !deliberate) {
         ruling.fail(fact!("notification-answered", "the {party} sent a response that fits no request after the notification {method}; expected no response", party = moment.from, method), &[*n]);
     }
 }
 
 /// Exercised when a notification was sent and a later request was answered without an answer in between.
 fn notification_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let told = moment.talk.last_notification.get(&moment.from.other());
-    if told.zip(moment.talk.fence).is_some_and(|((told, _), fence)| *told < fence && moment.talk.is_of_case(*told)) {
+    let last = moment.talk.last_notification.get(&moment.from.other());
+    if last.zip(moment.talk.fence).is_some_and(|((last, _), fence)| *last < fence && moment.talk.is_of_case(*last)) {
         ruling.pass();
     }
 }
 
-/// "the Server MUST reply with a Response" to every request. This half only counts answers.
+/// "the Server MUST reply with a Response" to every request. This check only counts answers.
 fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some() {
         ruling.pass();
     }
 }
 
-/// A request is passed over when it was waited for until its limit, and the party answered a later one meanwhile.
+/// A request was ignored if its limit passed and the party answered a later one meanwhile.
 ///
 /// Correct but unusual: a party that waits for its user or a model ([`waits_for_others`], [`asks_first`]); an agent that takes
 /// longer than the limit to open a session, and answers other requests meanwhile; an agent that reports by custom
@@ -71,7 +71,7 @@ fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let quick = |open: &&Exchange| !waits_for_others(&open.method);
-    let has_spoken = talk.course.last_line.contains_key(&moment.from);
+    let has_sent = talk.course.last_line.contains_key(&moment.from);
     for open in talk.open_of(moment.from.other()).filter(|open| open.is_sound()).filter(quick) {
         let Some(&verdict) = talk.timed_out.get(&open.n) else {
             skipped_in_recording(moment, open, ruling);
@@ -95,19 +95,19 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             )
         };
         match later {
-            // `ext.custom-request-answered` rests on the same evidence.
+            // `ext.custom-request-answered` uses the same evidence.
             None if open.method.starts_with('_') && talk.answered_after(moment.from, open.n) => {
                 ruling.fail(passed_over(), &[open.n, verdict]);
             }
-            // To open a session takes as long as its MCP servers and the agent's own services take to start.
+            // Opening a session includes the start of its MCP servers and of the agent's own services.
             Some(_) if opens_a_session(&open.method) => ruling.inconclusive(unanswered(), &[open.n, verdict]),
             Some(fence) => {
                 ruling.fail(passed_over(), &[open.n, verdict, fence]);
             }
-            // A party that has sent nothing may be slow to start, and so may an agent that reports its progress meanwhile.
+            // A party that has sent nothing may start slowly, and so may an agent that reports its progress meanwhile.
             None if open.method == "initialize"
                 && talk.stdout_ended.is_none()
-                && has_spoken
+                && has_sent
                 && talk.course.first_call.is_none() =>
             {
                 ruling.fail(unanswered(), &[open.n, verdict]);
@@ -122,8 +122,8 @@ fn opens_a_session(method: &str) -> bool {
     matches!(method, "session/new" | "session/load" | "session/resume" | "session/fork")
 }
 
-/// Leaves open whether a request has an answer that the recording does not hold although it holds the answer to a later one.
-/// A recording knows no time limits, and answers may come in any order.
+/// Leaves open whether a request has an answer that is missing in the recording although a later answer is there. A recording
+/// has no time limits, and answers may come in any order.
 pub(in crate::judge::checks) fn skipped_in_recording(moment: &Moment<'_>, open: &Exchange, ruling: &mut Ruling<'_>) {
     let skipped = moment.talk.answered_after(moment.from, open.n) && !asks_first(&open.method);
     if !moment.talk.whole && skipped {
@@ -137,11 +137,11 @@ pub(in crate::judge::checks) fn skipped_in_recording(moment: &Moment<'_>, open: 
     }
 }
 
-/// One request, one answer.
+/// Each request gets one answer.
 ///
 /// Correct but unusual: a client that uses an id again, after the answer or, wrongly, before it; each of the requests may have
-/// an answer. Answers with id null belong to lines that could not be read, and there may be several. A recording that begins
-/// in the middle shows nothing.
+/// an answer. Answers with id null belong to lines that could not be read, and there may be several. A recording that begins in
+/// the middle proves nothing.
 fn response_once(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     // Each line that cannot be read may get an error response with id null.
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
@@ -160,10 +160,10 @@ fn response_once(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 /// Correct but unusual: `1.0` for `1`, or other escapes in a string, which are the same value; an answer to a broken line
 /// whose id differs from that of an open request by its type alone; in a recording, an answer to a request from before it.
 fn response_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    // Null is the id of an answer to what could not be read, and no form of another id.
+    // Null is the id of an answer to an unreadable line, and not another form of an id.
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
     if let Some(exchange) = answer.exchange {
-        // Small integers come back right from nearly everything; only ids that tempt to convert show something.
+        // Nearly every program returns small integers correctly; only unusual ids prove something.
         let is_small = match &exchange.id {
             RpcId::Integer(number) => (-99..=999).contains(number),
             RpcId::Number(number) => number.len() < 4,
@@ -212,10 +212,10 @@ fn converted(id: &RpcId) -> String {
     }
 }
 
-/// An answer names a request of the other party, or null where the request could not be read.
+/// An answer names a request of the other party, or null if the request could not be read.
 ///
 /// Correct but unusual: the id of a line that is not a valid request but has an id, and a number above 2^53 that comes back
-/// rounded, which other requirements are about. A recording with gaps shows nothing.
+/// rounded; other requirements cover both. A recording with gaps proves nothing.
 fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let other = moment.from.other();
@@ -255,7 +255,7 @@ fn response_xor(moment: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ru
     }
 }
 
-/// Whether a line of the other party that is not a message holds this id, so that an answer with it may be to that line.
+/// Whether a line of the other party that is not a message holds this id, so that an answer with it may belong to that line.
 pub(super) fn is_read_in_garbage(moment: &Moment<'_>, id: &RpcId) -> bool {
     let lines = moment.talk.course.garbled.get(&moment.from.other());
     lines.into_iter().flatten().any(|line| line.id.as_ref() == Some(id))

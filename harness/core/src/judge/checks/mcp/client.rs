@@ -1,4 +1,4 @@
-//! The client's half of the area `mcp`: the MCP servers that it names when it opens a session.
+//! The client's half of the area `mcp`: the MCP servers in requests that open a session.
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("mcp.passed-on-reattach", On::Call(passed_on)).only(&["session/load", "session/resume"]),
 ];
 
-/// The entries of one transport. An entry for stdio is known by having no type.
+/// Returns the entries of one transport. An entry for stdio has no type.
 fn servers<'m>(params: &'m Value, transport: &str) -> impl Iterator<Item = &'m Value> {
     items(params, "mcpServers").iter().filter(move |entry| match entry.member("type") {
         None | Some(Value::Null) => transport == "stdio",
@@ -50,9 +50,9 @@ fn transport_gate(moment: &Moment<'_>, call: &CallSeen<'_>, transport: &str, rul
     }
 }
 
-/// `session/load` is called with "MCP servers to connect to", and nothing says that the agent remembers those of
-/// `session/new`. The list may have changed in between, so one that is empty now proves nothing; the page has the list
-/// for `session/resume` as well, which the schema lets go without.
+/// `session/load` is called with "MCP servers to connect to", and the specification does not require the agent to remember
+/// those of `session/new`. The list may have changed in between, so an empty one proves nothing. The page also requires the
+/// list for `session/resume`, where the schema has it optional.
 fn passed_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = reopening(call) else { return };
     let session = call.text("sessionId").and_then(|id| moment.talk.session(id));

@@ -1,4 +1,4 @@
-//! The client's half of the area `modes`: it sets modes that the agent offers.
+//! The client's half of the area `modes`: changes to modes that the agent offers.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 
 pub(in crate::judge::checks) const SET_MODE: &str = "session/set_mode";
 
-/// The session that a request of `method` names, when it is open, and its state not about to be replaced.
+/// Returns the session that a request of `method` names, if it is open and its state is not about to be replaced.
 pub(in crate::judge::checks) fn settled<'m>(
     moment: &Moment<'m>,
     call: &CallSeen<'_>,
@@ -29,14 +29,14 @@ pub(in crate::judge::checks) fn settled<'m>(
     (session.is_introduced() && session.loading.or(session.resuming).is_none()).then_some(session)
 }
 
-/// Whether the client may see something else than what was said by the rules: after a line that was wrong on purpose, or
-/// an update that came before the session was known.
+/// Whether the client may have another state: after a deliberately wrong line, or an update that came before the session was
+/// known.
 fn is_unclear(talk: &Conversation, call: &CallSeen<'_>) -> bool {
     let early = call.text("sessionId").is_some_and(|id| talk.course.strangers.contains_key(id));
     early || !talk.deliberate.is_empty()
 }
 
-/// Fails a request to set something, unless the client may have seen another state of the session.
+/// Fails a request to set something, unless the client may have another state of the session.
 pub(in crate::judge::checks) fn fail_if_clear(
     moment: &Moment<'_>,
     call: &CallSeen<'_>,
@@ -65,7 +65,7 @@ fn mode_listed(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     if session.lists_mode(mode) {
         ruling.pass();
     } else if modes.member("currentModeId").and_then(Value::as_str) == Some(mode) {
-        // The agent is in that mode, whatever it lists.
+        // The agent is in that mode, although it does not list it.
     } else if let Some(list) = just_dropped(moment, session, mode) {
         let fact = fact!(
             "dropped-just-before",
@@ -91,9 +91,9 @@ fn just_dropped(moment: &Moment<'_>, session: &Session, mode: &str) -> Option<us
     (ids.any(|id| id == mode) && !moment.talk.answered_after(Party::Client, *n)).then_some(*n)
 }
 
-/// A session has modes when the agent says so: it "MAY return a list of modes it can operate in".
+/// A session has modes only if the agent lists them: it "MAY return a list of modes it can operate in".
 ///
-/// Correct but unusual: the agent lists no modes and tells the current one in an update, and the client sets it again.
+/// Correct but unusual: the agent lists no modes and names the current one in an update, and the client sets it again.
 fn modes_offered(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = settled(moment, call, SET_MODE) else { return };
     if session.modes.is_some() {

@@ -40,7 +40,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 
 const ASK: &str = "session/request_permission";
 
-/// When the agent sent a permission request of a cancelled turn.
+/// The time at which the agent sent a permission request of a cancelled turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
     /// Before the cancel.
@@ -55,7 +55,7 @@ impl When {
     }
 }
 
-/// The method is one of those that every client has. An error other than -32601 may have its reason in the request.
+/// Every client has the method. An error other than -32601 may be caused by the request.
 ///
 /// Correct but unusual: the client answers with another error, since it does not know the session or its user is away.
 fn implemented(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -82,7 +82,7 @@ fn implemented(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// The option that a result chooses.
+/// Returns the option that a result chooses.
 fn chosen<'m>(outcome: Outcome<'m>) -> Option<&'m str> {
     let Outcome::Result(result) = outcome else { return None };
     let outcome = result.member("outcome").filter(|outcome| is_selected(outcome))?;
@@ -93,7 +93,7 @@ fn is_selected(outcome: &Value) -> bool {
     outcome.member("outcome").and_then(Value::as_str) == Some("selected")
 }
 
-/// The options of a request, by their ids.
+/// Returns the options of a request, by their ids.
 fn offered(request: &Exchange) -> Vec<&str> {
     let options = request.params.member("options").and_then(Value::as_array).into_iter().flatten();
     options.filter_map(|option| option.member("optionId")?.as_str()).collect()
@@ -102,7 +102,7 @@ fn offered(request: &Exchange) -> Vec<&str> {
 /// "optionId: The ID of the option the user selected", of those in the request.
 ///
 /// Correct but unusual: two open requests of a careless agent have the same id, so the answer may be to either; or an option's
-/// id is not a text, and the client makes one of it. Both are inconclusive.
+/// id is not a text, and the client converts it to one. Both are inconclusive.
 fn option_offered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, id)) = proper(answer, ASK).zip(chosen(answer.outcome)) else { return };
     let offered = offered(request);
@@ -127,7 +127,7 @@ fn option_offered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     }
 }
 
-/// Of a tool call that was reported before, the id is enough.
+/// The id is enough for a tool call that was reported before.
 ///
 /// Correct but unusual: the client refuses the request because it does not know the session any more, or an option of a kind
 /// of its own. So only a case fails, in which neither happens.
@@ -154,7 +154,7 @@ fn tool_call_minimal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     }
 }
 
-/// The permission request that this answers, when its turn was cancelled; with the event of the cancel.
+/// Returns the permission request that this answers, if its turn was cancelled; with the event of the cancel.
 fn stopped<'m>(answer: &Answer<'m>, when: When) -> Option<(&'m Exchange, usize)> {
     let request = proper(answer, ASK)?;
     let cancel = request.turn_cancelled?;
@@ -181,16 +181,16 @@ fn answered_before_cancel(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut
     }
 }
 
-/// The permission requests of cancelled turns that are open, with the event of the cancel.
+/// Returns the open permission requests of cancelled turns, with the event of the cancel.
 fn unanswered(talk: &Conversation) -> impl Iterator<Item = (&Exchange, usize)> {
     let open = talk.open_of(Party::Agent).filter(|open| open.method == ASK && !open.deliberate);
     open.filter(|open| open.cancel_requested.is_none()).filter_map(|open| Some((open, open.turn_cancelled?)))
 }
 
 /// As above, at the end: the specification sets no deadline, so an answer may come at any time before. Only the answer to a
-/// later request, or a later turn that was over long ago, shows that a request was passed over.
+/// later request, or a later turn that was over long ago, proves that a request was ignored.
 ///
-/// Correct but unusual: the client answers at its next turn, or the agent gave up the request itself. Neither fails.
+/// Correct but unusual: the client answers at its next turn, or the agent cancelled the request itself. Neither fails.
 fn left_open(moment: &Moment<'_>, when: When, ruling: &mut Ruling<'_>) {
     for (request, cancel) in unanswered(moment.talk).filter(|(request, cancel)| When::of(request, *cancel) == when) {
         if is_passed_over(moment.talk, request, cancel) {
@@ -220,7 +220,7 @@ fn left_open(moment: &Moment<'_>, when: When, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// The end of a turn that came after that of the request, when it was over long before the conversation ended.
+/// Returns the end of a turn that came after that of the request, if it was over long before the conversation ended.
 fn later_turn_over(moment: &Moment<'_>, request: &Exchange) -> Option<usize> {
     let last = moment.talk.course.session(request.session()?)?.turn.as_ref()?;
     let (ended, us) = last.ended.filter(|_| request.turn.is_some_and(|turn| turn < last.n))?;
@@ -231,8 +231,8 @@ fn later_turn_over(moment: &Moment<'_>, request: &Exchange) -> Option<usize> {
 /// "If the current prompt turn gets cancelled, the Client MUST respond with the `cancelled` outcome." The table of shapes decides on
 /// a result without an outcome.
 ///
-/// Correct but unusual: the user takes an option and stops the turn at the same moment, and the client sends the cancel first;
-/// the agent gave up the request; or the session was closed. In a recording an option right after the cancel is inconclusive.
+/// Correct but unusual: the user chooses an option and stops the turn at the same time, and the client sends the cancel first;
+/// the agent cancelled the request; or the session was closed. In a recording an option right after the cancel is inconclusive.
 fn outcome_after_cancel(moment: &Moment<'_>, answer: &Answer<'_>, when: When, ruling: &mut Ruling<'_>) {
     let Some((request, cancel)) = stopped(answer, when) else { return };
     let code = answer.outcome.error_code();
@@ -285,8 +285,8 @@ fn outcome_after_cancel(moment: &Moment<'_>, answer: &Answer<'_>, when: When, ru
     }
 }
 
-/// Whether request, cancel and answer came so close that the client may have decided before it was cancelled. In a recording
-/// its user may take an option at any time, also of a request that has been open for long.
+/// Whether request, cancel and answer came so close that the client may have decided before it was cancelled. In a recording,
+/// the user may choose an option at any time, even for a request that has been open for long.
 fn may_cross(moment: &Moment<'_>, request: &Exchange, outcome: Outcome<'_>, cancel: usize) -> bool {
     let course = request.session().and_then(|id| moment.talk.course.session(id)?.turn.as_ref());
     let Some(at) = course.and_then(|turn| turn.at_cancel.as_ref()).filter(|at| at.n == cancel) else { return false };
@@ -295,7 +295,7 @@ fn may_cross(moment: &Moment<'_>, request: &Exchange, outcome: Outcome<'_>, canc
     (fresh || by_user) && between(at.us, moment.us) < USER_CROSSING
 }
 
-/// "Cancels an ongoing prompt turn" of one session: a question of another one stays open for its own answer.
+/// "Cancels an ongoing prompt turn" of one session: a question in another session stays open.
 fn kept_for_other_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = proper(answer, ASK).filter(|request| request.turn_cancelled.is_none()) else { return };
     let others = moment.talk.course.sessions.iter().filter(|(id, _)| request.session() != Some(id.as_str()));
@@ -306,7 +306,7 @@ fn kept_for_other_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
 }
 
 /// As above. A user may dismiss a question at any time, so only an answer right after the cancel of another session counts,
-/// without a cancel of its own until the client goes on in the session.
+/// without a cancel of its own session until the client continues there.
 fn swept_before_prompt(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = call.text_of("session/prompt", "sessionId") {
         decide_sweep(moment.talk, id, moment.n, ruling);
@@ -321,10 +321,10 @@ fn swept_before_fence(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// Fails a turn that ended before the event `now`, and was not cancelled while a permission request of it was.
+/// Fails a turn that ended before the event `now` without a cancel although its permission request was answered as cancelled.
 ///
-/// Correct but unusual: a user who stops everything, and whose client answers the open requests before it cancels each
-/// session; a turn may be over by then. A case knows what its user does, and a recording does not.
+/// Correct but unusual: a user who stops everything, and whose client answers the open requests before it cancels each session;
+/// a turn may be over by then. A case knows the acts of its user; a recording does not.
 fn decide_sweep(talk: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'_>) {
     let session = talk.session(id).filter(|session| session.closed.is_none() && session.idle_cancel.is_none());
     let course = session.and_then(|_| talk.course.session(id));

@@ -1,5 +1,5 @@
-//! The client's half of the areas `load`, `resume`, `close`, `list` and `delete`, as far as it is about capabilities: one rule
-//! for all methods on stored and open sessions. A client that calls none of them exercises nothing here.
+//! The client's half of the areas `load`, `resume`, `close`, `list` and `delete`, for capabilities: the same requirement for
+//! all methods on stored and open sessions. A client that calls no such method exercises nothing here.
 
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::decide_announced;
@@ -23,8 +23,8 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 /// "If `sessionCapabilities.close` is not present, the Agent does not support closing sessions and Clients MUST NOT
 /// attempt to call `session/close`", and so for the others.
 ///
-/// Correct but unusual: the client calls the method before the agent answered `initialize`, or the recording begins after
-/// that. The capabilities are unknown then, and nothing fails.
+/// Correct but unusual: the client calls the method before the agent answered `initialize`, or the recording begins after that.
+/// Then the capabilities are unknown, and nothing fails.
 fn method_gate(moment: &Moment<'_>, call: &CallSeen<'_>, method: &str, ruling: &mut Ruling<'_>) {
     let path = moment.talk.edition.adapter.capability_of(call.method);
     if let Some(path) = path.filter(|_| call.method == method) {

@@ -1,4 +1,4 @@
-//! The client's half of the area `session`: the sessions that its messages name, and the working directory.
+//! The client's half of the area `session`: the sessions in its messages, and the working directory.
 //!
 //! A wrong session id is one mistake. So `session/prompt` is here as well: one classification decides which requirement of
 //! the areas `session`, `prompt`, `load` and `list` it violates.
@@ -42,28 +42,28 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 
 const PROMPT: &str = "session/prompt";
 
-/// How the session stands that a message names. A wrong id is one mistake, so each of these is for one requirement.
+/// The state of the session that a message names. A wrong id is one mistake, so each state belongs to one requirement.
 enum Named<'m> {
     /// It was created on this connection, or loaded or resumed with success.
     Open(&'m Session),
-    /// The request that loads or resumes it is not answered.
+    /// The request that loads or resumes it has no answer yet.
     Reopening(usize),
     /// The agent named a session whose id is the same but for its spelling.
     Respelt(&'m str),
-    /// No response gave the id, and the request that may give it is not answered.
+    /// No response contained the id, and the request that may return it is not answered.
     Early(&'m Exchange),
-    /// A listing showed it, and nothing more.
+    /// It is only known from a listing.
     Listed,
-    /// It may have become known by a way that this edition does not describe.
+    /// The client may know it in a way that this edition does not describe.
     Elsewhere,
     /// The request to load or resume it failed.
     Failed(usize),
-    /// No response gave the id.
+    /// No response contained the id.
     Unknown,
 }
 
 impl<'m> Named<'m> {
-    /// None when the message names no session, or when the beginning of the conversation was not seen.
+    /// Returns the state; `None` if the message names no session, or if the beginning of the conversation is missing.
     fn of(moment: &Moment<'m>, call: &CallSeen<'m>) -> Option<Self> {
         let (talk, id) = (moment.talk, call.text("sessionId")?);
         talk.initialize.as_ref()?;
@@ -92,7 +92,7 @@ impl<'m> Named<'m> {
     }
 }
 
-/// The id of the agent's that this one is a misspelling of, if it is none of the agent's itself.
+/// Returns the agent's id that this one misspells, if the agent did not use this one itself.
 fn respelt<'m>(talk: &'m Conversation, id: &str) -> Option<&'m str> {
     let given = talk.sessions.iter().filter(|(_, session)| session.is_introduced()).map(|(id, _)| id);
     let mut known = given.chain(&talk.listed).filter(|known| is_respelt(known, id));
@@ -107,7 +107,7 @@ fn is_use(call: &CallSeen<'_>) -> bool {
 /// Session ids come from `session/new`; other sessions are loaded or resumed before they are used.
 ///
 /// Correct but unusual: the client gives up a session whose load has just failed, uses one that a draft method opened, or
-/// one that the agent named in an early update. The recording may begin after the session was opened. None of these fails.
+/// one that the agent named in an early update. The recording may begin after the session was opened. These do not fail.
 fn known_id_only(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(named) = Named::of(moment, call).filter(|_| is_use(call)) else { return };
     let not_opened = || {
@@ -130,7 +130,7 @@ fn known_id_only(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
             );
             ruling.inconclusive(fact, &[]);
         }
-        // Giving up a session may cross with the answer that there is none.
+        // A cancel for the session may cross with the answer that it does not exist.
         Named::Failed(request) if call.method == "session/cancel" => {
             ruling.inconclusive(not_opened(), &[request]);
         }
@@ -159,11 +159,11 @@ fn known_id_only(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// The id is "a unique identifier", and "Clients use this ID" as it is. Only one that could be spelt in another way shows
-/// anything.
+/// The id is "a unique identifier", and "Clients use this ID" as it is. Only an id that could be spelt differently proves
+/// something.
 ///
-/// Correct but unusual: the agent itself gives two sessions ids that differ in case alone, or lists one in another spelling.
-/// Each of them is known as it stands.
+/// Correct but unusual: the agent itself gives two sessions ids that differ only in case, or lists one in another spelling.
+/// Each spelling counts as an id.
 fn id_verbatim(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     let telling = !id(call).chars().all(plain);
@@ -176,7 +176,7 @@ fn id_verbatim(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// The id of a new session is in the answer, so nothing can be said of the session before.
+/// The id of a new session is in the answer, so no message can name the session before.
 ///
 /// Correct but unusual: while `session/new` is open the client uses its other sessions, or one from a listing. Only an id
 /// that no response gave fails.
@@ -209,8 +209,8 @@ fn session_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// As above, for a prompt that names no session: the client cannot have completed the setup while no session is open. Once
-/// one is, only the shape of the prompt is wrong.
+/// As above, for a prompt that names no session: without an open session, the client cannot have completed the setup. Otherwise
+/// only the shape of the prompt is wrong.
 fn without_session(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     const OPENS: [&str; 3] = ["session/new", "session/load", "session/resume"];
     let talk = moment.talk;
@@ -222,7 +222,7 @@ fn without_session(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     ruling.fail(fact!("no-session", "the client sent session/prompt without a session id, and no session was open"; pointer = "/params/sessionId"), pending.as_slice());
 }
 
-/// "The Client can then continue sending prompts": when the conversation was replayed and the request answered.
+/// "The Client can then continue sending prompts", after the replay and the answer to the request.
 ///
 /// Correct but unusual: two views load the session, and one of them prompts as soon as its own request was answered.
 fn no_prompt_before_response(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -256,17 +256,17 @@ fn id<'m>(call: &CallSeen<'m>) -> &'m str {
     call.text("sessionId").unwrap_or_default()
 }
 
-/// Returns the params, when the request opens a session.
+/// Returns the params, if the request opens a session.
 pub(in crate::judge::checks) fn opening<'m>(call: &CallSeen<'m>) -> Option<&'m Value> {
     call.params.filter(|_| matches!(call.method, "session/new" | "session/load" | "session/resume"))
 }
 
-/// Returns the params, when the request opens a session that existed before.
+/// Returns the params, if the request opens a session that existed before.
 pub(in crate::judge::checks) fn reopening<'m>(call: &CallSeen<'m>) -> Option<&'m Value> {
     opening(call).filter(|_| call.method != "session/new")
 }
 
-/// Returns a list of the params; empty when it is absent.
+/// Returns a list in the params; empty if it is absent.
 pub(in crate::judge::checks) fn items<'m>(params: &'m Value, name: &str) -> &'m [Value] {
     params.member(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

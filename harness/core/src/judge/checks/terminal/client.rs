@@ -1,4 +1,4 @@
-//! Area `terminal`, the client's half: its answers about the terminals that it runs.
+//! Area `terminal`, the client's half: its answers about its terminals.
 //!
 //! Only cases show the output and effects of commands. The checks here compare one answer with another.
 
@@ -43,19 +43,19 @@ const RELEASE: &str = "terminal/release";
 const ALL: [&str; 5] = [CREATE, OUTPUT, WAIT, KILL, RELEASE];
 const CAPABILITY: [&str; 1] = ["terminal"];
 
-/// The terminal that a request is about.
+/// Returns the terminal of a request.
 fn named<'m>(moment: &Moment<'m>, request: &Exchange) -> Option<&'m Terminal> {
     moment.talk.terminals.get(request.text("terminalId")?).filter(|terminal| terminal.is_meant(request))
 }
 
-/// A request to one of the methods, with its terminal.
+/// Returns a request to one of the methods, with its terminal.
 fn about<'m>(moment: &Moment<'m>, answer: &Answer<'m>, methods: &[&str]) -> Option<(&'m Exchange, &'m Terminal)> {
     let request = answer.exchange.filter(|exchange| !exchange.deliberate)?;
     methods.contains(&request.method.as_str()).then_some(())?;
     Some((request, named(moment, request)?))
 }
 
-/// As [`about`], for a terminal that nothing has taken away: no release, and no end of its session.
+/// As [`about`], for a terminal that still exists: neither released nor in an ended session.
 fn alive<'m>(moment: &Moment<'m>, answer: &Answer<'m>, methods: &[&str]) -> Option<(&'m Exchange, &'m Terminal)> {
     about(moment, answer, methods).filter(|(_, terminal)| is_alive(moment, terminal))
 }
@@ -72,16 +72,16 @@ fn has_session(moment: &Moment<'_>, id: &str) -> bool {
         && !moment.talk.open_of(Party::Client).any(closing)
 }
 
-/// The open waits for the end of a command, with their terminals.
+/// Returns the open waits for the exit of a command, with their terminals.
 fn open_waits<'m>(moment: &Moment<'m>) -> impl Iterator<Item = (&'m Exchange, &'m Terminal)> {
     let open = moment.talk.open_of(Party::Agent).filter(|open| open.method == WAIT);
     open.filter_map(move |open| Some((open, named(moment, open)?)))
 }
 
-/// "These methods" are there together; of what was never created or is released, any error may be said.
+/// "These methods" exist together; any error is allowed for a terminal that was never created or is released.
 ///
 /// Correct but unusual: a client that answers -32601 for an id that it does not know, or for a session that is closed or that
-/// it never opened. None of these fails.
+/// it never opened. These do not fail.
 fn no_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = answer.exchange.filter(|request| !request.deliberate && ALL.contains(&request.method.as_str()))
     else {
@@ -104,7 +104,7 @@ fn no_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
     }
 }
 
-/// Exercised when each of them was called and answered as a method that is there.
+/// Exercised when each method was called and answered as an existing one.
 fn all_methods(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let called = |method: &&str| talk.has_sent(Party::Agent, method);
@@ -116,7 +116,7 @@ fn all_methods(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// What is not advertised is "not available". Whether the command ran all the same is to be seen outside alone.
+/// A method that is not advertised is "not available". Only the environment shows whether the command ran nevertheless.
 fn unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some_and(|request| ALL.contains(&request.method.as_str()))
         && moment.talk.client_lacks(&CAPABILITY)
@@ -132,19 +132,19 @@ fn unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// An id stands for one terminal of its session, at least as long as that is not released.
+/// An id identifies one terminal of its session, at least until its release.
 ///
-/// Correct but unusual: a client that counts from 1 in each session, which is noted; and one that begins to count again after
-/// the session was closed or loaded, which is inconclusive.
+/// Correct but unusual: a client that counts from 1 in each session, which is noted; and one that restarts its count after the
+/// session was closed or loaded, which is inconclusive.
 fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, result)) = answer.result_of(CREATE) else { return };
     let (Some(id), Some(session)) = (result.member("terminalId").and_then(Value::as_str), request.session()) else {
         return;
     };
     let living = |terminal: &Terminal| terminal.released.is_none() && terminal.session == session;
-    let anew = moment.talk.session(session).is_some_and(|session| session.was_ended || session.was_reopened);
+    let is_new = moment.talk.session(session).is_some_and(|session| session.was_ended || session.was_reopened);
     match moment.talk.terminals.get(id) {
-        Some(other) if living(other) && anew => {
+        Some(other) if living(other) && is_new => {
             let fact = fact!(
                 "id-after-reopening",
                 "the client created a terminal with the used id `{terminal_id}` after the session was closed or reopened",
@@ -170,10 +170,10 @@ fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
     }
 }
 
-/// "Present only if the command has exited": and the client had said before that it has, and how.
+/// "Present only if the command has exited": and the client had reported the exit status before.
 ///
-/// Correct but unusual: the request was sent before the client said how the command ended; the end is once a signal and once
-/// the code 128+n; or nothing is known of the end, with both members null. None of these fails.
+/// Correct but unusual: the request was sent before the client reported the exit; the exit is once a signal and once the code
+/// 128+n; or the exit is unknown, with both members null. These do not fail.
 fn exit_status_present(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = alive(moment, answer, &[OUTPUT]) else { return };
     let (Outcome::Result(result), Some((n, exit))) = (answer.outcome, &terminal.exit) else { return };
@@ -190,7 +190,7 @@ fn exit_status_present(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
             ruling.fail(fact, &[*n]);
         }
         Some(status) if status.is_object() => decide_same(exit, *n, status, ruling),
-        // The table of shapes decides on other types.
+        // The table of shapes handles other types.
         Some(_) => {}
     }
 }
@@ -230,7 +230,7 @@ fn decide_same(before: &TerminalExit, n: usize, status: &Value, ruling: &mut Rul
     }
 }
 
-/// "Maximum number of output bytes to retain." Bytes that are no text are longer as text, so they count as one each.
+/// "Maximum number of output bytes to retain." Invalid bytes become longer as text, so they count as one each.
 ///
 /// Correct but unusual: a command whose output has an encoding with one byte for each character, so that the same text is
 /// longer in UTF-8. That is inconclusive in a recording; the commands of a case print UTF-8.
@@ -260,7 +260,7 @@ fn limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "The terminal output captured so far." While a command runs it may clear its screen; after its end the output stays.
+/// "The terminal output captured so far." A running command may clear its screen; after its exit the output stays.
 ///
 /// Correct but unusual: the user clears the terminal in the client. That is inconclusive in a recording, which does not show it.
 fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -285,15 +285,15 @@ fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     }
 }
 
-/// "Returns once the command completes": it has, and the client had said how.
+/// "Returns once the command completes": it has, and the client had reported the exit status.
 ///
-/// Correct but unusual: the agent gave up the request with `$/cancel_request`, released the terminal or closed the session
-/// meanwhile, or the client tells the same end by a signal and by a code. None of these fails.
+/// Correct but unusual: the agent cancelled the request with `$/cancel_request`, released the terminal or closed the session
+/// meanwhile, or the client reports the same exit by a signal and by a code. These do not fail.
 fn wait_after_exit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = alive(moment, answer, &[WAIT]) else { return };
     let Some((n, exit)) = terminal.exit.as_ref().filter(|_| terminal.ended_before(request)) else { return };
     match answer.outcome {
-        // A nested status has a requirement of its own.
+        // A separate requirement covers a nested status.
         Outcome::Result(result) if result.member("exitStatus").is_some_and(Value::is_object) => {}
         Outcome::Result(result) => decide_same(exit, *n, result, ruling),
         Outcome::Error(_) if is_excused(request, answer) => {}
@@ -309,13 +309,13 @@ fn wait_after_exit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     }
 }
 
-/// Whether the error has another reason than the state of the terminal: there is no such method, which has a requirement of
-/// its own, or the agent gave up the request.
+/// Whether the error has another reason than the state of the terminal: the method is unknown, which a separate requirement
+/// covers, or the agent cancelled the request.
 fn is_excused(request: &Exchange, answer: &Answer<'_>) -> bool {
     answer.outcome.error_code() == Some(NO_METHOD) || request.cancel_requested.is_some()
 }
 
-/// As above, where no answer came.
+/// As above, for a missing answer.
 fn wait_after_exit_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for (request, terminal) in open_waits(moment).filter(|(_, terminal)| is_alive(moment, terminal)) {
         if terminal.ended_before(request) && is_passed_over(moment.talk, request, request.n) {
@@ -331,7 +331,7 @@ fn wait_after_exit_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// exitCode and signal are members of the result itself, where terminal/output has them in exitStatus.
 ///
-/// Correct but unusual: both members are null or absent, since the end is unknown; or there is an exitStatus next to them.
+/// Correct but unusual: both members are null or absent, since the exit is unknown; or there is an exitStatus next to them.
 /// Neither fails.
 fn flat_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(result) = proper(answer, WAIT).and_then(|_| answer.result_of(WAIT)).map(|(_, result)| result) else {
@@ -351,8 +351,8 @@ fn flat_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// "After killing a command, the terminal remains valid."
 ///
-/// Correct but unusual: the kill itself was refused, or the agent gave up the request, released the terminal or closed the
-/// session meanwhile. None of these fails.
+/// Correct but unusual: the kill itself was refused, or the agent cancelled the request, released the terminal or closed the
+/// session meanwhile. These do not fail.
 fn kept_after_kill(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = alive(moment, answer, &[OUTPUT, WAIT]) else { return };
     let Some(killed) = terminal.kill_done.filter(|&n| n < request.n) else { return };
@@ -370,9 +370,9 @@ fn kept_after_kill(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     }
 }
 
-/// A killed command has ended, so the client also answers the pending waits for its end.
+/// A killed command has exited, so the client also answers the pending waits for its exit.
 ///
-/// Correct but unusual: a client that first asks the command to end and kills it seconds later. Only a case fails, after the
+/// Correct but unusual: a client that first asks the command to exit and kills it seconds later. Only a case fails, after the
 /// time limit of its step and a fence.
 fn kill_resolves_wait(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = alive(moment, answer, &[WAIT]) else { return };
@@ -381,7 +381,7 @@ fn kill_resolves_wait(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
     }
 }
 
-/// As above, where no answer came.
+/// As above, for a missing answer.
 fn wait_after_kill_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for (request, terminal) in open_waits(moment).filter(|(_, terminal)| is_alive(moment, terminal)) {
         let killed = terminal.kill_done.filter(|_| terminal.killed.is_some_and(|killed| killed > request.n));
@@ -415,10 +415,10 @@ fn invalid_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     }
 }
 
-/// Every request has an answer, that for the end of a command too whose terminal is released meanwhile.
+/// Every request gets an answer, including a wait for the exit of a command whose terminal is released meanwhile.
 ///
-/// Correct but unusual: the answer is an error, or comes seconds later when the command has ended. Only a case fails, after the
-/// time limit of its step and a fence.
+/// Correct but unusual: the answer is an error, or comes seconds later when the command has exited. Only a case fails, after
+/// the time limit of its step and a fence.
 fn wait_at_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = about(moment, answer, &[WAIT]) else { return };
     if terminal.released.is_some_and(|released| released > request.n) {
@@ -426,7 +426,7 @@ fn wait_at_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     }
 }
 
-/// As above, where no answer came.
+/// As above, for a missing answer.
 fn wait_at_release_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for (request, terminal) in open_waits(moment) {
         let released = terminal.release_done.filter(|_| terminal.released.is_some_and(|released| released > request.n));

@@ -1,4 +1,4 @@
-//! Area `transport`: messages are read and written whole, and at once.
+//! Area `transport`: messages are read and written completely and at once.
 
 use crate::fact;
 use crate::judge::check::{Check, On};
@@ -18,18 +18,18 @@ pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
     Check::both(["transport.only-lf-delimits.agent", "transport.only-lf-delimits.client"], On::End(only_lf_unanswered)),
 ];
 
-/// A message is visible without more input. That it is not is shown by an answer that was waited for in vain, and comes
-/// at once when the party's input is closed or it is told to end, which makes it flush what it held back.
-/// The first answer shows nothing: a party that is slow to start may be ready at that very moment.
+/// A message is delivered without more input. An answer that is missing until its limit proves the contrary, if it comes when
+/// the party's input is closed or the party is asked to exit, which flushes its buffers. The first answer proves nothing: a
+/// slow party may have just started.
 ///
-/// Correct but unusual: a party that stops its work when it has to exit, and answers open requests with an error.
-/// Only a result and the error -32601 fail, which must have been ready before.
+/// Correct but unusual: a party that stops its work at its exit, and answers open requests with an error. Only a result and the
+/// error -32601 fail, which must have been ready before.
 fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let quick = |exchange: &&Exchange| !exchange.deliberate && !waits_for_others(&exchange.method);
     let Some(exchange) = answer.exchange.filter(quick) else { return };
     let last_sent = talk.course.last_line.get(&moment.from.other()).map(|(n, _)| *n);
-    let has_spoken = talk.course.last_line.contains_key(&moment.from);
+    let has_sent = talk.course.last_line.contains_key(&moment.from);
     let was_ready = match answer.outcome {
         Outcome::Result(_) => true,
         Outcome::Error(_) => answer.outcome.error_code() == Some(NO_METHOD),
@@ -37,7 +37,7 @@ fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     match (talk.course.closed_us, talk.timed_out.get(&exchange.n)) {
         (None, None) if last_sent == Some(exchange.n) => ruling.pass(),
         (Some(closed), Some(&verdict))
-            if has_spoken
+            if has_sent
                 && was_ready
                 && between(closed, moment.us) < ANSWER_AFTER_END
                 && between(exchange.us, closed) > NOT_FLUSHED =>
@@ -65,10 +65,10 @@ fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "Messages are delimited by newlines (\n)", and by no other separator of lines that Unicode knows.
+/// "Messages are delimited by newlines (\n)"and not by other line separators of Unicode.
 ///
-/// Correct but unusual: an agent that answers -32700 because it cannot parse what is in the message, or because it could not
-/// read another line. Only an answer without an id fails, right after the message and without another unreadable line.
+/// Correct but unusual: an agent that answers -32700 because it cannot parse the content of the message, or because it could
+/// not read another line. Only an answer without an id fails, right after the message and without another unreadable line.
 fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let separated = talk.course.separated.get(&moment.from.other());
@@ -77,7 +77,7 @@ fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let after = talk.course.last_line.get(&moment.from.other()).is_some_and(|(n, _)| *n == separated);
     match answer.exchange {
         Some(exchange) if exchange.n == separated && unreadable => {
-            // Its id was read, so probably all of it was.
+            // Its id was read, so probably the whole message was.
             let message = fact!(
                 "parse-error-with-id",
                 "the {party} answered a message with a line separator in a string with error -32700 and its id",
@@ -100,7 +100,7 @@ fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// As above: the request was waited for until its limit, and a later one was answered meanwhile.
+/// As above: the answer did not come within its limit, and a later request was answered meanwhile.
 ///
 /// Correct but unusual: a party that never answers custom requests, or that waits for its user or a model.
 fn only_lf_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
