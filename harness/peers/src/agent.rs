@@ -1,12 +1,12 @@
 //! The reference agent.
 //!
-//! It has no model. A prompt says in its last `acp-intent: {…}` line what to do, and the agent does exactly that, so
-//! every requirement that binds an agent can be provoked and repeated. Reading order:
+//! It has no model. The last `acp-intent: {…}` line of a prompt names an action, and the agent does exactly that, so every
+//! requirement on agents can be exercised repeatedly. Reading order:
 //!
-//! 1. `server` connects the SDK to `requests`, which answers what the client asks;
+//! 1. `server` connects the SDK to `requests`, which answers the client;
 //! 2. `initialize`, `auth`, `sessions` and `settings` are the areas of the protocol outside of turns;
 //! 3. `prompt` runs a `turn`, which obeys an `intent` through `obey`;
-//! 4. `tool`, `permission`, `fs`, `terminal`, `elicitation` and `mcp` are what a turn can use.
+//! 4. `tool`, `permission`, `fs`, `terminal`, `elicitation` and `mcp` are the means of a turn.
 
 mod auth;
 mod client;

@@ -1,12 +1,12 @@
 //! The reference client.
 //!
-//! It has no user. Its options and the acts on its standard input say what a user would do, and it does that as the
-//! protocol demands. Reading order:
+//! It has no user. Its options and the acts on its standard input describe the user's behaviour, which it translates to
+//! messages of the protocol. Reading order:
 //!
-//! - `options` and `act`: the wishes of the user
+//! - `options` and `act`: the user's settings and acts
 //! - `run`, `launch` and `transport`: the agent's process, and the connection to it by the SDK
-//! - `state`, with `agent`, `connection`, `session` and `question`: all that the client knows
-//! - `user`: acts become requests, with one file for each part of the specification: `initialize`, `authenticate`,
+//! - `state`, with `agent`, `connection`, `session` and `question`: the client's state
+//! - `user`: converts acts to requests, with one file for each part of the specification: `initialize`, `authenticate`,
 //!   `session_setup`, `mcp`, `session_list`, `config_options`, `prompt` and `content`
 //! - `serve` and `update`: the requests and notifications of the agent, with `fs`, `terminal`, `permission`,
 //!   `elicitation` and `form`

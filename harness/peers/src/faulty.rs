@@ -1,8 +1,8 @@
 //! The reference programs with deliberate faults.
 //!
-//! The programs themselves are correct and know nothing of this module. A fault is a layer between the program and the
-//! other side: it changes, withholds, adds or answers messages so that the two together break one requirement. Reading
-//! order: `fault` (what a fault is), `layer` and `message` (its means), `relay` (how the lines get there), then the faults.
+//! The programs themselves are correct and do not use this module. A fault is a layer between the program and the other side:
+//! it changes, drops, adds or answers messages, so that the two together violate one requirement. Reading order: `fault` (the
+//! definition of a fault), `layer` and `message` (its means), `relay` (the transport of lines), then the faults.
 
 mod fault;
 mod framing;

@@ -3,7 +3,7 @@
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
-/// A child that takes its process group along when it is dropped.
+/// A child whose process group is killed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Group {
     /// The leader.
@@ -19,10 +19,10 @@ impl Group {
         Ok(Self { child, id })
     }
 
-    /// Kills what is left of the group.
+    /// Kills the rest of the group.
     pub(crate) fn kill(&self) {
         if let Some(id) = self.id {
-            // An error means that the group is gone already.
+            // An error means that the group has already gone.
             let _ = kill_process_group(id, Signal::KILL);
         }
     }

@@ -16,7 +16,7 @@ use super::{client::Client, reply::invalid_params};
 
 const LOGIN: &str = "reference-login";
 
-/// Returns the only way to log in.
+/// Returns the only login method.
 pub(super) fn method() -> AuthMethod {
     let login = AuthMethodAgent::new(LOGIN, "Reference login").description("Succeeds without asking".to_owned());
     AuthMethod::Agent(login)
@@ -60,7 +60,7 @@ impl Login {
     }
 }
 
-/// Asks the user for a name if the client has forms; there is no session yet, so the question belongs to the request.
+/// Asks the user for a name if the client has forms; the elicitation belongs to the request, since there is no session yet.
 async fn ask_for_name(client: &Client, request: RequestId) -> Result<(), Error> {
     if !client.capabilities().elicits_forms {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Elicitations: a form for a name, and pages that the user is to visit.
+//! Elicitations: a form for a name, and pages for the user to visit.
 //!
-//! Another agent would learn from the server of a page that the user visited it. This agent has no server: the client
-//! sends the notification `_acp-reference/visited`. At its end the turn says how the agent understood the answer.
+//! The server of a page usually reports a visit to its agent. This agent has no server: the client sends the notification
+//! `_acp-reference/visited`. At the end of the turn, the agent explains how it understood the answer.
 
 use agent_client_protocol::{
     Error, UntypedMessage,
@@ -17,7 +17,7 @@ use super::{
     turn::{Cancelled, Turn},
 };
 
-/// Asks the user in a way that the client advertised, and says what came of it.
+/// Asks the user in a way that the client advertised, and reports the result.
 pub(super) async fn elicit(turn: &Turn, wish: Elicit) -> Result<(), Cancelled> {
     let client = turn.client.capabilities();
     let mode = match wish.secret {
@@ -55,7 +55,7 @@ async fn ask_by_form(turn: &Turn, wish: &Elicit) -> Result<(), Cancelled> {
     Ok(())
 }
 
-/// Sends the user to pages, all at the same time; they count as visited when the client says so.
+/// Sends the user to pages, all at the same time; they count as visited when the client reports it.
 async fn ask_to_visit(turn: &Turn, n_visits: usize) -> Result<(), Cancelled> {
     let visits = (0..n_visits).map(|_| async {
         let id = turn.client.visits.begin();
@@ -80,7 +80,7 @@ fn scope(turn: &Turn) -> ElicitationSessionScope {
     ElicitationSessionScope::new(turn.session.id.clone())
 }
 
-/// Asks, and returns the answer as it stands on the wire.
+/// Asks, and returns the answer as sent on the wire.
 async fn ask(turn: &Turn, mode: impl Into<ElicitationMode>, message: &str) -> Result<Result<Value, Error>, Cancelled> {
     let request = CreateElicitationRequest::new(mode, message);
     match UntypedMessage::new("elicitation/create", request) {
@@ -89,7 +89,7 @@ async fn ask(turn: &Turn, mode: impl Into<ElicitationMode>, message: &str) -> Re
     }
 }
 
-/// Returns what the user gave for a field, or why there is nothing.
+/// Returns the user's value for a field, or the reason why there is none.
 fn read(answer: &Result<Value, Error>, field: &str) -> Result<Value, String> {
     accepted(answer)?;
     let content = answer.as_ref().ok().and_then(|result| result.get("content"));
@@ -110,7 +110,7 @@ fn accepted(answer: &Result<Value, Error>) -> Result<(), String> {
     }
 }
 
-/// Returns the name as a text if it is what the form asked for.
+/// Returns the name as a text if it fits the form.
 fn fitting(value: &Value, choices: &[String]) -> Option<String> {
     match value {
         Value::String(name) if choices.is_empty() || choices.contains(name) => Some(name.clone()),

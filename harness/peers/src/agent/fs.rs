@@ -1,4 +1,4 @@
-//! Reading and writing files, through the client where it offers that.
+//! Reads and writes files, through the client if it offers that.
 
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,7 @@ fn part_of(text: &str, line: Option<u32>, limit: Option<u32>) -> String {
     text.split_inclusive('\n').skip(skip).take(take).collect()
 }
 
-/// Writes one file, with permission unless the intent says otherwise.
+/// Writes one file, with permission unless the intent skips it.
 pub(super) async fn write(turn: &Turn, intent: WriteFile) -> Result<(), Cancelled> {
     let path = turn.session.resolve(&intent.path);
     let diff = Diff::new(&path, &intent.content).old_text(std::fs::read_to_string(&path).ok());

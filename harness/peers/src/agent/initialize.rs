@@ -1,4 +1,4 @@
-//! `initialize`: what this agent can do, and what the client can do.
+//! `initialize`: the capabilities of this agent and of the client.
 
 use agent_client_protocol::{
     schema::ProtocolVersion,
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{auth, client::Capabilities, extension};
 
-/// Key by which an agent allows the cases of the harness to log in and out.
+/// The key with which an agent allows the cases of the harness to log in and out.
 const CONFORMANCE: &str = "acp-conformance";
 
 /// Builds the answer to `initialize`.

@@ -62,7 +62,7 @@ pub(super) enum Intent {
     },
 }
 
-/// A file to read, or a part of it; `line` is 1-based.
+/// A file to read, or part of it; `line` is 1-based.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct ReadFile {
     pub path: PathBuf,
@@ -79,7 +79,7 @@ pub(super) struct WriteFile {
     pub ask: bool,
 }
 
-/// A command to run, in the client's terminal where it has one.
+/// A command to run, in the client's terminal if it has one.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunCommand {
@@ -99,19 +99,19 @@ pub(super) struct RunCommand {
 /// A question to the user: for a name, or for a visit to a page.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(super) struct Elicit {
-    /// How to ask; what the client can do if not said.
+    /// The way to ask; by default, one that the client supports.
     pub mode: Option<ElicitMode>,
     /// The names to choose from; any name if empty.
     #[serde(default)]
     pub choices: Vec<String>,
     /// The name of a secret to ask for; a form would show it to the client.
     pub secret: Option<String>,
-    /// How many pages are to be visited, all asked for at once.
+    /// The number of pages to visit, all requested at the same time.
     #[serde(default = "once")]
     pub visits: usize,
 }
 
-/// The two ways to ask a user.
+/// The two modes of an elicitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ElicitMode {
@@ -138,7 +138,7 @@ fn environment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<St
 }
 
 impl Intent {
-    /// Finds what the prompt asks for; an unreadable intent line is explained in the error.
+    /// Finds the intent of the prompt; the error explains an unreadable intent line.
     pub(super) fn of_prompt(prompt: &[ContentBlock]) -> Result<Self, String> {
         if let Some(json) = intent_line(prompt) {
             return serde_json::from_str(json).map_err(|error| format!("intent not understood: {error}"));
@@ -169,7 +169,7 @@ fn slash_command(prompt: &[ContentBlock]) -> Option<Intent> {
     }
 }
 
-/// Returns the prompt as one text without its intent lines; other content is named in brackets.
+/// Returns the prompt as one text without its intent lines; other content is described in brackets.
 pub(super) fn prompt_text(prompt: &[ContentBlock]) -> String {
     prompt.iter().map(block_text).collect()
 }

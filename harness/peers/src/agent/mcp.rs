@@ -19,7 +19,7 @@ const MCP_VERSION: &str = "2025-06-18";
 /// Time for the handshake; a server that hangs must not hang `session/new`.
 const START_LIMIT: Duration = Duration::from_secs(5);
 
-/// An MCP server of one session that has been greeted.
+/// An MCP server of one session after its handshake.
 pub(super) struct McpClient {
     pub name: String,
     tools: Vec<String>,
@@ -27,7 +27,7 @@ pub(super) struct McpClient {
     last_id: u64,
 }
 
-/// How a server is reached.
+/// The transport to a server.
 enum Way {
     Stdio(Stdio),
     Http(Http),
@@ -35,7 +35,7 @@ enum Way {
 }
 
 impl McpClient {
-    /// Reaches a server, from the session's cwd, and asks for its tools.
+    /// Connects to a server, from the session's cwd, and lists its tools.
     pub(super) async fn start(server: &McpServer, cwd: &Path) -> Result<Self, String> {
         let started = timeout(START_LIMIT, async {
             let (name, way) = match server {

@@ -1,4 +1,4 @@
-//! Obeys intents. Another agent would ask its model what to do.
+//! Carries out intents. A real agent would ask its model for the next action.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ async fn ask_permission(turn: &Turn) -> Result<(), Cancelled> {
     Ok(())
 }
 
-/// Sends a chunk at once and then one every 10 ms, `chunks` of them at most, until the time is over.
+/// Sends a chunk at once and then one every 10 ms, `chunks` of them at most, until the time is up.
 async fn keep_busy(turn: &Turn, time: Duration, chunks: Option<u64>) -> Result<(), Cancelled> {
     let id = turn.next_message_id();
     let end = tokio::time::Instant::now() + time;

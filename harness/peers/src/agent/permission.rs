@@ -1,4 +1,4 @@
-//! Permission requests, and what each answer means.
+//! Permission requests and their answers.
 
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
@@ -22,9 +22,9 @@ const OPTIONS: [(&str, &str, PermissionOptionKind); 4] = [
 pub(super) enum Answer {
     /// An allow option was chosen.
     Allowed,
-    /// A reject option was chosen, or nothing that could count as approval.
+    /// A reject option was chosen, or the answer is not an approval.
     Rejected,
-    /// The outcome was `cancelled` although the turn goes on.
+    /// The outcome was `cancelled` although the turn continues.
     Dismissed,
 }
 
@@ -39,7 +39,7 @@ impl Answer {
     }
 }
 
-/// Asks the user unless an "always" option was chosen for such calls before.
+/// Asks the user unless an "always" option was chosen for calls of this kind before.
 pub(super) async fn ask(turn: &Turn, tool: &Tool<'_>) -> Result<Answer, Cancelled> {
     match turn.session.decision(tool.kind) {
         Some(true) => Ok(Answer::Allowed),

@@ -10,7 +10,7 @@ const STEPS: [(&str, PlanEntryPriority); 3] = [
     ("Check the result", PlanEntryPriority::Low),
 ];
 
-/// Shows the plan, and each step as it begins and ends.
+/// Shows the plan, and each step at its beginning and end.
 pub(super) fn follow(turn: &Turn) {
     for n_done in 0..STEPS.len() {
         show(turn, n_done, PlanEntryStatus::Pending);

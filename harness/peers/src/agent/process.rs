@@ -18,13 +18,13 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// Returns whether the command ended by a signal or with another exit code than 0.
+    /// Returns whether the command ended by a signal or with an exit code other than 0.
     pub(super) fn has_failed(&self) -> bool {
         self.signal.is_some() || self.code.is_some_and(|code| code != 0)
     }
 }
 
-/// Runs a command to its end, or kills it at once if the intent says so.
+/// Runs a command to its end, or kills it at once if the intent requires that.
 pub(super) async fn run(intent: &RunCommand, cwd: &Path) -> Result<Ran, String> {
     let mut command = Command::new(&intent.command);
     command.args(&intent.args).envs(&intent.env).current_dir(cwd);

@@ -15,7 +15,7 @@ use super::{
 /// Largest number of characters of a session title.
 const TITLE: usize = 60;
 
-/// Refuses a prompt with nothing in it, or with content of an unknown type.
+/// Refuses a prompt without content, or with content of an unknown type.
 pub(super) fn check(prompt: &[ContentBlock]) -> Result<(), Error> {
     let is_known = |block: &ContentBlock| {
         matches!(
@@ -52,7 +52,7 @@ pub(super) async fn run(turn: &Turn, prompt: &[ContentBlock], withdrawn: impl Fu
     let stop = if turn.is_cancelled() { StopReason::Cancelled } else { obeyed.unwrap_or(StopReason::Cancelled) };
     match stop {
         StopReason::Cancelled => turn.abandon_tools(),
-        // A refused prompt and what followed are not part of the conversation.
+        // A refused prompt and the following updates are not part of the conversation.
         StopReason::Refusal => turn.session.record().history.truncate(before),
         _ => {}
     }

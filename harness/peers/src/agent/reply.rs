@@ -20,7 +20,7 @@ pub(super) fn invalid_request(reason: &str) -> Error {
     Error::invalid_request().data(json!({"reason": reason}))
 }
 
-/// Puts an error of the client in one line.
+/// Describes an error of the client in one line.
 pub(super) fn describe(error: &Error) -> String {
     match &error.data {
         Some(data) if !matches!(data, Value::Null) => format!("{} ({}): {data}", error.message, error.code.value()),

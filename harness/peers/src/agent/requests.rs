@@ -1,6 +1,6 @@
 //! The requests and notifications of the client, and their answers.
 //!
-//! The SDK handles one message after the other, so whatever takes time runs in a task of its own.
+//! The SDK handles messages one after the other, so everything that takes time runs in a separate task.
 
 use std::sync::{Arc, OnceLock};
 
@@ -98,7 +98,7 @@ impl Agent {
         }
     }
 
-    /// Takes a notification.
+    /// Handles a notification.
     pub(super) fn note(&self, notification: &ClientNotification) {
         match notification {
             ClientNotification::CancelNotification(cancel) => {
@@ -147,7 +147,7 @@ impl Agent {
         self.login.check()?;
         let setup = Setup::new(request.cwd, request.additional_directories, request.mcp_servers);
         let session = self.sessions.reopen(&request.session_id, setup).await?;
-        // The whole conversation again, in its order and with its ids; nothing of it is done again.
+        // This replays the whole conversation in order and with its ids; nothing is executed again.
         let history = session.record().history.clone();
         history.into_iter().for_each(|update| client.update(&session, update));
         let response = LoadSessionResponse::new()
@@ -232,7 +232,7 @@ impl Agent {
         })
     }
 
-    /// Takes the news that the user has visited a page, and completes the elicitation that asked for it.
+    /// Handles the notification that the user has visited a page, and completes the elicitation for it.
     fn complete_visit(&self, params: &str) {
         let params: Value = serde_json::from_str(params).unwrap_or_default();
         let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();
@@ -242,7 +242,7 @@ impl Agent {
     }
 }
 
-/// Answers a request that opens a session, and announces the commands of the session after that.
+/// Answers a request that opens a session, and then announces the commands of the session.
 fn open<R: Serialize + Send>(
     client: Arc<Client>,
     responder: Responder,

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{tool::text_content, turn::Turn};
 
-/// Largest number of files that are looked at; the agent is not made for large trees.
+/// Largest number of files that are searched; the agent is not meant for large trees.
 const MAX_FILES: usize = 1_000;
 /// Largest number of places that are reported.
 const MAX_HITS: usize = 20;

@@ -18,12 +18,12 @@ pub fn run(options: &Options) -> ExitCode {
     block_on(serve(options, Stdio::new()))
 }
 
-/// Waits for the end of a connection, and turns it into an exit code.
+/// Waits for the end of a connection, and converts it to an exit code.
 pub(crate) fn block_on(connection: impl Future<Output = Result<(), Error>>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let served = runtime.map_err(Error::into_internal_error).and_then(|runtime| {
         let served = runtime.block_on(connection);
-        // Does not wait for threads that still read from a pipe.
+        // This does not wait for threads that still read from a pipe.
         runtime.shutdown_background();
         served
     });

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::{clock, mcp::McpClient, store::Record, sync::lock};
 
-/// Time that a cancelled turn gets to end before its session ends over it.
+/// Time that a cancelled turn gets to end before its session ends without it.
 const TURN_LIMIT: Duration = Duration::from_secs(2);
 
 /// A session that the client opened on this connection.
@@ -44,17 +44,17 @@ impl Session {
         }
     }
 
-    /// Gives access to the lasting state; never held across an await.
+    /// Locks the lasting state; the lock is never held across an await.
     pub(super) fn record(&self) -> MutexGuard<'_, Record> {
         lock(&self.record)
     }
 
-    /// Makes a path absolute, starting from the session's cwd, and takes `.` and `..` out.
+    /// Makes a path absolute, starting from the session's cwd, and removes `.` and `..`.
     pub(super) fn resolve(&self, path: &Path) -> PathBuf {
         normalize(&self.cwd.join(path))
     }
 
-    /// Returns whether a path lies in the directories that the session may change.
+    /// Returns whether a path is in the directories that the session may change.
     pub(super) fn is_inside(&self, path: &Path) -> bool {
         std::iter::once(&self.cwd).chain(&self.roots).any(|root| path.starts_with(normalize(root)))
     }
@@ -103,12 +103,12 @@ impl Session {
         }
     }
 
-    /// Returns what the user decided for all calls of this kind.
+    /// Returns the user's decision for all calls of this kind.
     pub(super) fn decision(&self, kind: ToolKind) -> Option<bool> {
         lock(&self.decisions).iter().find(|(decided, _)| *decided == kind).map(|(_, allowed)| *allowed)
     }
 
-    /// Remembers an "always" answer of the user.
+    /// Stores an "always" answer of the user.
     pub(super) fn decide(&self, kind: ToolKind, allowed: bool) {
         lock(&self.decisions).push((kind, allowed));
     }
@@ -133,7 +133,7 @@ fn lasting(update: &SessionUpdate) -> Option<SessionUpdate> {
         | SessionUpdate::AgentThoughtChunk(_)
         | SessionUpdate::ToolCall(_)
         | SessionUpdate::Plan(_) => {}
-        // A later client knows nothing of the terminals of this one.
+        // A later client has no access to the terminals of this one.
         SessionUpdate::ToolCallUpdate(update) => {
             if let Some(content) = &mut update.fields.content {
                 content.retain(|item| !matches!(item, ToolCallContent::Terminal(_)));

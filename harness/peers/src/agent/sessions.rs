@@ -1,4 +1,4 @@
-//! The sessions: creating, opening again, listing, closing and deleting them.
+//! The sessions: creates, reopens, lists, closes and deletes them.
 
 use std::{
     collections::HashMap,
@@ -30,7 +30,7 @@ const PAGE_SIZE: usize = 5;
 /// Time that all sessions get to end after the client went away.
 const END_LIMIT: Duration = Duration::from_millis(500);
 
-/// How the client wants a session to be opened.
+/// The client's settings for opening a session.
 pub(super) struct Setup {
     cwd: PathBuf,
     roots: Vec<PathBuf>,
@@ -72,7 +72,7 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Opens a session again, which this connection may have open.
+    /// Opens a session again; it may already be open on this connection.
     pub(super) async fn reopen(&self, id: &SessionId, setup: Setup) -> Result<Arc<Session>, Error> {
         let open = self.get(id).ok();
         let record = match &open {
@@ -144,7 +144,7 @@ impl Sessions {
     async fn start(&self, record: Record, setup: Setup) -> Result<Arc<Session>, Error> {
         setup.check()?;
         let servers = join_all(setup.servers.iter().map(|server| McpClient::start(server, &setup.cwd))).await;
-        // A session goes on without the servers that cannot be used.
+        // A session continues without the servers that cannot be used.
         let problem = |problem: &String| log(&format!("an MCP server cannot be used: {problem}"));
         let servers = servers.into_iter().filter_map(|server| server.inspect_err(problem).ok()).collect();
         let session = Arc::new(Session::open(record, setup.cwd, setup.roots, servers));
@@ -173,7 +173,7 @@ impl Sessions {
     }
 }
 
-/// Returns whether a text has the form of the cursors that the listing hands out.
+/// Returns whether a text has the form of the cursors in listings.
 fn is_cursor(text: &str) -> bool {
     let Some((created, id)) = text.split_once('-') else { return false };
     created.len() == 20 && created.chars().all(|c| c.is_ascii_digit()) && id.starts_with("ref-")

@@ -1,6 +1,6 @@
 //! Modes, config options and slash commands, and their changes.
 //!
-//! The mode is a config option too, so a change of the one is announced as a change of the other.
+//! The mode is a config option too, so a change of one is also announced as a change of the other.
 
 use agent_client_protocol::{
     Error,
@@ -31,7 +31,7 @@ pub(super) fn modes(session: &Session) -> SessionModeState {
     SessionModeState::new(session.record().mode.clone(), modes.into())
 }
 
-/// Returns the config options of a session; only some clients know boolean ones.
+/// Returns the config options of a session; only some clients support boolean ones.
 pub(super) fn config_options(client: &Client, session: &Session) -> Vec<SessionConfigOption> {
     let record = session.record();
     let modes: Vec<_> = MODES.map(|(id, name)| SessionConfigSelectOption::new(id, name)).into();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock;
 
-/// Everything of a session that outlives the process.
+/// The data of a session that outlives the process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     pub id: String,
@@ -39,7 +39,7 @@ impl Record {
             .updated_at(clock::iso8601(self.updated))
     }
 
-    /// Returns the place of the session in the listing, which no later change moves.
+    /// Returns the place of the session in the listing, which later changes do not move.
     pub(super) fn cursor(&self) -> String {
         format!("{:020}-{}", self.created, self.id)
     }
@@ -52,7 +52,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the folder below `$HOME`; it is made when the first session is saved.
+    /// Opens the folder below `$HOME`; it is created when the first session is saved.
     pub(super) fn open() -> Self {
         let home = std::env::var_os("HOME").map_or_else(std::env::temp_dir, PathBuf::from);
         Self { folder: home.join(".acp-reference-agent/sessions") }
@@ -86,7 +86,7 @@ impl Store {
     /// Removes a session; one that does not exist is already removed.
     pub(super) fn delete(&self, id: &str) {
         if self.find(id).is_some() {
-            // Nothing is left to do when another process was faster.
+            // Another process may have been faster, which has the same effect.
             let _ = fs::remove_file(self.path(id));
         }
     }

@@ -1,4 +1,4 @@
-//! Running commands, in a terminal of the client where it has terminals.
+//! Running commands, in a terminal of the client if it has terminals.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use super::{
     turn::{Cancelled, Turn},
 };
 
-/// Runs a command, with permission unless the intent says otherwise.
+/// Runs a command, with permission unless the intent skips it.
 pub(super) async fn run(turn: &Turn, intent: RunCommand) -> Result<(), Cancelled> {
     let title = [std::slice::from_ref(&intent.command), &intent.args].concat().join(" ");
     let cwd = turn.session.resolve(intent.cwd.as_deref().unwrap_or(Path::new("")));
@@ -49,7 +49,7 @@ pub(super) async fn run(turn: &Turn, intent: RunCommand) -> Result<(), Cancelled
     Ok(())
 }
 
-/// Executes the command; the flag says whether a terminal is embedded in the tool call.
+/// Executes the command; the flag tells whether a terminal is embedded in the tool call.
 async fn execute(
     turn: &Turn,
     tool: &Tool<'_>,
@@ -78,7 +78,7 @@ async fn in_terminal(
         .env(env)
         .cwd(cwd)
         .output_byte_limit(intent.byte_limit);
-    // A terminal that was created in spite of a cancel must still be released.
+    // A terminal that was created despite a cancel must still be released.
     let terminal = match turn.request_to_end(request).await {
         Some(Ok(response)) => response.terminal_id,
         Some(Err(error)) => return Ok(Err(describe(&error))),
@@ -91,7 +91,7 @@ async fn in_terminal(
     used
 }
 
-/// Lets the command end, or kills it, and takes its output.
+/// Lets the command exit, or kills it, and reads its output.
 async fn watch(turn: &Turn, kill: bool, terminal: &TerminalId) -> Result<Result<Ran, String>, Cancelled> {
     let session = &turn.session.id;
     let ended = if kill {
@@ -110,7 +110,7 @@ async fn watch(turn: &Turn, kill: bool, terminal: &TerminalId) -> Result<Result<
     Ok(ran.map_err(|error| describe(&error)))
 }
 
-/// Releases the terminal, also after a cancel, and does not depend on the answer.
+/// Releases the terminal, even after a cancel, and does not depend on the answer.
 async fn release(turn: &Turn, terminal: &TerminalId) {
     let release = ReleaseTerminalRequest::new(turn.session.id.clone(), terminal.clone());
     let sent = turn.client.connection.send_request(release);
@@ -118,6 +118,6 @@ async fn release(turn: &Turn, terminal: &TerminalId) {
         sent.detach();
         return;
     }
-    // A terminal that the client does not know any more is released.
+    // If the client no longer knows the terminal, it is already released.
     let _ = sent.block_task().await;
 }

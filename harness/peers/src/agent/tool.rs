@@ -1,4 +1,4 @@
-//! Tool calls as the client sees them: announced, begun, and brought to a final status.
+//! Tool calls as the client gets them: announced, begun, and finished with a final status.
 
 use agent_client_protocol::v1::schema::{
     Content, ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallId, ToolCallStatus, ToolCallUpdate,
@@ -39,12 +39,12 @@ impl Tool<'_> {
         self.begin_with(ToolCallUpdateFields::new());
     }
 
-    /// Reports that the execution starts, with further news.
+    /// Reports that the execution starts, with more fields.
     pub(super) fn begin_with(&self, fields: ToolCallUpdateFields) {
         self.update(fields.status(ToolCallStatus::InProgress));
     }
 
-    /// Reports success by its output; without new content the old one stays.
+    /// Reports success with the output; without new content the old one stays.
     pub(super) fn complete(self, content: impl Into<Option<Vec<ToolCallContent>>>, output: Value) {
         self.end(ToolCallStatus::Completed, content.into(), output);
     }
@@ -54,7 +54,7 @@ impl Tool<'_> {
         self.finish(ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(text_content(reason)));
     }
 
-    /// Reports a failure by its output; without new content the old one stays.
+    /// Reports a failure with the output; without new content the old one stays.
     pub(super) fn fail_with(self, content: impl Into<Option<Vec<ToolCallContent>>>, output: Value) {
         self.end(ToolCallStatus::Failed, content.into(), output);
     }

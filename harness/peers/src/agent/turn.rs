@@ -1,6 +1,6 @@
-//! A turn: what the agent says and asks between a prompt and its response.
+//! A turn: the agent's updates and requests between a prompt and its response.
 //!
-//! A turn runs next to the dispatch of messages, so the agent serves cancels and other sessions while the turn waits.
+//! A turn runs in parallel to the dispatch of messages, so the agent handles cancels and other sessions while the turn waits.
 //! Every wait on the client ends when the turn is cancelled.
 
 use std::{
@@ -21,7 +21,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Largest size of one text chunk, in bytes.
 const CHUNK: usize = 2048;
 
-/// The turn was cancelled; it does nothing more.
+/// The turn was cancelled and does nothing more.
 #[derive(Debug)]
 pub(super) struct Cancelled;
 
@@ -74,13 +74,13 @@ impl Turn {
         }
     }
 
-    /// Asks the client; a cancel withdraws the request with `$/cancel_request`.
+    /// Sends a request to the client; a cancel withdraws the request with `$/cancel_request`.
     pub(super) async fn request<R: JsonRpcRequest>(&self, request: R) -> Result<Result<R::Response, Error>, Cancelled> {
         self.check()?;
         self.unless_cancelled(self.client.connection.send_request(request).block_task()).await
     }
 
-    /// Asks the client and takes its answer even after a cancel, if it comes within a second.
+    /// Sends a request to the client and accepts its answer even after a cancel, if it comes within a second.
     pub(super) async fn request_to_end<R: JsonRpcRequest>(&self, request: R) -> Option<Result<R::Response, Error>> {
         let answer = self.client.connection.send_request(request).block_task();
         let given_up = async {
@@ -99,13 +99,13 @@ impl Turn {
         self.client.update(&self.session, update);
     }
 
-    /// Says a text as one message of the agent.
+    /// Sends a text as one message of the agent.
     pub(super) fn say(&self, text: &str) {
         let id = self.next_message_id();
         cut(text).for_each(|part| self.say_part(&id, ContentBlock::from(part.to_owned())));
     }
 
-    /// Thinks a text as one thought of the agent.
+    /// Sends a text as one thought of the agent.
     pub(super) fn think(&self, text: &str) {
         let id = self.next_message_id();
         for part in cut(text) {
@@ -119,14 +119,14 @@ impl Turn {
         self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(content).message_id(id.clone())));
     }
 
-    /// Returns an id that no other message of the session has.
+    /// Returns an id unique in the session.
     pub(super) fn next_message_id(&self) -> MessageId {
         let mut record = self.session.record();
         record.last_message += 1;
         MessageId::new(format!("message-{}", record.last_message))
     }
 
-    /// Begins a tool call, with an id that no other one of the session has.
+    /// Begins a tool call with an id unique in the session.
     pub(super) fn open_tool(&self) -> ToolCallId {
         let mut record = self.session.record();
         record.last_tool += 1;
@@ -135,7 +135,7 @@ impl Turn {
         id
     }
 
-    /// Notes that a tool call has its final status.
+    /// Records that a tool call has its final status.
     pub(super) fn close_tool(&self, id: &ToolCallId) {
         lock(&self.open_tools).retain(|open| open != id);
     }
@@ -146,7 +146,7 @@ impl Turn {
     }
 }
 
-/// Cuts a text into chunks at character boundaries.
+/// Splits a text into chunks at character boundaries.
 fn cut(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let mut is_first = true;

@@ -1,4 +1,4 @@
-//! Updates outside of messages and tool calls: session info, usage, notices and compactions.
+//! Updates other than messages and tool calls: session info, usage, notices and compactions.
 
 use agent_client_protocol::v1::schema::{
     CompactionStatus, CompactionSummaryChunk, CompactionUpdate, ContentBlock, Cost, Notice, NoticeSeverity,
@@ -20,7 +20,7 @@ pub(super) fn info(turn: &Turn, title: Option<String>) {
     turn.say("The session has a new title.");
 }
 
-/// Reports a usage that only grows; the numbers are made up.
+/// Reports a usage that only grows; the numbers are invented.
 pub(super) fn usage(turn: &Turn) {
     let n_turns = turn.session.record().turns;
     let cents = f64::from(u32::try_from(n_turns).unwrap_or(u32::MAX));
@@ -40,7 +40,7 @@ pub(super) fn notice(turn: &Turn, title: Option<String>) {
     }
 }
 
-/// Pretends to compact the context, and reports it from its beginning to its end if the client takes that.
+/// Pretends to compact the context, and reports it from its beginning to its end if the client supports that.
 pub(super) fn compact(turn: &Turn) {
     if turn.client.capabilities().shows_compactions {
         let id = format!("compaction-{}", turn.session.record().turns);

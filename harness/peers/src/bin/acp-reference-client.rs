@@ -1,4 +1,4 @@
-//! The reference client: a conforming ACP v1 client without a user interface, which does what its options and acts say.
+//! The reference client: a conforming ACP v1 client without a user interface, which follows its options and acts.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What a user does, as read from a line of standard input.
+//! The acts of a user, read from lines of standard input.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "act", rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(super) enum Act {
-    /// Says something to the agent in the current session.
+    /// Sends a prompt in the current session.
     Prompt {
         text: String,
         #[serde(default)]
@@ -14,7 +14,7 @@ pub(super) enum Act {
     },
     /// Stops the running turn of the current session.
     Cancel,
-    /// Opens a further session, which becomes the current one.
+    /// Opens another session, which becomes the current one.
     NewSession,
     Load {
         session_id: String,
@@ -32,7 +32,7 @@ pub(super) enum Act {
     Switch {
         session_id: String,
     },
-    /// Looks at all pages of the list of sessions, or of those in one directory.
+    /// Reads all pages of the list of sessions, or of those in one directory.
     List {
         dir: Option<String>,
     },
@@ -52,9 +52,9 @@ pub(super) enum Act {
         method_id: String,
     },
     Logout,
-    /// Gives up the open prompt of the current session by `$/cancel_request`.
+    /// Cancels the open prompt of the current session with `$/cancel_request`.
     CancelRequest,
-    /// Sends a request that is no method of the protocol.
+    /// Sends a request that is not a method of the protocol.
     CustomRequest {
         method: String,
     },
@@ -70,7 +70,7 @@ pub(super) enum Act {
     Quit,
 }
 
-/// What the user says to an elicitation.
+/// The user's answer to an elicitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Action {
@@ -79,15 +79,15 @@ pub(super) enum Action {
     Cancel,
 }
 
-/// What can come with the text of a prompt.
+/// An attachment of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Attachment {
     Image,
     Audio,
-    /// A file, as a whole if the agent takes it.
+    /// A file, with its content if the agent accepts that.
     File,
-    /// A file, only named.
+    /// A link to a file.
     Mention,
 }
 

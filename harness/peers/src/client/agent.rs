@@ -1,4 +1,4 @@
-//! The agent as it describes itself in the answer to `initialize`.
+//! The agent's description of itself in the answer to `initialize`.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +6,37 @@ use agent_client_protocol::v1::schema::AgentCapabilities;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// What the agent said of itself.
+/// The agent's description of itself.
 #[derive(Debug, Default)]
 pub(super) struct AgentInfo {
     pub capabilities: AgentCapabilities,
     pub auth_methods: Vec<AuthMethod>,
 }
 
-/// A way to log in.
+/// A login method.
 #[derive(Debug)]
 pub(super) struct AuthMethod {
     pub id: String,
     pub kind: AuthKind,
 }
 
-/// Where a login happens.
+/// The place of a login.
 #[derive(Debug)]
 pub(super) enum AuthKind {
     /// In the agent, by `authenticate`.
     Agent,
-    /// In the agent's program, which the client starts once more in a terminal.
+    /// In the agent's program, which the client starts again in a terminal.
     Terminal(TerminalLogin),
-    /// Of a type that this client does not know.
+    /// A type that this client does not support.
     Unknown,
 }
 
-/// What a login in a terminal adds to the command line and the environment of the agent.
+/// The additions of a terminal login to the command line and the environment of the agent.
 #[derive(Debug, Clone, Default)]
 pub struct TerminalLogin {
-    /// Further arguments.
+    /// Additional arguments.
     pub args: Vec<String>,
-    /// Further variables, which replace others of the same name.
+    /// Additional variables, which replace others of the same name.
     pub env: BTreeMap<String, String>,
 }
 
@@ -52,7 +52,7 @@ impl AgentInfo {
 }
 
 impl AuthMethod {
-    /// The type is read by hand, since the SDK takes an unknown type for `agent`.
+    /// Reads a method. The type is parsed by hand, since the SDK treats an unknown type as `agent`.
     fn read(method: &Value) -> Option<Self> {
         let kind = match &method["type"] {
             Value::Null => AuthKind::Agent,
@@ -65,7 +65,7 @@ impl AuthMethod {
 }
 
 impl TerminalLogin {
-    /// Reads the members that are of the right type.
+    /// Reads the members with the right type.
     pub(crate) fn read(method: &Value) -> Self {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let args = method["args"].as_array().into_iter().flatten().filter_map(text).collect();

@@ -9,7 +9,7 @@ use super::{
     state::{Client, Trouble},
 };
 
-/// Logs in with the first method that the agent handles by itself, or else with the first one for a terminal.
+/// Logs in with the first method that the agent handles itself, or else with the first terminal method.
 pub(super) async fn log_in(client: &Client) -> Result<(), Trouble> {
     let methods = &client.agent().auth_methods;
     let own = methods.iter().find(|method| matches!(method.kind, AuthKind::Agent));
@@ -39,7 +39,7 @@ async fn log_in_with(client: &Client, method: &AuthMethod) -> Result<(), Trouble
     }
 }
 
-/// Logs in by the agent's program in a terminal; the login counts for a new connection only.
+/// Logs in with the agent's program in a terminal; the login applies only to a new connection.
 async fn log_in_in_terminal(client: &Client, id: &str, login: &TerminalLogin) -> Result<(), Trouble> {
     match client.launcher.log_in(login).await {
         Ok(()) => Err(Trouble::LoggedIn),

@@ -15,7 +15,7 @@ use super::{
     state::{Client, Trouble},
 };
 
-/// Chooses a mode: through its config option where the agent has options, which replace the older modes.
+/// Sets a mode: through its config option if the agent has options, which replace the older modes.
 ///
 /// > Clients that support config options **SHOULD** use `configOptions` exclusively and ignore `modes`
 pub(super) async fn set_mode(client: &Client, mode: &str) -> Result<(), Trouble> {
@@ -71,7 +71,7 @@ fn current(client: &Client) -> Result<Arc<Session>, Trouble> {
     client.sessions.current().ok_or_else(|| Trouble::refused("no session is open"))
 }
 
-/// Turns the user's wish into a value that the option has.
+/// Converts the user's value to one that the option has.
 fn allowed(
     client: &Client,
     option: &SessionConfigOption,
@@ -93,7 +93,7 @@ fn allowed(
     }
 }
 
-/// Tells whether a select option has a value, in whatever group.
+/// Returns whether a select option has a value, in any group.
 fn has_value(select: &SessionConfigSelect, value: &str) -> bool {
     match &select.options {
         SessionConfigSelectOptions::Ungrouped(options) => options.iter().any(|option| *option.value.0 == *value),

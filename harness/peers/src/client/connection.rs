@@ -1,4 +1,4 @@
-//! The connection to the agent: how the client asks and tells it something.
+//! The connection to the agent, for requests and notifications of the client.
 
 use std::sync::OnceLock;
 
@@ -21,7 +21,7 @@ impl Connection {
         self.agent.get_or_init(|| agent);
     }
 
-    /// Sends a request; `note` sees the answer before the client handles any later message of the agent.
+    /// Sends a request; `note` gets the answer before the client handles any later message of the agent.
     pub(super) fn begin<T: DeserializeOwned + 'static>(
         &self,
         method: &str,
@@ -39,7 +39,7 @@ impl Connection {
         Ok(handle)
     }
 
-    /// Sends a request and waits for the answer, which `note` sees as in [`Self::begin`].
+    /// Sends a request and waits for the answer, which `note` gets as in [`Self::begin`].
     pub(super) async fn call<T: DeserializeOwned + Send + 'static>(
         &self,
         method: &str,
@@ -49,7 +49,7 @@ impl Connection {
         let (answered, answer) = oneshot::channel();
         self.begin(method, params, move |result| {
             note(&result);
-            // The caller is gone when the client ends.
+            // The receiver is dropped when the client ends.
             let _ = answered.send(result);
         })?;
         answer.await.unwrap_or_else(|_| Err(broken_off(method)))
@@ -62,7 +62,7 @@ impl Connection {
     }
 }
 
-/// Reads a result; null stands for an object without members.
+/// Reads a result; null means an object without members.
 fn decode<T: DeserializeOwned>(method: &str, value: Value) -> Result<T, Error> {
     let value = if value.is_null() { json!({}) } else { value };
     serde_json::from_value(value).map_err(|error| failed(&format!("cannot read the result of {method}: {error}")))

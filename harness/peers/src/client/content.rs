@@ -18,14 +18,14 @@ const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA="
 /// The file that is attached if the session's directory has none.
 const NOTE: (&str, &str) = ("note.txt", "A note.\n");
 
-/// A file that goes with a prompt.
+/// A file attached to a prompt.
 struct Attached {
     name: String,
     uri: String,
     text: String,
 }
 
-/// Builds the content of a prompt, without the attachments that the agent does not take.
+/// Builds the content of a prompt, without the attachments that the agent does not accept.
 pub(super) fn prompt(takes: &PromptCapabilities, cwd: &Path, text: String, attach: &[Attachment]) -> Vec<ContentBlock> {
     let attached = attach.iter().filter_map(|attachment| block(*attachment, takes, cwd));
     std::iter::once(ContentBlock::from(text)).chain(attached).collect()
@@ -55,7 +55,7 @@ fn left_out(what: &str) -> Option<ContentBlock> {
     None
 }
 
-/// Picks the first text file of a directory, or makes one up.
+/// Picks the first text file of a directory, or invents one.
 fn file_in(cwd: &Path) -> Attached {
     let mut paths: Vec<_> = fs::read_dir(cwd).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     paths.sort();
@@ -68,7 +68,7 @@ fn file_in(cwd: &Path) -> Attached {
     Attached { name, uri: file_uri(&path), text }
 }
 
-/// Writes a path as a URI, with everything escaped that is not plain.
+/// Writes a path as a URI, with special characters escaped.
 fn file_uri(path: &Path) -> String {
     let mut uri = String::from("file://");
     for byte in path.as_os_str().as_encoded_bytes() {

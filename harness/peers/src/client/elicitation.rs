@@ -1,6 +1,6 @@
 //! `elicitation/create`: the agent asks the user to fill in a form or to visit a URL.
 //!
-//! A URL is never opened: this user agrees to visit it and does not.
+//! A URL is never opened: this user agrees to a visit and does not make it.
 
 use agent_client_protocol::{
     Error,
@@ -66,7 +66,7 @@ pub(super) fn ask(
     answer(responder, Ok(CreateElicitationResponse::new(action)))
 }
 
-/// Answers the oldest open elicitation as the user wants it.
+/// Answers the oldest open elicitation with the user's decision.
 pub(super) async fn answer_oldest(sessions: &Sessions, questions: &Questions, action: Action) -> Result<(), String> {
     let (mode, responder) = questions.take_elicitation(sessions).await.ok_or("no elicitation is open")?;
     let action = match action {
@@ -74,12 +74,12 @@ pub(super) async fn answer_oldest(sessions: &Sessions, questions: &Questions, ac
         Action::Decline => ElicitationAction::Decline,
         Action::Cancel => ElicitationAction::Cancel,
     };
-    // Fails only when the connection has ended.
+    // This fails only if the connection has ended.
     let _ = answer(responder, Ok(CreateElicitationResponse::new(action)));
     Ok(())
 }
 
-/// Agrees to a visit, or fills in a form; declines a form that this user cannot fill in.
+/// Agrees to a visit, or fills in a form; declines a form that it cannot fill in.
 fn accept(mode: &ElicitationMode) -> ElicitationAction {
     let accepted = ElicitationAcceptAction::new();
     match mode {

@@ -1,4 +1,4 @@
-//! The errors that the client answers, and how it shows those of the agent.
+//! The errors in the client's answers, and the display of the agent's errors.
 
 use agent_client_protocol::{Error, ErrorCode};
 use serde_json::json;
@@ -8,7 +8,7 @@ pub(super) fn invalid(reason: &str) -> Error {
     Error::invalid_params().data(json!({ "reason": reason }))
 }
 
-/// Builds error -32002 for something that does not exist, or no longer.
+/// Builds error -32002 for something that does not exist or no longer exists.
 pub(super) fn not_found(reason: &str) -> Error {
     Error::new(ErrorCode::RESOURCE_NOT_FOUND, "Resource not found").data(json!({ "reason": reason }))
 }
@@ -18,7 +18,7 @@ pub(super) fn failed(reason: &str) -> Error {
     Error::internal_error().data(json!({ "reason": reason }))
 }
 
-/// Puts an error in one line.
+/// Describes an error in one line.
 pub(super) fn describe(error: &Error) -> String {
     if agent_client_protocol::is_incoming_transport_closed(error) {
         return "the connection ended".to_owned();

@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{
     MultiSelectPropertySchema, NumberPropertySchema, StringFormat, StringPropertySchema,
 };
 
-/// Fills in what is required and what has a default; `None` if a required field is beyond this user.
+/// Fills in required fields and those with a default; `None` if it cannot fill in a required field.
 pub(super) fn fill_in(schema: &ElicitationSchema) -> Option<BTreeMap<String, ElicitationContentValue>> {
     let required = schema.required.as_deref().unwrap_or_default();
     let mut content = BTreeMap::new();
@@ -30,7 +30,7 @@ fn value_for(property: &ElicitationPropertySchema) -> Option<ElicitationContentV
             Some(ElicitationContentValue::Boolean(property.default.unwrap_or(true)))
         }
         ElicitationPropertySchema::Array(property) => choices_for(property).map(ElicitationContentValue::StringArray),
-        // A property of an unknown type is no field that a user could see.
+        // A property of an unknown type is not a field for a user.
         _ => None,
     }
 }
@@ -46,12 +46,12 @@ fn text_for(property: &StringPropertySchema) -> Option<String> {
         let default = property.default.clone().filter(|default| choices.contains(default));
         return default.or_else(|| choices.into_iter().find(fits));
     }
-    // A default is what the agent itself holds for a proper answer.
+    // The agent considers a default a valid answer.
     if let Some(default) = property.default.clone().filter(fits) {
         return Some(default);
     }
     let text = match (&property.pattern, &property.format) {
-        // Only a default shows a text that fits a pattern.
+        // Only a default reveals a text that fits a pattern.
         (Some(_), _) => return None,
         (None, Some(StringFormat::Email)) => "user@example.com".to_owned(),
         (None, Some(StringFormat::Uri)) => "https://example.com/".to_owned(),

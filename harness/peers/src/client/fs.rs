@@ -31,7 +31,7 @@ impl Files {
         Self { unsaved: keeps_unsaved.then(Mutex::default) }
     }
 
-    /// Reads a file, or a window of its lines.
+    /// Reads a file, or some of its lines.
     pub(super) fn read(
         &self,
         sessions: &Sessions,
@@ -61,7 +61,7 @@ impl Files {
 }
 
 fn write_text(path: &Path, content: &str) -> io::Result<()> {
-    // Writing to a pipe or a device could take for ever.
+    // Writing to a pipe or a device might never end.
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(io::Error::other("not a regular file"));
     }
@@ -91,7 +91,7 @@ fn refusal(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// Returns `limit` lines from the 1-based `line` on, each with its line end as it is in the text.
+/// Returns `limit` lines from the 1-based `line` on, each with its line end unchanged.
 fn window(text: &str, line: Option<u32>, limit: Option<u32>) -> String {
     let skip = line.map_or(0, |line| line.saturating_sub(1) as usize);
     let take = limit.map_or(usize::MAX, |limit| limit as usize);

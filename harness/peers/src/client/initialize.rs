@@ -1,4 +1,4 @@
-//! `initialize`: the client and the agent agree on the version and tell each other their capabilities.
+//! `initialize`: the client and the agent agree on the version and exchange their capabilities.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The agent's program: started as the agent, and once more for a login in a terminal.
+//! The agent's program: started as the agent, and again for a login in a terminal.
 
 use std::{
     io::{self, Write as _},
@@ -21,16 +21,16 @@ const EXIT_LIMIT: Duration = Duration::from_secs(1);
 
 /// Starts the agent.
 pub trait Launcher: Send + Sync {
-    /// Starts the agent; its stderr is the client's.
+    /// Starts the agent; it inherits the client's stderr.
     ///
     /// # Errors
     ///
-    /// Fails if the program cannot be started.
+    /// The program cannot be started.
     fn start(&self) -> io::Result<(AgentProcess, Pipes)>;
 
     /// Runs a login in a terminal until it exits.
     ///
-    /// Fails unless the user is logged in then.
+    /// The user is not logged in afterwards.
     fn log_in<'a>(&'a self, login: &'a TerminalLogin) -> BoxFuture<'a, io::Result<()>>;
 }
 
@@ -42,12 +42,12 @@ pub struct Pipes {
     pub from_agent: Box<dyn AsyncRead + Send + Unpin>,
 }
 
-/// The agent's program as the command line of the client names it.
+/// The agent's program in the client's command line.
 #[derive(Debug, Clone)]
 pub struct AgentProgram {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Variables besides those of the client.
+    /// Variables in addition to those of the client.
     pub env: Vec<(String, String)>,
 }
 
@@ -87,13 +87,13 @@ impl Launcher for AgentProgram {
     }
 }
 
-/// Runs a command in a terminal of its own, and shows on stderr what it prints there.
+/// Runs a command in a terminal of its own, and copies its output to stderr.
 async fn run_in_terminal(command: Command) -> io::Result<ExitStatus> {
     let (mut terminal, screen) = pty_process::open().map_err(io::Error::other)?;
     terminal.resize(pty_process::Size::new(24, 80)).map_err(io::Error::other)?;
     let mut child = pty_process::Command::from(command).spawn(screen).map_err(io::Error::other)?;
     let mut piece = [0; 4096];
-    // Reading fails once no process has the terminal open any more.
+    // Reading fails once no process has the terminal open.
     while let Ok(n @ 1..) = terminal.read(&mut piece).await {
         // The user may have closed stderr.
         let _ = io::stderr().write_all(&piece[..n]);
@@ -101,7 +101,7 @@ async fn run_in_terminal(command: Command) -> io::Result<ExitStatus> {
     child.wait().await
 }
 
-/// The running agent; its whole process group ends when this is dropped.
+/// The running agent; dropping it kills its whole process group.
 #[derive(Debug)]
 pub struct AgentProcess {
     group: Group,
@@ -118,7 +118,7 @@ impl AgentProcess {
         let exited = timeout(EXIT_LIMIT, self.exited()).await;
         self.group.kill();
         if exited.is_err() {
-            // Takes the killed process off the system's list.
+            // This reaps the killed process.
             let _ = timeout(EXIT_LIMIT, self.exited()).await;
         }
     }

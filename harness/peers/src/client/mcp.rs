@@ -1,4 +1,4 @@
-//! The MCP servers that a session is opened with, as far as the agent takes them.
+//! The MCP servers for opening a session, as far as the agent supports them.
 
 use std::{
     env,
@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{McpCapabilities, McpServer, McpServerStd
 
 use super::output::log;
 
-/// Returns those of the user's servers that the agent takes.
+/// Returns the user's servers that the agent supports.
 pub(super) fn servers(wanted: &[McpServer], takes: &McpCapabilities) -> Vec<McpServer> {
     let fitting = |server: &McpServer| match server {
         McpServer::Http(server) if !takes.http => left_out(&server.name, "the agent takes no http servers"),

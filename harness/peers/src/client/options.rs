@@ -1,4 +1,4 @@
-//! The command line: the agent, what its user wants, and the features to leave out.
+//! The command line: the agent, the user's settings, and the features to leave out.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub struct Options {
     /// Working directory of the sessions
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub cwd: PathBuf,
-    /// What the user says to permission requests and forms
+    /// Answer of the user to permission requests and forms
     #[arg(long, value_enum, default_value_t)]
     pub permission: Permission,
     /// MCP servers as in session/new, as a JSON list
@@ -48,7 +48,7 @@ pub struct Options {
     /// Keep written texts in unsaved buffers and read from them, as editors do
     #[arg(long)]
     pub unsaved: bool,
-    /// Environment variables of the agent, beside the client's own
+    /// Environment variables of the agent in addition to the client's own
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     pub env: Vec<(String, String)>,
     /// Command that starts the agent
@@ -56,7 +56,7 @@ pub struct Options {
     pub agent: Vec<String>,
 }
 
-/// What the user says to a permission request.
+/// The user's answer to a permission request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Permission {
     /// The first option that allows.
@@ -64,7 +64,7 @@ pub enum Permission {
     Allow,
     /// The first option that rejects.
     Reject,
-    /// Nothing: the request stays open until the acts `decide` and `answer`.
+    /// None: the request stays open until the acts `decide` and `answer`.
     Hold,
 }
 
@@ -98,7 +98,7 @@ pub struct McpServers(pub Vec<McpServer>);
 pub struct Directories(pub Vec<PathBuf>);
 
 impl Options {
-    /// Tells whether a feature is advertised and served.
+    /// Returns whether a feature is advertised and served.
     #[must_use]
     pub fn with(&self, feature: Feature) -> bool {
         let is_mode = matches!(feature, Feature::ElicitationForm | Feature::ElicitationUrl);
@@ -131,7 +131,7 @@ fn mcp_servers(text: &str) -> Result<McpServers, serde_json::Error> {
     entries.into_iter().map(serde_json::from_value).collect::<Result<_, _>>().map(McpServers)
 }
 
-/// Adds the lists that a user may leave out but the protocol wants.
+/// Adds the lists that are optional for a user but required by the protocol.
 fn fill_in(entry: &mut Value) {
     let names: &[&str] = if entry.get("url").is_some() { &["headers"] } else { &["args", "env"] };
     let Some(members) = entry.as_object_mut() else { return };

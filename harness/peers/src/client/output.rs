@@ -1,4 +1,4 @@
-//! What the client prints: the agent's words on stdout, its own on stderr.
+//! The client's output: the agent's text on stdout, its own messages on stderr.
 
 use std::{
     io::Write as _,
@@ -11,14 +11,14 @@ pub(super) fn log(line: &str) {
     eprintln!("acp-reference-client: {line}");
 }
 
-/// Stdout, with the knowledge whether a line is open.
+/// Stdout, with a record of whether a line is open.
 #[derive(Debug, Default)]
 pub(super) struct Printer {
     line_is_open: Mutex<bool>,
 }
 
 impl Printer {
-    /// Prints text as it is.
+    /// Prints text unchanged.
     pub(super) fn print(&self, text: &str) {
         if text.is_empty() {
             return;
@@ -39,6 +39,6 @@ impl Printer {
 
 fn write(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    // Nobody who closed stdout wants to read this.
+    // If stdout is closed, the text has no reader.
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }

@@ -41,7 +41,7 @@ pub(super) fn ask(
     let waits = user == Permission::Hold && !session.is_given_up();
     let question =
         Question { session: Some(request.session_id), matter: Matter::Permission(request.options), responder };
-    // Without a fitting option the user cannot say what they want, and a `cancelled` allows nothing.
+    // Without a matching option, the user cannot express a decision, and `cancelled` allows nothing.
     if waits {
         questions.hold(question)
     } else {
@@ -50,10 +50,10 @@ pub(super) fn ask(
     Ok(())
 }
 
-/// Answers the oldest open permission request with the option that the user wants.
+/// Answers the oldest open permission request with the user's option.
 pub(super) async fn decide(sessions: &Sessions, questions: &Questions, option: &str) -> Result<(), String> {
     let responder = questions.take_permission(sessions, option).await?;
-    // Fails only when the connection has ended.
+    // This fails only if the connection has ended.
     let _ = answer(responder, Ok(select(option)));
     Ok(())
 }

@@ -17,10 +17,10 @@ use super::{
     state::{Client, Trouble},
 };
 
-/// Time for running turns to end after the user quit.
+/// Time for running turns to end after the user quits.
 const QUIT_LIMIT: Duration = Duration::from_secs(1);
 
-/// Gives a prompt to the agent once the session is idle, and does not wait for the end of the turn.
+/// Sends a prompt once the session is idle, and does not wait for the end of the turn.
 pub(super) async fn prompt(client: &Arc<Client>, text: String, attach: &[Attachment]) -> Result<(), Trouble> {
     let session = client.sessions.current().ok_or_else(|| Trouble::refused("no session is open"))?;
     session.idle().await;
@@ -50,7 +50,7 @@ pub(super) async fn command(client: &Arc<Client>, name: &str, input: Option<&str
     prompt(client, text, &[]).await
 }
 
-/// Ends a turn, whatever its stop reason is.
+/// Ends a turn with any stop reason.
 fn end(client: &Client, session: &Session, answer: Result<Value, Error>) {
     client.printer.end_line();
     if let Err(error) = answer {
@@ -73,12 +73,12 @@ pub(super) fn cancel(client: &Client) -> Result<(), Trouble> {
 /// Cancels the turn of a session, and with it the open questions about it.
 fn stop(client: &Client, session: &Session) {
     session.set_turn(Turn::Cancelling);
-    // Fails only when the connection has ended.
+    // This fails only if the connection has ended.
     let _ = client.connection.notify("session/cancel", CancelNotification::new(session.id.clone()));
     client.questions.dismiss(&session.id);
 }
 
-/// Gives up the open prompt of the current session by `$/cancel_request`.
+/// Cancels the open prompt of the current session with `$/cancel_request`.
 pub(super) fn cancel_request(client: &Client) -> Result<(), Trouble> {
     let session = running(client)?;
     let prompt = session.prompt().ok_or_else(|| Trouble::refused("no prompt is open"))?;
@@ -96,7 +96,7 @@ fn running(client: &Client) -> Result<Arc<Session>, Trouble> {
     Ok(session)
 }
 
-/// Cancels all running turns and gives them a moment; the end of the connection cuts off a longer one.
+/// Cancels all running turns and waits briefly; the end of the connection stops longer ones.
 pub(super) async fn quit(client: &Client) {
     let sessions = client.sessions.all();
     sessions.iter().filter(|session| session.turn() == Turn::Running).for_each(|session| stop(client, session));

@@ -20,13 +20,13 @@ use tokio::sync::Notify;
 
 use super::session::{Sessions, lock};
 
-/// How long an act waits for a question that is still on its way.
+/// The time an act waits for a question that is still on its way.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
 
-/// What the agent asks.
+/// The subject of a question.
 #[derive(Debug)]
 pub(super) enum Matter {
-    /// May a tool be used?
+    /// Permission for a tool.
     Permission(Vec<PermissionOption>),
     /// A form or a URL.
     Elicitation(Box<ElicitationMode>),
@@ -43,7 +43,7 @@ pub(super) struct Question {
 impl Question {
     /// Answers without the user, because the turn was cancelled, or the session or the client ends.
     pub(super) fn turn_down(self) {
-        // Fails only when the connection has ended.
+        // This fails only if the connection has ended.
         let _ = match self.matter {
             Matter::Permission(_) => {
                 answer(self.responder, Ok(RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled)))
@@ -54,7 +54,7 @@ impl Question {
         };
     }
 
-    /// Tells whether the user may choose this option.
+    /// Returns whether the user may choose this option.
     fn offers(&self, option: &str) -> bool {
         match &self.matter {
             Matter::Permission(options) => options.iter().any(|offered| *offered.option_id.0 == *option),
@@ -76,17 +76,17 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Open {
     questions: Vec<(u64, Question)>,
-    n_asked: u64,
+    count: u64,
 }
 
 impl Questions {
-    /// Leaves a question open until the user decides, the turn is cancelled, or the agent gives it up.
+    /// Leaves a question open until the user decides, the turn is cancelled, or the agent cancels it.
     pub(super) fn hold(&self, question: Question) {
         let given_up = question.responder.cancellation();
         let key = {
             let mut open = lock(&self.0.open);
-            open.n_asked += 1;
-            let key = open.n_asked;
+            open.count += 1;
+            let key = open.count;
             open.questions.push((key, question));
             key
         };
@@ -108,7 +108,7 @@ impl Questions {
         self.take(|_, _| true).into_iter().for_each(Question::turn_down);
     }
 
-    /// Takes the oldest open permission request, which has to offer this option.
+    /// Takes the oldest open permission request, which must offer this option.
     pub(super) async fn take_permission(&self, sessions: &Sessions, option: &str) -> Result<Responder, String> {
         let oldest = self.oldest(sessions, |question| matches!(question.matter, Matter::Permission(_))).await;
         let oldest = oldest.ok_or("no permission request is open")?;
@@ -134,7 +134,7 @@ impl Questions {
 
     /// Finds the oldest open question of a kind.
     ///
-    /// An act and a request arrive on two ways, so the request may be a moment late while a turn runs.
+    /// An act and a request arrive on different paths, so the request may come slightly later while a turn runs.
     async fn oldest(&self, sessions: &Sessions, wanted: impl Fn(&Question) -> bool) -> Option<u64> {
         let find = || {
             let open = lock(&self.0.open);
@@ -156,7 +156,7 @@ impl Questions {
 
 /// Answers a request that the agent cancelled.
 pub(super) fn give_up(responder: Responder) {
-    // Fails only when the connection has ended.
+    // This fails only if the connection has ended.
     let _ = responder.respond_with_error(Error::request_cancelled());
 }
 

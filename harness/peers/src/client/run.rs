@@ -20,13 +20,13 @@ use super::{
     user::{self, Acts, End},
 };
 
-/// Time for the output of an agent that has ended to end as well.
+/// Time for the output of an exited agent to end.
 const HELD_OPEN: Duration = Duration::from_secs(1);
 
-/// Time for the user to see that the agent has gone, and for its exit status to come.
+/// Time for the user to notice the exit of the agent, and for its exit status to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// Runs the client until its user has nothing more to do, or it cannot go on.
+/// Runs the client until its user has no more acts, or it cannot continue.
 #[must_use]
 pub fn run(options: Options, launcher: Arc<dyn Launcher>) -> ExitCode {
     match run_to_end(options, &launcher) {
@@ -39,7 +39,7 @@ pub fn run(options: Options, launcher: Arc<dyn Launcher>) -> ExitCode {
     }
 }
 
-/// Runs the client; the result tells whether all went well.
+/// Runs the client; the result is an error if something failed.
 fn run_to_end(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bool, String> {
     let options = options.with_absolute_paths().map_err(|error| format!("no working directory: {error}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -47,7 +47,7 @@ fn run_to_end(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bool, St
     runtime.block_on(serve_user(options, launcher))
 }
 
-/// Does all acts of the user; after a login in a terminal on a new connection.
+/// Does all acts of the user, on a new connection after a login in a terminal.
 async fn serve_user(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bool, String> {
     let mut acts = Acts::open(&options);
     let mut well = true;
@@ -61,7 +61,7 @@ async fn serve_user(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bo
     }
 }
 
-/// Serves the user on one connection; the result tells why that ended.
+/// Serves the user on one connection; the result is the reason for its end.
 async fn connect(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
     let started = client.launcher.start();
     let (mut process, pipes) = started.map_err(|error| format!("the agent cannot be started: {error}"))?;
@@ -92,7 +92,7 @@ async fn connect(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
         .await;
     let end = match served {
         Ok(end) => end,
-        // Writing to an agent that has gone fails first at times.
+        // Writing to an exited agent may fail first.
         Err(error) => {
             shut_down(client).await;
             let gone = broken_off(&mut process).await;
@@ -109,7 +109,7 @@ async fn connect(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
 async fn shut_down(client: &Client) {
     client.questions.dismiss_all();
     client.terminals.shut_down().await;
-    // Tasks of their own make the answers to requests that waited for these ends.
+    // Separate tasks answer the requests that waited for these ends.
     tokio::task::yield_now().await;
 }
 
@@ -124,12 +124,12 @@ async fn live(
     let end = tokio::select! {
         biased;
         end = &mut user => Some(end),
-        () = told_to_stop() => return Err("told to stop".to_owned()),
+        () = stop_signal() => return Err("told to stop".to_owned()),
         () = gone(connection, process) => None,
     };
     let end = match end {
         Some(end) => Some(end),
-        // What the agent said before it went may be all that the user waits for.
+        // The agent's last messages may be the ones that the user waits for.
         None => tokio::time::timeout(LAST_WORDS, user).await.ok(),
     };
     match end {
@@ -141,7 +141,7 @@ async fn live(
     Err(told.unwrap_or_else(|| "the agent broke off early: it closed its output".to_owned()))
 }
 
-/// Tells how the agent ended, if it has.
+/// Describes how the agent exited, if it has.
 async fn broken_off(process: &mut AgentProcess) -> Option<String> {
     let status = tokio::time::timeout(LAST_WORDS, process.exited()).await.ok().flatten();
     status.map(|status| format!("the agent broke off early: {status}"))
@@ -152,13 +152,13 @@ async fn gone(connection: &ConnectionTo<Agent>, process: &mut AgentProcess) {
     tokio::select! {
         () = connection.incoming_closed() => {}
         _ = process.exited() => {
-            // The last messages may still be in the pipe, and a child of the agent may hold that open for ever.
+            // The last messages may still be in the pipe, and a child of the agent may hold that open forever.
             let _ = tokio::time::timeout(HELD_OPEN, connection.incoming_closed()).await;
         }
     }
 }
 
-async fn told_to_stop() {
+async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {

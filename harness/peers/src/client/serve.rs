@@ -1,4 +1,4 @@
-//! The agent's requests: each goes to its handler, and none holds up the others.
+//! Passes each of the agent's requests to its handler, without delaying others.
 
 use agent_client_protocol::{
     Error,
@@ -7,7 +7,7 @@ use agent_client_protocol::{
 
 use super::{elicitation, options::Feature, permission, question::answer, state::Client};
 
-/// Handles one request; tasks of their own wait for the user or for a command.
+/// Handles one request; separate tasks wait for the user or for a command.
 pub(super) fn handle(client: &Client, request: AgentRequest, responder: Responder) -> Result<(), Error> {
     let Client { sessions, questions, terminals, files, options, .. } = client;
     let has_terminals = client.has(Feature::Terminal);

@@ -1,4 +1,4 @@
-//! The open sessions: where each works, the choices in it, and whether a turn runs.
+//! The open sessions: their directories, settings and turns.
 
 use std::{
     collections::HashMap,
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::errors::invalid;
 
-/// Whether the agent works for the user.
+/// The state of the turn of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     Idle,
@@ -93,7 +93,7 @@ impl Session {
         let _ = self.turn.subscribe().wait_for(|turn| *turn == Turn::Idle).await;
     }
 
-    /// Keeps or drops the way to give up the open prompt.
+    /// Sets or clears the handle that cancels the open prompt.
     pub(super) fn set_prompt(&self, prompt: Option<RequestCancellationHandle>) {
         *lock(&self.prompt) = prompt;
     }
@@ -102,12 +102,12 @@ impl Session {
         lock(&self.prompt).clone()
     }
 
-    /// Notes that the user closes the session.
+    /// Records that the user closes the session.
     pub(super) fn close(&self) {
         self.is_closing.store(true, Ordering::Relaxed);
     }
 
-    /// Tells whether the user stopped the turn or closes the session, so that questions are pointless.
+    /// Returns whether the user stopped the turn or closes the session, so that questions are pointless.
     pub(super) fn is_given_up(&self) -> bool {
         self.turn() == Turn::Cancelling || self.is_closing.load(Ordering::Relaxed)
     }
@@ -146,9 +146,9 @@ impl Sessions {
         lock(&self.known).open.get(id).cloned()
     }
 
-    /// Finds the session that a request of the agent names.
+    /// Returns the session that a request of the agent names.
     pub(super) fn named(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
-        self.find(id).ok_or_else(|| invalid("there is no such session"))
+        self.find(id).ok_or_else(|| invalid("unknown session"))
     }
 
     /// Returns the session that the user works in.
@@ -157,7 +157,7 @@ impl Sessions {
         known.current.as_ref().and_then(|id| known.open.get(id)).cloned()
     }
 
-    /// Makes a session the one that the user works in.
+    /// Makes a session the current one.
     pub(super) fn make_current(&self, id: &SessionId) {
         lock(&self.known).current = Some(id.clone());
     }
@@ -201,7 +201,7 @@ impl Sessions {
         let _ = self.n_running.subscribe().wait_for(|n_running| *n_running == 0).await;
     }
 
-    /// Tells whether a turn runs in any session.
+    /// Returns whether a turn runs in any session.
     pub(super) fn is_busy(&self) -> bool {
         *self.n_running.borrow() > 0
     }

@@ -10,7 +10,7 @@ use super::{
     state::{Client, Trouble},
 };
 
-/// More pages than any user looks at; an agent that always has a next one must not hold the client for ever.
+/// The most pages that are read; an agent that always has a next one must not hold the client forever.
 const MAX_PAGES: usize = 10_000;
 
 /// Reads all pages of the list, or of the sessions in one directory.

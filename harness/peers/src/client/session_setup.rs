@@ -21,7 +21,7 @@ use super::{
     state::{Client, Trouble},
 };
 
-/// Opens a further session, after a login if the agent wants one.
+/// Opens another session, after a login if the agent requires one.
 pub(super) async fn new_session(client: &Arc<Client>) -> Result<(), Trouble> {
     let opened = match open(client).await {
         Err(error) if error.code == ErrorCode::AUTH_REQUIRED => {
@@ -74,13 +74,13 @@ pub(super) async fn resume(client: &Arc<Client>, id: SessionId) -> Result<(), Tr
     let request = ResumeSessionRequest::new(id.clone(), &cwd).mcp_servers(servers).additional_directories(directories);
     let mut request = serde_json::to_value(request).map_err(|error| Trouble::refused(error.to_string()))?;
     if has_none {
-        // The SDK leaves an empty list out, and the protocol's own text wants it.
+        // The SDK omits an empty list, and the text of the protocol requires it.
         request["mcpServers"] = json!([]);
     }
     reattach(client, "session/resume", request, Session::new(id, cwd)).await
 }
 
-/// Returns the directory in which an old session works, and the additional ones to open it with.
+/// Returns the directory of an old session, and the additional ones to open it with.
 fn place(client: &Client, id: &SessionId) -> Result<(PathBuf, Vec<PathBuf>), Trouble> {
     let open = client.sessions.find(id);
     if open.as_ref().is_some_and(|session| session.turn() != Turn::Idle) {
@@ -122,7 +122,7 @@ async fn reattach(
 
 /// Closes an open session.
 pub(super) async fn close(client: &Arc<Client>, id: SessionId) -> Result<(), Trouble> {
-    let session = client.sessions.find(&id).ok_or_else(|| Trouble::refused("there is no such session"))?;
+    let session = client.sessions.find(&id).ok_or_else(|| Trouble::refused("unknown session"))?;
     if client.agent().capabilities.session_capabilities.close.is_none() {
         return Err(Trouble::refused("the agent does not advertise session/close"));
     }
@@ -144,7 +144,7 @@ pub(super) async fn delete(client: &Arc<Client>, id: SessionId) -> Result<(), Tr
     end(client, "session/delete", DeleteSessionRequest::new(id.clone()), id).await
 }
 
-/// Sends a request that ends a session, and forgets the session when the agent has ended it.
+/// Sends a request that ends a session, and removes the session when the agent has ended it.
 async fn end(client: &Arc<Client>, method: &str, request: impl Serialize, id: SessionId) -> Result<(), Trouble> {
     let noted = Arc::clone(client);
     let answer = client.connection.call::<Value>(method, request, move |answer| {
@@ -168,7 +168,7 @@ fn mcp_servers(client: &Client) -> Vec<McpServer> {
     mcp::servers(&client.options.mcp_servers.0, &client.agent().capabilities.mcp_capabilities)
 }
 
-/// Returns the additional directories to send, of those that the user wants.
+/// Returns those of the user's additional directories that may be sent.
 fn directories(client: &Client, wanted: &[PathBuf]) -> Vec<PathBuf> {
     if client.agent().capabilities.session_capabilities.additional_directories.is_some() {
         return wanted.to_vec();

@@ -1,4 +1,4 @@
-//! All that the client knows while one connection lasts.
+//! The state of the client during one connection.
 
 use std::sync::{
     Arc, OnceLock,
@@ -18,7 +18,7 @@ use super::{
     terminal::Terminals,
 };
 
-/// The state of the client; each part stands in a file of its own.
+/// The state of the client; each part has its own file.
 pub(super) struct Client {
     pub options: Options,
     pub launcher: Arc<dyn Launcher>,
@@ -48,23 +48,23 @@ impl Client {
         }
     }
 
-    /// Tells whether a feature is advertised and served.
+    /// Returns whether a feature is advertised and served.
     pub(super) fn has(&self, feature: Feature) -> bool {
         self.options.with(feature)
     }
 
-    /// Notes the answer to `initialize`.
+    /// Stores the answer to `initialize`.
     pub(super) fn set_agent(&self, agent: AgentInfo) {
         self.agent.get_or_init(|| agent);
     }
 
-    /// Returns what the agent said of itself; before that, an agent without capabilities.
+    /// Returns the agent's description of itself; before `initialize`, an agent without capabilities.
     pub(super) fn agent(&self) -> &AgentInfo {
         static UNKNOWN: OnceLock<AgentInfo> = OnceLock::new();
         self.agent.get().unwrap_or_else(|| UNKNOWN.get_or_init(AgentInfo::default))
     }
 
-    /// Notes a failure that does not end the client.
+    /// Records a failure that does not end the client.
     pub(super) fn fail(&self) {
         self.has_failed.store(true, Ordering::Relaxed);
     }
@@ -74,10 +74,10 @@ impl Client {
     }
 }
 
-/// Why the client did not do an act of its user.
+/// The reason why the client did not do an act of its user.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// The protocol forbids it here, or it makes no sense.
+    /// The protocol forbids it here, or it has no effect.
     Refused(String),
     /// The agent failed or refused.
     Failed(String),

@@ -1,8 +1,8 @@
 //! The agent's pipes as lines for the SDK.
 //!
-//! The SDK makes UUIDs the ids of requests; on the wire they are integers from 0, which are easier to read in a log.
-//! It answers malformed messages with `id: null`, even if their id is readable, drops malformed responses, and ends
-//! the connection at a line that is not UTF-8. This module treats such lines itself.
+//! The SDK uses UUIDs as ids of requests; on the wire they are integers from 0, which are easier to read in a log. It answers
+//! malformed messages with `id: null`, even if their id is readable, drops malformed responses, and ends the connection at a
+//! line that is not UTF-8. This module handles such lines itself.
 
 use std::{
     future::ready,
@@ -26,7 +26,7 @@ use tokio::{
 
 use super::{launch::Pipes, session::lock};
 
-/// Time for the last lines to leave, in case the agent reads slowly.
+/// Time for sending the last lines to a slow agent.
 const DRAIN_LIMIT: Duration = Duration::from_millis(500);
 
 /// The task that writes to the agent.
@@ -34,7 +34,7 @@ const DRAIN_LIMIT: Duration = Duration::from_millis(500);
 pub(super) struct Writer(JoinHandle<()>);
 
 impl Writer {
-    /// Waits until all lines have left, for half a second at most, and closes the agent's input.
+    /// Waits until all lines are sent, for half a second at most, and closes the agent's input.
     pub(super) async fn finish(mut self) {
         if timeout(DRAIN_LIMIT, &mut self.0).await.is_err() {
             self.0.abort();
@@ -70,10 +70,10 @@ async fn write(mut output: impl AsyncWrite + Unpin, mut lines: UnboundedReceiver
     }
 }
 
-/// Returns the line as the SDK may read it, if it is not answered or ignored here.
+/// Returns the line for the SDK, unless it is answered or ignored here.
 fn accept(line: Vec<u8>, ids: &Ids, answers: &UnboundedSender<String>) -> Option<String> {
     let refuse = |answer: Value| {
-        // Fails only when the agent does not read any more.
+        // This fails only if the agent no longer reads.
         let _ = answers.unbounded_send(answer.to_string());
         None
     };
@@ -122,7 +122,7 @@ impl Ids {
 
 #[derive(Debug, PartialEq)]
 enum Check {
-    /// A message that the SDK treats well.
+    /// A message that the SDK handles correctly.
     Sound,
     /// A request that gets this answer.
     Refused(Value),

@@ -4,7 +4,7 @@ use agent_client_protocol::v1::schema::{AgentNotification, ContentBlock, Session
 
 use super::state::Client;
 
-/// Takes in a notification; the SDK ignores unknown ones.
+/// Handles a notification; the SDK ignores unknown ones.
 pub(super) fn note(client: &Client, notification: AgentNotification) {
     if let AgentNotification::SessionNotification(update) = notification {
         take(client, update);

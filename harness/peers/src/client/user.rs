@@ -1,4 +1,4 @@
-//! The user: prompts from the command line, then acts from standard input, become requests.
+//! The user: converts prompts from the command line, and then acts from standard input, to requests.
 
 use std::{collections::VecDeque, io::BufRead as _, sync::Arc, thread};
 
@@ -14,16 +14,16 @@ use super::{
     state::{Client, Trouble},
 };
 
-/// Why the user is done with a connection.
+/// The reason for the end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// There is nothing more to do.
+    /// All acts are done.
     Done,
-    /// There is more to do on a new connection.
+    /// The remaining acts need a new connection.
     LoggedIn,
 }
 
-/// What there is to do: the prompts of the command line, then the acts as they come from standard input.
+/// The acts: the prompts of the command line, then those from standard input.
 #[derive(Debug)]
 pub(super) struct Acts {
     prompts: VecDeque<String>,
@@ -31,7 +31,7 @@ pub(super) struct Acts {
 }
 
 impl Acts {
-    /// Begins to read standard input, if the options say so.
+    /// Starts to read standard input, if the options require it.
     pub(super) fn open(options: &Options) -> Self {
         let prompts = options.prompts.clone().into();
         if !options.acts {
@@ -63,7 +63,7 @@ impl Acts {
     }
 }
 
-/// Does the user's acts as long as one connection can serve them; fails if it makes no sense to go on.
+/// Does the user's acts as long as one connection can serve them; fails if continuing makes no sense.
 pub(super) async fn run(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
     initialize::initialize(client).await?;
     match session_setup::new_session(client).await {
@@ -99,10 +99,12 @@ fn tell(client: &Client, done: Result<(), Trouble>) {
     }
 }
 
-/// Asks the agent for something of its own; that it does not know it is an answer as well.
+/// Sends the agent a custom request; the error of an unknown method is a valid answer.
 async fn custom_request(client: &Client, method: &str) -> Result<(), Trouble> {
     if !method.starts_with('_') {
-        return Err(Trouble::refused(format!("`{method}` is no custom method: it does not begin with an underscore")));
+        return Err(Trouble::refused(format!(
+            "`{method}` is not a custom method: it does not begin with an underscore"
+        )));
     }
     let answer = client.connection.call::<Value>(method, json!({}), |_| ()).await;
     answer.map_or_else(|error| log(&format!("{method}: {error}")), |result| log(&format!("{method}: {result}")));

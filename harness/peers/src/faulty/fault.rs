@@ -1,26 +1,26 @@
-//! A fault by its name, and the lists from which users choose.
+//! The faults by name, and the lists of faults.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{client::Launch, layer::Layer};
 
-/// One deliberate violation, named after what the program does wrong.
+/// One deliberate violation, named after the wrong behaviour.
 #[derive(Debug)]
 pub struct Fault {
     /// The name on the command line.
     pub name: &'static str,
-    /// One line that says what the program does wrong.
+    /// One line that describes the wrong behaviour.
     pub about: &'static str,
-    /// Where the fault happens.
+    /// The place where the fault acts.
     pub(super) kind: Kind,
 }
 
-/// Where a fault happens.
+/// The place where a fault acts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     /// Once, before the program starts.
     Start(fn()),
-    /// In the bytes that one read() returned.
+    /// In the bytes of one `read()`.
     Bytes(fn(Vec<u8>) -> Vec<u8>),
     /// At a line of the other side that is not a JSON object; the program ends there.
     EndAtBadInput,

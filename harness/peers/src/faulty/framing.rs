@@ -1,16 +1,16 @@
-//! Faults in cutting the input into lines. Each takes the bytes of one read().
+//! Faults in splitting the input into lines. Each gets the bytes of one `read()`.
 
-/// Code points that some libraries take for line ends.
+/// Code points that some libraries treat as line ends.
 const FALSE_LINE_ENDS: [&str; 5] = ["\u{2028}", "\u{2029}", "\u{85}", "\u{b}", "\u{c}"];
 
-/// Takes what one read() returned for one message.
+/// Treats the bytes of one `read()` as one message.
 pub(super) fn chunk_per_message(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.retain(|byte| *byte != b'\n');
     bytes.push(b'\n');
     bytes
 }
 
-/// Decodes what one read() returned as UTF-8 on its own.
+/// Decodes the bytes of one `read()` separately as UTF-8.
 pub(super) fn split_decoding(bytes: Vec<u8>) -> Vec<u8> {
     String::from_utf8_lossy(&bytes).into_owned().into_bytes()
 }
@@ -19,7 +19,7 @@ pub(super) fn split_decoding(bytes: Vec<u8>) -> Vec<u8> {
 pub(super) fn splitlines(bytes: Vec<u8>) -> Vec<u8> {
     match String::from_utf8(bytes) {
         Ok(text) => FALSE_LINE_ENDS.iter().fold(text, |text, end| text.replace(end, "\n")).into_bytes(),
-        // The read cut a character; such bytes stay as they are.
+        // The read cut a character; such bytes stay unchanged.
         Err(error) => error.into_bytes(),
     }
 }

@@ -7,7 +7,7 @@ use super::{
     message,
 };
 
-/// Gives each response of the other side to the program's oldest open request, whatever the id.
+/// Gives each response of the other side to the program's oldest open request, ignoring the id.
 #[derive(Default)]
 pub(super) struct FifoResponses {
     /// The ids of the program's requests, oldest first.
@@ -32,7 +32,7 @@ impl Layer for FifoResponses {
     }
 }
 
-/// Takes a request with the id of an open request of the program for the answer to that.
+/// Treats a request with the id of an open request of the program as the answer to that.
 pub(super) struct OneIdSpace;
 
 impl Layer for OneIdSpace {

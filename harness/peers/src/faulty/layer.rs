@@ -1,22 +1,22 @@
-//! Layers: each stands between the program and the other side, and commits one fault.
+//! Layers: each is between the program and the other side, and commits one fault.
 
 use serde_json::{Value, json};
 
 use super::message;
 
-/// A fault in the messages. Without methods of its own it passes every message on.
+/// A fault in the messages. Without methods of its own it forwards every message.
 pub(crate) trait Layer: Send {
-    /// Takes a message of the other side.
+    /// Handles a message of the other side.
     fn inward(&mut self, message: Value, onward: &mut Onward) {
         onward.inward(message);
     }
 
-    /// Takes a message of the program.
+    /// Handles a message of the program.
     fn outward(&mut self, message: Value, onward: &mut Onward) {
         onward.outward(message);
     }
 
-    /// Takes the answer to a request that the layer made itself; it goes no further.
+    /// Handles the answer to a request of the layer itself, which is not forwarded.
     fn answered(&mut self, _answer: Value, _onward: &mut Onward) {}
 }
 
@@ -24,7 +24,7 @@ pub(crate) trait Layer: Send {
 #[derive(Debug)]
 struct Request {
     message: Value,
-    /// Whether the layer made it.
+    /// Whether the layer sent it.
     is_own: bool,
 }
 
@@ -33,12 +33,12 @@ struct Request {
 struct Open {
     inward: Vec<Request>,
     outward: Vec<Request>,
-    /// How many requests the layer made itself.
+    /// The number of requests that the layer sent itself.
     n_own: u64,
 }
 
 impl Open {
-    /// Keeps a request, or removes the one that a response answers.
+    /// Adds a request, or removes the one that a response answers.
     fn note(sent: &mut Vec<Request>, answered: &mut Vec<Request>, message: &Value) {
         if message::is_request(message) {
             sent.push(Request { message: message.clone(), is_own: false });
@@ -48,14 +48,14 @@ impl Open {
     }
 }
 
-/// Takes out the request that a message answers.
+/// Removes and returns the request that a message answers.
 fn take_answered(open: &mut Vec<Request>, message: &Value) -> Option<Request> {
     let is_asked = |request: &Request| request.message["id"] == message["id"];
     let at = open.iter().position(is_asked).filter(|_| message::is_response(message))?;
     Some(open.remove(at))
 }
 
-/// What a layer does with one message: it knows which requests are open, and sends messages on in both directions.
+/// The means of a layer for one message: the open requests, and sending messages in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Onward {
     inward: Vec<Value>,
@@ -100,7 +100,7 @@ impl Onward {
         json!({"jsonrpc": "2.0", "id": format!("fault-{}", self.open.n_own), "method": method, "params": params})
     }
 
-    /// Ends the program: its input ends, and nothing that it still writes leaves it.
+    /// Ends the program: its input ends, and its later output is dropped.
     pub(super) fn end(&mut self) {
         self.ends = true;
     }
@@ -135,7 +135,7 @@ impl Onward {
         self.open(method).find(|request| message::session(request) == Some(id))
     }
 
-    /// Takes the messages apart: those for the program, those for the other side, and whether the program ends.
+    /// Splits the messages: those for the program, those for the other side, and whether the program ends.
     pub(super) fn into_parts(self) -> (Vec<Value>, Vec<Value>, bool) {
         (self.inward, self.outward, self.ends)
     }
@@ -148,7 +148,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Gives the layer a message, and returns what leaves it.
+    /// Passes a message to the layer, and returns its output.
     fn pass(&mut self, message: Value, is_inward: bool) -> Onward {
         let Self { layer, open } = self;
         let answered = take_answered(if is_inward { &mut open.outward } else { &mut open.inward }, &message);
@@ -165,7 +165,7 @@ impl Stage {
     }
 }
 
-/// Layers in a row; the first one is next to the other side, the last one next to the program.
+/// Layers in sequence; the first one is next to the other side, the last one next to the program.
 #[derive(Default)]
 pub(super) struct Chain {
     stages: Vec<Stage>,
@@ -232,7 +232,7 @@ impl Layer for EditOutward {
     }
 }
 
-/// Refuses requests of the other side for the reason that the function finds in them.
+/// Refuses requests of the other side for the reason that the function returns.
 pub(super) struct Refuse(pub fn(&Value) -> Option<&'static str>);
 
 impl Layer for Refuse {
@@ -259,7 +259,7 @@ mod tests {
 
     use super::*;
 
-    /// Appends its number to what passes, and sends a copy of each `echo` back.
+    /// Appends its number to messages, and sends a copy of each `echo` back.
     struct Marked(u64);
 
     impl Layer for Marked {
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(outward, [json!({"echo": [3, 2, 1]})]);
     }
 
-    /// Asks the program about each request of the other side, and holds the request until the answer.
+    /// Sends the program a request for each request of the other side, and holds that until the answer.
     #[derive(Default)]
     struct Asking(Option<Value>);
 

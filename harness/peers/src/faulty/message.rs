@@ -7,7 +7,7 @@ pub(super) fn method(message: &Value) -> Option<&str> {
     message.get("method")?.as_str()
 }
 
-/// Tells whether a message is a request or a notification of this method.
+/// Returns whether a message is a request or a notification of this method.
 pub(super) fn calls(message: &Value, name: &str) -> bool {
     method(message) == Some(name)
 }
@@ -40,18 +40,18 @@ pub(super) fn tool_call(message: &Value) -> Option<ToolCall> {
     Some((session(message)?.to_owned(), id.to_owned()))
 }
 
-/// Tells whether an update ends its tool call.
+/// Returns whether an update ends its tool call.
 pub(super) fn ends_tool_call(message: &Value) -> bool {
     let status = message.pointer("/params/update/status").and_then(Value::as_str);
     update(message) == Some("tool_call_update") && matches!(status, Some("completed" | "failed"))
 }
 
-/// Tells whether a message is a request that opens a session.
+/// Returns whether a message is a request that opens a session.
 pub(super) fn opens_session(message: &Value) -> bool {
     matches!(method(message), Some("session/new" | "session/load" | "session/resume"))
 }
 
-/// Tells whether a message is the result of `session/prompt`.
+/// Returns whether a message is the result of `session/prompt`.
 pub(super) fn ends_turn(message: &Value) -> bool {
     message.pointer("/result/stopReason").is_some()
 }

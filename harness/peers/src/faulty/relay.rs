@@ -1,4 +1,4 @@
-//! The lines between a program on the SDK and the other side, with the faults in between.
+//! The lines between a program on the SDK and the other side, with the faults between them.
 
 use std::{io, pin::Pin, time::Duration};
 
@@ -15,7 +15,7 @@ use super::{
     layer::{Chain, Layer, Onward},
 };
 
-/// Time for the last lines to leave, in case the other side reads slowly.
+/// Time for sending the last lines to a slow reader.
 const DRAIN_LIMIT: Duration = Duration::from_millis(500);
 
 /// The program's side of the relay.
@@ -63,10 +63,10 @@ pub(super) struct Relay {
     bytes: Vec<fn(Vec<u8>) -> Vec<u8>>,
     ends_at_bad_input: bool,
     chain: Chain,
-    /// Neither direction is there once the program has to end.
+    /// The channels in both directions; `None` once the program has to end.
     to_program: Option<UnboundedSender<Incoming>>,
     to_other: Option<UnboundedSender<String>>,
-    /// The beginning of a line whose end has not come yet.
+    /// The incomplete line at the end.
     partial: Vec<u8>,
 }
 
@@ -101,7 +101,7 @@ impl Relay {
         self.chain.add(layer);
     }
 
-    /// Passes messages until the program ends.
+    /// Forwards messages until the program ends.
     pub(super) async fn run(mut self, mut input: impl AsyncRead + Unpin, mut from_program: UnboundedReceiver<String>) {
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -118,7 +118,7 @@ impl Relay {
         }
     }
 
-    /// Takes what one read() returned.
+    /// Handles the bytes of one `read()`.
     fn read(&mut self, bytes: &[u8]) {
         let bytes = self.bytes.iter().fold(bytes.to_vec(), |bytes, read| read(bytes));
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -130,7 +130,7 @@ impl Relay {
         }
     }
 
-    /// Takes the end of the input; a last line may lack its line feed.
+    /// Handles the end of the input; a last line may lack its line feed.
     fn close(&mut self) {
         let rest = std::mem::take(&mut self.partial);
         if !rest.is_empty() {
@@ -176,14 +176,14 @@ impl Relay {
 
     fn give(&self, line: Incoming) {
         if let Some(program) = &self.to_program {
-            // Fails only when the program has ended.
+            // This fails only if the program has ended.
             let _ = program.unbounded_send(line);
         }
     }
 
     fn write(&self, line: String) {
         if let Some(other) = &self.to_other {
-            // Fails only when the other side does not read any more.
+            // This fails only if the other side no longer reads.
             let _ = other.unbounded_send(line + "\n");
         }
     }

@@ -1,4 +1,4 @@
-//! MCP servers on HTTP: the streamable transport, and the older one with its answers in a stream of events.
+//! MCP servers on HTTP: streamable HTTP, and the older transport with answers in a stream of events.
 
 use agent_client_protocol::v1::schema::HttpHeader;
 use http_body_util::{BodyExt as _, Full};
@@ -17,10 +17,10 @@ use super::{MCP_VERSION, events::Events, served};
 const JSON: (&str, &str) = ("content-type", "application/json");
 const EVENTS: &str = "text/event-stream";
 
-/// A server that answers each request by itself.
+/// A server over streamable HTTP.
 pub(super) struct Http {
     place: Place,
-    /// The id that the server gave the conversation.
+    /// The session id of the server.
     session: Option<String>,
     greeted: bool,
 }
@@ -51,7 +51,7 @@ impl Http {
         }
     }
 
-    /// Sends a message that has no answer.
+    /// Sends a message that gets no answer.
     pub(super) async fn notify(&mut self, message: &Value) -> Result<(), String> {
         self.post(message).await.map(drop)
     }
@@ -79,7 +79,7 @@ pub(super) struct Sse {
 }
 
 impl Sse {
-    /// Opens the stream, which begins by telling where messages go.
+    /// Opens the stream; its first event contains the URL for messages.
     pub(super) async fn open(url: &str, headers: &[HttpHeader]) -> Result<Self, String> {
         let place = Place::new(url, headers)?;
         let response = place.ask("GET", &[("accept", EVENTS)], String::new()).await?;
@@ -87,12 +87,12 @@ impl Sse {
         loop {
             let event = events.next().await?;
             if event.kind.as_deref() == Some("endpoint") {
-                return Ok(Self { messages: place.beside(&event.data)?, events });
+                return Ok(Self { messages: place.sibling(&event.data)?, events });
             }
         }
     }
 
-    /// Sends a request, waits for its answer, and answers what the server asks meanwhile.
+    /// Sends a request, waits for its answer, and answers the server's requests meanwhile.
     pub(super) async fn request(&mut self, request: &Value) -> Result<Value, String> {
         self.send(request).await?;
         loop {
@@ -114,7 +114,7 @@ impl Sse {
     }
 }
 
-/// Where requests go, and the headers that the client gave for them.
+/// The URL for requests, and the headers that the client configured for them.
 struct Place {
     uri: Uri,
     headers: Vec<(String, String)>,
@@ -122,7 +122,7 @@ struct Place {
 
 impl Place {
     fn new(url: &str, headers: &[HttpHeader]) -> Result<Self, String> {
-        let uri: Uri = url.parse().map_err(|_| format!("{url} is no URL"))?;
+        let uri: Uri = url.parse().map_err(|_| format!("{url} is not a URL"))?;
         if uri.scheme_str() != Some("http") {
             return Err(format!("{url} does not begin with http:"));
         }
@@ -130,15 +130,15 @@ impl Place {
         Ok(Self { uri, headers })
     }
 
-    /// Another place of the same server.
-    fn beside(&self, path: &str) -> Result<Self, String> {
+    /// Returns another URL of the same server.
+    fn sibling(&self, path: &str) -> Result<Self, String> {
         let mut parts = self.uri.clone().into_parts();
-        parts.path_and_query = Some(path.parse().map_err(|_| format!("{path} is no path"))?);
+        parts.path_and_query = Some(path.parse().map_err(|_| format!("{path} is not a path"))?);
         let uri = Uri::from_parts(parts).map_err(|error| error.to_string())?;
         Ok(Self { uri, headers: self.headers.clone() })
     }
 
-    /// Makes a request on a connection of its own; any status but success is an error.
+    /// Sends a request on its own connection; any status except success is an error.
     async fn ask(&self, method: &str, headers: &[(&str, &str)], body: String) -> Result<Response<Incoming>, String> {
         let text = |error: &dyn std::error::Error| error.to_string();
         let (host, port) = (self.uri.host().unwrap_or_default(), self.uri.port_u16().unwrap_or(80));

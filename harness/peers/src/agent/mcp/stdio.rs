@@ -1,4 +1,4 @@
-//! An MCP server that is a child process, with one message a line.
+//! An MCP server that is a child process, with one message per line.
 
 use std::{path::Path, process, time::Duration};
 
@@ -13,7 +13,7 @@ use tokio::{
 use super::served;
 use crate::group::Group;
 
-/// Time for a server to end by itself once its stdin is closed.
+/// Time for a server to exit by itself once its stdin is closed.
 const STOP_LIMIT: Duration = Duration::from_millis(200);
 
 pub(super) struct Stdio {
@@ -38,7 +38,7 @@ impl Stdio {
         Ok(Self { group, stdin, lines: BufReader::new(stdout).lines() })
     }
 
-    /// Sends a request, waits for its answer, and answers what the server asks meanwhile.
+    /// Sends a request, waits for its answer, and answers the server's requests meanwhile.
     pub(super) async fn request(&mut self, request: &Value) -> Result<Value, String> {
         self.send(request).await?;
         loop {
@@ -62,11 +62,11 @@ impl Stdio {
         self.stdin.flush().await.map_err(|error| error.to_string())
     }
 
-    /// Closes the server's stdin and ends what does not end by itself.
+    /// Closes the server's stdin and kills its process if it does not exit by itself.
     pub(super) async fn stop(self) {
         let Self { mut group, stdin, .. } = self;
         drop(stdin);
-        // The group is killed in either case; waiting lets the server end in order.
+        // The group is killed in either case; the wait lets the server exit in order.
         let _ = timeout(STOP_LIMIT, group.child.wait()).await;
         group.kill();
         let _ = timeout(STOP_LIMIT, group.child.wait()).await;

@@ -1,4 +1,4 @@
-//! One command of a terminal: its process group, its output, and how it ended.
+//! One command of a terminal: its process group, its output, and its exit.
 
 use std::{
     io,
@@ -15,10 +15,10 @@ use tokio::{io::AsyncReadExt as _, process::ChildStdout, sync::watch, task::Join
 use super::tail::Tail;
 use crate::{client::session::lock, group::Group};
 
-/// More than a pipe holds, so that reading this much at the end finds all that the command itself wrote.
+/// More than a pipe holds, so that one final read finds all output of the command itself.
 const MAX_PIPE: usize = 2 * 1024 * 1024;
 
-/// How long a killed command may take to end; only one that is stuck in the kernel takes longer than a moment.
+/// How long a killed command may take to exit; only one that is stuck in the kernel takes longer.
 const KILLED: Duration = Duration::from_secs(2);
 
 /// A started command; dropping it kills its group.
@@ -46,12 +46,12 @@ impl Command {
         Ok(Self { group: id, tail, end, pump: tokio::spawn(pump.run(report)) })
     }
 
-    /// Returns how the command ended, if it has.
+    /// Returns the exit status of the command, if it has exited.
     pub(super) fn end(&self) -> Option<TerminalExitStatus> {
         self.end.borrow().clone()
     }
 
-    /// Waits for the end; `None` if the command was dropped before.
+    /// Waits for the exit; `None` if the command was dropped before.
     pub(super) fn ended(&self) -> impl Future<Output = Option<TerminalExitStatus>> + Send + use<> {
         let mut end = self.end.clone();
         async move { end.wait_for(Option::is_some).await.ok()?.clone() }
@@ -60,17 +60,17 @@ impl Command {
     /// Kills the whole group and does not wait.
     pub(super) fn signal(&self) {
         if let Some(group) = self.group {
-            // An error means that the group is gone already.
+            // An error means that the group has already gone.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 
-    /// Kills the whole group and waits for the end, up to a bound.
+    /// Kills the whole group and waits for the exit, up to a limit.
     pub(super) async fn kill(&self) {
         self.signal();
-        // Past the bound nothing better can be said than that it was killed.
+        // After the limit, the best available answer is that it was killed.
         let _ = timeout(KILLED, self.ended()).await;
-        // Who waited for the exit is answered before who killed the command.
+        // The wait for the exit gets its answer before the kill.
         tokio::task::yield_now().await;
     }
 }
@@ -90,7 +90,8 @@ struct Pump {
 }
 
 impl Pump {
-    /// Reports the end once all that the command wrote is in the tail, whoever else holds the pipe, and reads on.
+    /// Reports the exit once the tail has all output of the command itself, even if another process holds the pipe, and
+    /// continues to read.
     async fn run(mut self, report: watch::Sender<Option<TerminalExitStatus>>) {
         let Self { group, output, tail } = &mut self;
         let exit = tokio::select! {
@@ -101,7 +102,7 @@ impl Pump {
         lock(tail).finish();
         report.send_replace(Some(exit.map_or_else(|_| TerminalExitStatus::new(), |exit| status(&exit))));
         read_to_end(output, tail).await;
-        // The group is killed when it is dropped, and it lives until the command is.
+        // Dropping the group kills it, so it must live as long as the command.
         std::future::pending::<()>().await;
     }
 }

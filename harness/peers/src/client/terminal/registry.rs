@@ -34,7 +34,7 @@ struct State {
 }
 
 impl Terminals {
-    /// Adds a terminal under an id that no other one had.
+    /// Adds a terminal under a new id.
     pub(super) fn add(&self, terminal: Terminal) -> Result<TerminalId, Error> {
         let mut state = lock(&self.state);
         if state.is_closed {
@@ -46,18 +46,18 @@ impl Terminals {
         Ok(id)
     }
 
-    /// Finds a terminal; one of another session is as unknown as one that never was.
+    /// Finds a terminal; a terminal of another session counts as unknown.
     pub(super) fn find(&self, session: &SessionId, id: &TerminalId) -> Result<Arc<Terminal>, Error> {
         let found = lock(&self.state).terminals.get(id).filter(|terminal| terminal.session == *session).cloned();
-        found.ok_or_else(|| not_found("there is no such terminal"))
+        found.ok_or_else(|| not_found("unknown terminal"))
     }
 
-    /// Makes an id unknown.
+    /// Removes an id.
     pub(super) fn remove(&self, id: &TerminalId) {
         lock(&self.state).terminals.remove(id);
     }
 
-    /// Kills and forgets the terminals of a session.
+    /// Kills and removes the terminals of a session.
     pub(in crate::client) async fn release_session(&self, session: &SessionId) {
         let released: Vec<_> = {
             let mut state = lock(&self.state);

@@ -54,7 +54,7 @@ impl Terminals {
         Ok(result)
     }
 
-    /// Answers when the command has ended.
+    /// Answers when the command has exited.
     pub(in crate::client) fn wait_for_exit(
         &self,
         request: &WaitForTerminalExitRequest,
@@ -71,13 +71,13 @@ impl Terminals {
                 () = given_up.cancelled() => return give_up(responder),
             };
             let status = end.map(|end| with_nulls(&end)).ok_or_else(|| not_found("the terminal was released"));
-            // Fails only when the connection has ended.
+            // This fails only if the connection has ended.
             let _ = answer(responder, status);
         });
         Ok(())
     }
 
-    /// Ends the command, keeps the terminal, and answers when the command has ended.
+    /// Kills the command, keeps the terminal, and answers when the command has exited.
     pub(in crate::client) fn kill(&self, request: &KillTerminalRequest, responder: Responder) -> Result<(), Error> {
         let terminal = match self.find(&request.session_id, &request.terminal_id) {
             Ok(terminal) => terminal,
@@ -85,13 +85,13 @@ impl Terminals {
         };
         tokio::spawn(async move {
             terminal.command.kill().await;
-            // Fails only when the connection has ended.
+            // This fails only if the connection has ended.
             let _ = answer(responder, Ok(KillTerminalResponse::new()));
         });
         Ok(())
     }
 
-    /// Ends the command and forgets the terminal, whose id is unknown from here on.
+    /// Kills the command and removes the terminal, whose id is unknown from now on.
     pub(in crate::client) fn release(
         &self,
         request: &ReleaseTerminalRequest,
@@ -104,7 +104,7 @@ impl Terminals {
         self.remove(&request.terminal_id);
         tokio::spawn(async move {
             terminal.command.kill().await;
-            // Fails only when the connection has ended.
+            // This fails only if the connection has ended.
             let _ = answer(responder, Ok(ReleaseTerminalResponse::new()));
         });
         Ok(())
@@ -126,12 +126,12 @@ fn command(request: &CreateTerminalRequest, session: &Session) -> Result<process
     Ok(command)
 }
 
-/// Makes a relative path with a slash mean what it means in the command's own directory.
+/// Resolves a relative path with a slash in the command's own directory.
 fn program(command: &str, cwd: &Path) -> PathBuf {
     if command.contains('/') { cwd.join(command) } else { command.into() }
 }
 
-/// Writes a status with both members, as the protocol shows it; the SDK leaves out members that are null.
+/// Writes a status with both members, as in the protocol's examples; the SDK omits null members.
 fn with_nulls(status: &TerminalExitStatus) -> Value {
     json!({"exitCode": status.exit_code, "signal": status.signal})
 }

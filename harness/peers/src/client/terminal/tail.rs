@@ -1,14 +1,14 @@
-//! The end of a command's output, cut where a character begins.
+//! The last part of a command's output, which starts at a character boundary.
 
 /// Bytes kept if the request sets no limit, so that no command can fill the memory.
 pub(super) const DEFAULT_LIMIT: usize = 64 * 1024 * 1024;
 
-/// The last bytes of what a command wrote, as text.
+/// The last bytes of a command's output, as text.
 #[derive(Debug)]
 pub(super) struct Tail {
     limit: usize,
     text: String,
-    /// The beginning of a character whose end has not come yet.
+    /// The incomplete character at the end.
     partial: Vec<u8>,
     was_cut: bool,
 }
@@ -18,7 +18,7 @@ impl Tail {
         Self { limit, text: String::new(), partial: Vec::new(), was_cut: false }
     }
 
-    /// Adds what the command wrote; bytes that are not UTF-8 become replacement characters.
+    /// Appends output of the command; bytes that are not UTF-8 become replacement characters.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.partial.extend_from_slice(bytes);
         let bytes = std::mem::take(&mut self.partial);
@@ -33,7 +33,7 @@ impl Tail {
         self.shrink();
     }
 
-    /// Notes that nothing more comes.
+    /// Ends the output.
     pub(super) fn finish(&mut self) {
         self.flush_partial();
     }
@@ -50,7 +50,7 @@ impl Tail {
         }
     }
 
-    /// Drops what can never be shown again, seldom enough to cost little.
+    /// Drops text that is outside the limit, rarely enough to cost little.
     fn shrink(&mut self) {
         if self.text.len() / 2 <= self.limit.max(64 * 1024) {
             return;
@@ -61,17 +61,17 @@ impl Tail {
     }
 }
 
-/// Tells whether bytes begin a character that more bytes could complete.
+/// Returns whether bytes begin a character that more bytes could complete.
 fn may_continue(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
-/// Returns where a character begins, at the index or before it.
+/// Returns the character boundary at the index or before it.
 fn boundary_before(text: &str, index: usize) -> usize {
     (0..=index.min(text.len())).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0)
 }
 
-/// Returns where a character begins, at the index or after it.
+/// Returns the character boundary at the index or after it.
 fn boundary_from(text: &str, index: usize) -> usize {
     (index..text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len())
 }

@@ -59,7 +59,7 @@ impl Layer for AllSessions {
     }
 }
 
-/// Answers a cancelled prompt while the turn goes on out of sight.
+/// Answers a cancelled prompt while the turn continues invisibly.
 #[derive(Default)]
 pub(super) struct TurnAbandoned {
     /// The tool calls without a final status.
@@ -92,7 +92,7 @@ impl Layer for TurnAbandoned {
 
     fn outward(&mut self, message: Value, onward: &mut Onward) {
         let id = session(onward.asked().unwrap_or(&message)).unwrap_or_default();
-        // The layer has answered the prompt of an abandoned turn already.
+        // The layer has already answered the prompt of an abandoned turn.
         let is_answered = is_response(&message) && onward.asked().is_none();
         if is_answered || self.abandoned.contains(id) {
             return;

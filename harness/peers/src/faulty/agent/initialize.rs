@@ -21,7 +21,7 @@ fn everything() -> Value {
     })
 }
 
-/// Puts all capabilities into an `initialize` wherever `replaces` holds for what is there.
+/// Puts all capabilities into an `initialize` wherever `replaces` accepts the current value.
 fn believe(message: &mut Value, replaces: fn(Option<&Value>) -> bool) {
     if calls(message, "initialize")
         && let Some(params) = message.get_mut("params").and_then(Value::as_object_mut)

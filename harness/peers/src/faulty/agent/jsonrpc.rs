@@ -29,7 +29,7 @@ pub(super) fn has_null(message: &Value) -> Option<&'static str> {
     has_member(message.get("params")?, &|_, value| value.is_null()).then_some("null is not accepted")
 }
 
-/// Capabilities may carry `_meta`.
+/// Returns a reason to refuse a request with `_meta`. Capabilities with `_meta` are accepted.
 pub(super) fn has_meta(message: &Value) -> Option<&'static str> {
     let params = message.get("params")?;
     let in_prompt = has_member(&params["prompt"], &|key, _| key == "_meta");

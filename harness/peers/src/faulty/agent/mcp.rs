@@ -1,4 +1,4 @@
-//! Faults in the use of MCP servers: the agent gets other servers than the client named.
+//! Faults in the use of MCP servers: the agent gets servers other than those that the client named.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -75,14 +75,14 @@ fn start_proxy(host: String, names: Vec<String>) -> io::Result<std::net::SocketA
         for (index, client) in listener.incoming().flatten().enumerate() {
             let dropped = if index == 0 { Vec::new() } else { names.clone() };
             let host = host.clone();
-            // A connection that fails is a failure of the server for the agent.
+            // A failed connection appears to the agent as a failure of the server.
             thread::spawn(move || forward(client, &host, &dropped));
         }
     });
     Ok(address)
 }
 
-/// Passes one request on, without these headers, and everything after its head in both directions.
+/// Forwards one request without these headers, and everything after its head in both directions.
 fn forward(mut client: TcpStream, host: &str, dropped: &[String]) -> io::Result<()> {
     let mut server = TcpStream::connect(host)?;
     let mut head = Vec::new();

@@ -1,4 +1,4 @@
-//! Faults in the use of permissions, and in the report of what was done.
+//! Faults in the use of permissions, and in the reports of acts.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,7 +14,7 @@ use crate::faulty::{
 
 const ASK: &str = "session/request_permission";
 
-/// Builds the outcome that allows what a permission request asks for.
+/// Builds the outcome that allows a permission request.
 fn allowed(request: &Value) -> Value {
     let options = request["params"]["options"].as_array().map_or(&[][..], Vec::as_slice);
     let option = options.iter().find(|option| option["kind"] == "allow_once");
@@ -24,16 +24,16 @@ fn allowed(request: &Value) -> Value {
 /// Asks for permission when the tool call has ended, and reports the end after the answer.
 #[derive(Default)]
 pub(super) struct AskedAfterwards {
-    /// The sessions with a cancelled turn whose cancel the agent does not know of.
+    /// The sessions with a cancelled turn whose cancel the agent has not got.
     cancelled: HashSet<String>,
     /// The questions that were not asked yet.
     questions: HashMap<ToolCall, Value>,
-    /// What the agent says in the sessions of open questions, with the prompt that it answers.
+    /// The agent's messages in the sessions of open questions, with the prompt that each answers.
     held: Vec<(Option<Value>, Value)>,
 }
 
 impl AskedAfterwards {
-    /// Takes a message of the agent, which may answer a prompt.
+    /// Handles a message of the agent, which may answer a prompt.
     fn take(&mut self, prompt: Option<Value>, mut message: Value, onward: &mut Onward) {
         let id = session(prompt.as_ref().unwrap_or(&message)).map(str::to_owned);
         if id.as_ref().is_some_and(|id| onward.open_in(ASK, id).is_some()) {
@@ -105,7 +105,7 @@ pub(super) struct WriteOutside {
     asked: HashMap<String, Vec<String>>,
     /// The directories of each session.
     inside: HashMap<String, Vec<String>>,
-    /// The tool calls that change something elsewhere.
+    /// The tool calls that change files elsewhere.
     outside: HashSet<ToolCall>,
 }
 

@@ -26,7 +26,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Runs the agent; without faults nothing stands between it and its standard streams.
+    /// Runs the agent; without faults it uses its standard streams directly.
     #[must_use]
     pub fn run(self) -> ExitCode {
         let Self { options, faults, list_faults } = self;

@@ -1,4 +1,4 @@
-//! Faults in what the agent does while a turn runs.
+//! Faults in the behaviour of the agent while a turn runs.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ impl Layer for EndAtElicited {
     }
 }
 
-/// Tells the agent that the user has visited a page as soon as the user agrees to visit it.
+/// Reports to the agent that the user has visited a page as soon as the user agrees to visit it.
 pub(super) struct VisitedAtConsent;
 
 impl Layer for VisitedAtConsent {

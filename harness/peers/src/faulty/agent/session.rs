@@ -17,7 +17,7 @@ pub(super) fn take_process_cwd(message: &mut Value) {
     }
 }
 
-/// Shows every session under one id, which stands for the latest one.
+/// Shows every session under one id, which means the latest one.
 #[derive(Default)]
 pub(super) struct SameId {
     latest: Value,
@@ -60,7 +60,7 @@ impl Layer for LatestUpdates {
     }
 }
 
-/// Gives a session that is opened again without additional directories those that it had.
+/// Restores the earlier additional directories of a session that is opened again without any.
 #[derive(Default)]
 pub(super) struct RootsRestored {
     roots: HashMap<String, Value>,

@@ -9,7 +9,7 @@ use crate::faulty::{
     message::{calls, result},
 };
 
-/// Keeps the release of killed terminals to itself.
+/// Drops the release of killed terminals.
 #[derive(Default)]
 pub(super) struct KilledUnreleased {
     killed: HashSet<String>,
@@ -29,7 +29,7 @@ impl Layer for KilledUnreleased {
     }
 }
 
-/// Asks for the output once more when the terminal is released.
+/// Requests the output once more when the terminal is released.
 pub(super) struct UsedAfterRelease;
 
 impl Layer for UsedAfterRelease {

@@ -11,7 +11,7 @@ use crate::faulty::{
 const OF_TURNS: [&str; 6] =
     ["user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"];
 
-/// Reads nothing but responses between `session/cancel` and the end of the turn.
+/// Reads only responses between `session/cancel` and the end of the turn.
 #[derive(Default)]
 pub(super) struct DeafAfterCancel {
     is_deaf: bool,
@@ -45,7 +45,7 @@ impl Layer for AnswerCancelRequest {
     }
 }
 
-/// Answers the request that a `$/cancel_request` names, also if it is not open.
+/// Answers the request that a `$/cancel_request` names, even if it is not open.
 pub(super) struct AnswerLateCancel;
 
 impl Layer for AnswerLateCancel {
@@ -58,7 +58,7 @@ impl Layer for AnswerLateCancel {
     }
 }
 
-/// Gives up all questions when the agent gives up one of its requests.
+/// Cancels all questions when the agent cancels one of its requests.
 pub(super) struct AbortAll;
 
 impl Layer for AbortAll {
@@ -89,7 +89,7 @@ pub(super) fn is_of_turn(update: &str) -> bool {
     OF_TURNS.contains(&update)
 }
 
-/// Ends the client when the answer to a prompt is an error that asks for a login.
+/// Ends the client when the answer to a prompt is an error that requires a login.
 pub(super) struct EndAtLogout;
 
 impl Layer for EndAtLogout {

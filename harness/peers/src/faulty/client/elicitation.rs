@@ -12,7 +12,7 @@ use crate::faulty::{
     message::{calls, result},
 };
 
-/// Turns down visits whose id is no UUID.
+/// Declines visits whose id is not a UUID.
 pub(super) struct ParseId;
 
 impl Layer for ParseId {
@@ -60,7 +60,7 @@ fn visit(request: &Value) {
     let url = request.pointer("/params/url").and_then(Value::as_str);
     let Some((host, path)) = url.and_then(|url| url.strip_prefix("http://")?.split_once('/')) else { return };
     let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    // The page has been asked for then, or it has no server.
+    // The request has been sent by then, or the page has no server.
     let _ = TcpStream::connect(host).and_then(|mut stream| {
         stream.write_all(request.as_bytes())?;
         stream.read_to_end(&mut Vec::new())

@@ -83,12 +83,12 @@ pub(super) const FAULTS: &[Fault] = &[
     launch("login-always-succeeds", "Takes every end of a login in a terminal for a success.", Launch::LoginAlwaysSucceeds),
     launch("login-killed-succeeds", "Takes a login in a terminal that a signal ended for a success.", Launch::LoginKilledSucceeds),
     launch("login-words-succeed", "Takes a login in a terminal that printed `Login successful` for a success.", Launch::LoginWordsSucceed),
-    launch("login-keeps-connection", "Goes on with its connection after a login in a terminal.", Launch::LoginKeepsConnection),
+    launch("login-keeps-connection", "Continues its connection after a login in a terminal.", Launch::LoginKeepsConnection),
 
     // Sessions
     messages("reattach-in-own-cwd", "Loads and resumes with its own cwd instead of the session's.",
         || Box::new(session::OwnCwd::default())),
-    messages("merge-directories", "Adds up the directories that several lists told of a session.",
+    messages("merge-directories", "Adds up the directories of a session in several lists.",
         || Box::new(session::MergeDirectories::default())),
     messages("config-response-ignored", "Does not take over the options in the answer to session/set_config_option.",
         || Box::new(session::KeepOptions::default())),
@@ -146,7 +146,7 @@ pub(super) const FAULTS: &[Fault] = &[
     messages("output-waits", "Answers terminal/output when the command has ended.",
         || Box::new(terminal::OutputWaits::default())),
     messages("output-forgotten", "Forgets the output with each terminal/output.",
-        || Box::new(Outputs::new(terminal::forget_told))),
+        || Box::new(Outputs::new(terminal::remove_sent))),
     messages("last-chunk-lost", "Loses the last line of a command that has ended.",
         || Box::new(Outputs::new(terminal::lose_last_line))),
     messages("cut-inside-character", "Cuts the output at the byte limit, inside of a character too.",
@@ -170,7 +170,7 @@ pub(super) const FAULTS: &[Fault] = &[
         || Box::new(LoseWaits::at("terminal/release"))),
 
     // Elicitation
-    messages("elicitation-id-parsed", "Turns down URL elicitations whose id is no UUID.", || Box::new(elicitation::ParseId)),
+    messages("elicitation-id-parsed", "Declines URL elicitations whose id is not a UUID.", || Box::new(elicitation::ParseId)),
     messages("url-fetched", "Fetches the URL of an elicitation before the user is asked.",
         || Box::new(elicitation::VisitFirst)),
     messages("url-opened-anyway", "Opens the URL of an elicitation also when the user declines.",

@@ -9,10 +9,10 @@ use crate::faulty::{
     message::{calls, result},
 };
 
-/// How long a write is late.
+/// The delay of a write.
 const LATE: Duration = Duration::from_millis(500);
 
-/// Appends a line feed to what the client read.
+/// Appends a line feed to file content from the client.
 pub(super) struct AppendToRead;
 
 impl Layer for AppendToRead {
@@ -52,7 +52,7 @@ pub(super) fn leave_rest(message: &mut Value) {
 
 pub(super) fn creates_file(message: &Value) -> Option<&'static str> {
     let path = message["params"]["path"].as_str().filter(|_| calls(message, "fs/write_text_file"))?;
-    (!Path::new(path).exists()).then_some("there is no such file")
+    (!Path::new(path).exists()).then_some("unknown file")
 }
 
 /// Answers a write before it is done.
@@ -64,7 +64,7 @@ impl Layer for WriteLater {
         let content = std::mem::take(content);
         thread::spawn(move || {
             thread::sleep(LATE);
-            // The agent has the answer already, which is the fault.
+            // The agent already has the answer, which is the fault.
             let _ = fs::write(path, content);
         });
         onward.outward(result(&message, json!({})));

@@ -1,4 +1,4 @@
-//! Faults of `initialize`: the client takes more for advertised than the agent said, or less.
+//! Faults of `initialize`: the client assumes more or fewer capabilities than the agent advertised.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn capabilities(message: &Value) -> Option<&Value> {
     result.get("agentCapabilities")
 }
 
-/// Takes each capability that is null for advertised.
+/// Treats each null capability as advertised.
 pub(super) fn null_is_support(message: &mut Value) {
     let full = json!({
         "loadSession": true,
@@ -78,12 +78,12 @@ pub(super) fn has_unknown_capability(message: &Value) -> bool {
     known.is_some_and(|known| known.keys().any(|name| !CAPABILITIES.contains(&name.as_str())))
 }
 
-/// Tells whether a message is the result of `session/new`, and the session has no config options.
+/// Returns whether a message is the result of `session/new`, and the session has no config options.
 pub(super) fn lacks_options(message: &Value) -> bool {
     message.pointer("/result/sessionId").is_some() && !message["result"]["configOptions"].is_array()
 }
 
-/// Calls a method of the client's own after `initialize`, and ends the client if the agent does not know it.
+/// Calls a method of an extension after `initialize`, and ends the client if the agent does not implement it.
 #[derive(Default)]
 pub(super) struct EndWithoutExtension {
     held: Option<Value>,

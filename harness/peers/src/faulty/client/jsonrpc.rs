@@ -32,7 +32,7 @@ pub(super) fn is_unknown_notification(message: &Value) -> bool {
     is_notification(message) && method(message).is_none_or(|method| !NOTIFICATIONS.contains(&method))
 }
 
-/// Returns what a request or a response carries.
+/// Returns the content of a request or a response.
 fn content(message: &Value) -> Option<&Value> {
     message.get("params").or_else(|| message.get("result"))
 }
@@ -49,7 +49,7 @@ pub(super) fn has_result_meta(message: &Value) -> Option<&'static str> {
     message.pointer("/result/_meta").map(|_| "_meta is not accepted")
 }
 
-/// Refuses requests for the reason that the function finds in them, and takes such results for errors.
+/// Refuses requests for the reason that the function returns, and turns such results into errors.
 pub(super) struct Reject(pub fn(&Value) -> Option<&'static str>);
 
 impl Layer for Reject {
@@ -62,7 +62,7 @@ impl Layer for Reject {
     }
 }
 
-/// Keeps messages of the agent from the client.
+/// Hides messages of the agent from the client.
 pub(super) struct Ignore(pub fn(&Value) -> bool);
 
 impl Layer for Ignore {
@@ -125,7 +125,7 @@ impl Layer for Batch {
     }
 }
 
-/// Reads nothing but responses while a turn runs.
+/// Reads only responses while a turn runs.
 #[derive(Default)]
 pub(super) struct Blocking {
     held: Vec<Value>,
@@ -144,7 +144,7 @@ impl Layer for Blocking {
     }
 }
 
-/// Handles the next request of a turn only after the answer to the one before.
+/// Handles the next request of a turn only after the answer to the previous one.
 #[derive(Default)]
 pub(super) struct Serial {
     waiting: VecDeque<Value>,

@@ -1,4 +1,4 @@
-//! The agent as a client with faults starts it: with layers in its pipes, or with a login that goes wrong.
+//! The start of the agent by a client with faults: with layers in its pipes, or with a login that goes wrong.
 
 use std::{
     fs::File,
@@ -25,10 +25,10 @@ use crate::{
     },
 };
 
-/// More than most messages have.
+/// Larger than most messages.
 const BUFFER: usize = 64 * 1024;
 
-/// A line that stands for one that was not UTF-8.
+/// A line that replaces one that was not UTF-8.
 const NOT_UTF_8: &[u8] = b"\xff\n";
 
 /// A fault in the start of the client, of the agent or of its login.
@@ -52,9 +52,9 @@ pub(in crate::faulty) enum Launch {
     LoginAlwaysSucceeds,
     /// A login that a signal ended is a success.
     LoginKilledSucceeds,
-    /// A login that says so is a success.
+    /// A login that prints a success message is a success.
     LoginWordsSucceed,
-    /// The connection goes on after a login.
+    /// The connection continues after a login.
     LoginKeepsConnection,
 }
 
@@ -118,7 +118,7 @@ fn hold_input_open() -> io::Result<()> {
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     rustix::stdio::dup2_stdin(&reader)?;
     thread::spawn(move || {
-        // The writer stays open, so the client waits for more in vain.
+        // The writer stays open, so the client waits for more without success.
         let _ = io::copy(&mut input, &mut writer);
         loop {
             thread::park();
@@ -142,7 +142,7 @@ async fn in_terminal(command: Command, message: Option<String>) -> io::Result<En
         terminal.write_all(format!("{message}\n").as_bytes()).await?;
     }
     let mut printed = Vec::new();
-    // Reading fails once no process has the terminal open any more.
+    // Reading fails once no process has the terminal open.
     let _ = terminal.read_to_end(&mut printed).await;
     Ok((printed, child.wait().await?))
 }
@@ -192,7 +192,7 @@ impl FaultyLauncher {
     }
 }
 
-/// Logs in by itself when `session/new` needs it, and asks again on the same connection.
+/// Logs in by itself when `session/new` needs it, and repeats the request on the same connection.
 struct KeepConnection {
     program: AgentProgram,
     login: Option<TerminalLogin>,
@@ -203,7 +203,7 @@ impl KeepConnection {
         Self { program, login: None }
     }
 
-    /// Runs the login while the rest of the client stands still.
+    /// Runs the login while the rest of the client waits.
     fn log_in(&self, login: &TerminalLogin) -> bool {
         let command = self.program.login_command(login);
         let run = || {

@@ -16,7 +16,7 @@ pub(super) fn lacks_title(message: &Value) -> Option<&'static str> {
     call["title"].is_null().then_some("the tool call has no title")
 }
 
-/// Tells whether a response says that the turn was cancelled.
+/// Returns whether a response has the outcome `cancelled`.
 fn is_cancelled(response: &Value) -> bool {
     response.pointer("/result/outcome/outcome").is_some_and(|outcome| outcome == "cancelled")
 }
@@ -26,7 +26,7 @@ fn is_cancelled(response: &Value) -> bool {
 struct Cancelled(HashSet<String>);
 
 impl Cancelled {
-    /// Takes note of a message of the client.
+    /// Handles a message of the client.
     fn note(&mut self, message: &Value) {
         let id = session(message).unwrap_or_default();
         if calls(message, "session/cancel") {
@@ -41,7 +41,7 @@ impl Cancelled {
     }
 }
 
-/// Never gives the answer that a turn was cancelled, or a session closed.
+/// Never sends the answer for a cancelled turn or a closed session.
 pub(super) struct LeaveOpen {
     cancelled: Cancelled,
     after_cancel: bool,
@@ -75,7 +75,7 @@ pub(super) struct ClearAll;
 impl Layer for ClearAll {
     fn outward(&mut self, message: Value, onward: &mut Onward) {
         if is_response(&message) && onward.asked().is_none() {
-            // The layer has answered the request already.
+            // The layer has already answered the request.
             return;
         }
         let clears = calls(&message, "session/cancel");
@@ -88,7 +88,7 @@ impl Layer for ClearAll {
     }
 }
 
-/// Answers requests that come after `session/cancel` with an option.
+/// Answers requests that come after `session/cancel` by choosing an option.
 #[derive(Default)]
 pub(super) struct AnswerLate {
     cancelled: Cancelled,

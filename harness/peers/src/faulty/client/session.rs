@@ -9,10 +9,10 @@ use crate::faulty::{
     message::{calls, update},
 };
 
-/// Keeps the config options of the beginning, whatever the answer to a change says.
+/// Keeps the first config options, whatever the answer to a change contains.
 #[derive(Default)]
 pub(super) struct KeepOptions {
-    /// The last options that were not told as an answer to a change.
+    /// The last options that did not come as an answer to a change.
     known: Value,
 }
 
@@ -53,7 +53,7 @@ fn listed(message: &mut Value) -> Option<&mut Vec<Value>> {
     message.pointer_mut("/result/sessions")?.as_array_mut()
 }
 
-/// Adds up the directories that several lists tell of a session.
+/// Adds up the directories of a session in several lists.
 #[derive(Default)]
 pub(super) struct MergeDirectories {
     known: HashMap<String, Vec<Value>>,

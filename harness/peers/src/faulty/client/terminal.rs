@@ -34,14 +34,14 @@ pub(super) fn join_args(message: &mut Value) {
     }
 }
 
-/// Takes the byte limit out of a `terminal/create`.
+/// Removes the byte limit from a `terminal/create`.
 fn forget_limit(message: &mut Value) {
     if let Some(params) = message.get_mut("params").and_then(Value::as_object_mut) {
         params.shift_remove("outputByteLimit");
     }
 }
 
-/// Answers requests in place of the client.
+/// Answers requests instead of the client.
 pub(super) struct Pretend {
     pub method: &'static str,
     pub result: fn() -> Value,
@@ -79,7 +79,7 @@ impl Layer for OneId {
     }
 }
 
-/// Messages that wait for the answer to a request of the layer itself, each with the id of that.
+/// Messages that wait for the answer to a request of the layer itself, each with the id of that request.
 #[derive(Default)]
 struct Held(Vec<(Value, Value)>);
 
@@ -96,7 +96,7 @@ impl Held {
     }
 }
 
-/// Answers `terminal/create` when the command has ended.
+/// Answers `terminal/create` when the command has exited.
 #[derive(Default)]
 pub(super) struct CreateWaits {
     held: Held,
@@ -120,7 +120,7 @@ impl Layer for CreateWaits {
     }
 }
 
-/// Answers `terminal/output` when the command has ended.
+/// Answers `terminal/output` when the command has exited.
 #[derive(Default)]
 pub(super) struct OutputWaits {
     held: Held,
@@ -143,7 +143,7 @@ impl Layer for OutputWaits {
     }
 }
 
-/// Never answers a wait for a command that has ended already.
+/// Never answers a wait for a command that has already exited.
 #[derive(Default)]
 pub(super) struct WaitHangs {
     held: Held,
@@ -168,14 +168,14 @@ impl Layer for WaitHangs {
 /// Changes the outputs that the agent gets.
 pub(super) struct Outputs {
     change: fn(&mut Value, &mut String),
-    /// The texts that a change remembers, by terminal.
-    told: HashMap<String, String>,
+    /// The texts that a change stores, by terminal.
+    sent: HashMap<String, String>,
 }
 
 impl Outputs {
     /// Changes each result of `terminal/output`; the text is kept for the next one of the same terminal.
     pub(super) fn new(change: fn(&mut Value, &mut String)) -> Self {
-        Self { change, told: HashMap::new() }
+        Self { change, sent: HashMap::new() }
     }
 }
 
@@ -184,21 +184,21 @@ impl Layer for Outputs {
         if let Some(request) = onward.answers("terminal/output")
             && let Some(result) = message.get_mut("result")
         {
-            let told = self.told.entry(terminal(&request).unwrap_or_default().to_owned()).or_default();
-            (self.change)(result, told);
+            let sent = self.sent.entry(terminal(&request).unwrap_or_default().to_owned()).or_default();
+            (self.change)(result, sent);
         }
         onward.outward(message);
     }
 }
 
-/// Leaves out the output that an earlier answer had.
-pub(super) fn forget_told(result: &mut Value, told: &mut String) {
+/// Removes the output that an earlier answer contained.
+pub(super) fn remove_sent(result: &mut Value, sent: &mut String) {
     let all = result["output"].as_str().unwrap_or_default().to_owned();
-    result["output"] = all.strip_prefix(told.as_str()).unwrap_or_default().into();
-    *told = all;
+    result["output"] = all.strip_prefix(sent.as_str()).unwrap_or_default().into();
+    *sent = all;
 }
 
-/// Leaves out the last line of a command that has ended.
+/// Removes the last line of a command that has exited.
 pub(super) fn lose_last_line(result: &mut Value, _: &mut String) {
     let output = result["output"].as_str().unwrap_or_default();
     if result.get("exitStatus").is_some() {
@@ -207,7 +207,7 @@ pub(super) fn lose_last_line(result: &mut Value, _: &mut String) {
     }
 }
 
-/// Keeps the byte limits to itself and cuts the output in a way of its own.
+/// Hides the byte limits from the client, and cuts the output in another way.
 pub(super) struct Cut {
     cut: fn(&str, usize) -> Option<String>,
     /// The limits in open requests for terminals, by the id of the request.
@@ -249,7 +249,7 @@ impl Layer for Cut {
     }
 }
 
-/// Cuts at the byte, inside of a character too.
+/// Cuts at the byte, even inside a character.
 pub(super) fn cut_anywhere(output: &str, limit: usize) -> Option<String> {
     let excess = output.len().checked_sub(limit).filter(|excess| *excess > 0)?;
     Some(String::from_utf8_lossy(&output.as_bytes()[excess..]).into_owned())
@@ -270,7 +270,7 @@ pub(super) fn count_characters(output: &str, limit: usize) -> Option<String> {
 /// Forgets a terminal at one of its requests.
 pub(super) struct Forget {
     at: &'static str,
-    /// Whether the client never gets that request.
+    /// Whether the client does not get that request.
     alone: bool,
     forgotten: HashSet<String>,
 }
@@ -281,7 +281,7 @@ impl Forget {
         Self { at: "terminal/kill", alone: false, forgotten: HashSet::new() }
     }
 
-    /// Forgets terminals that are released, and lets their commands run.
+    /// Forgets terminals that are released, and leaves their commands running.
     pub(super) fn released() -> Self {
         Self { at: "terminal/release", alone: true, forgotten: HashSet::new() }
     }
