@@ -1,4 +1,4 @@
-//! What to do next after a run that could not decide much, in at most three sentences.
+//! The next steps after a run that could not decide much, in at most three sentences.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::run::Subject;
 /// The most sentences.
 const MOST: usize = 3;
 
-/// Returns what the user can do so that the next run decides more; `profile` is the one that the run used.
+/// Returns the steps with which the next run decides more; `profile` is the one of this run.
 #[must_use]
 pub fn next_steps(
     report: &RunReport,
@@ -129,7 +129,7 @@ mod tests {
     use crate::edition::V1;
     use crate::report::Collector;
 
-    fn told(party: Party, command: &str, reasons: serde_json::Value) -> Vec<String> {
+    fn advice_for(party: Party, command: &str, reasons: serde_json::Value) -> Vec<String> {
         let collector = Collector::new(V1.edition(), party, vec![command.to_owned()]);
         let mut report = collector.finish(Duration::ZERO, false);
         report.reasons = serde_json::from_value(reasons).expect("reasons");
@@ -140,16 +140,16 @@ mod tests {
     #[test]
     fn agent_without_tools_or_login_is_led_to_a_model_or_profile() {
         let reason = |kind: &str| json!([{ "verdict": "inconclusive", "kind": kind, "text": "", "cases": ["a", "b"] }]);
-        let steps = told(Party::Agent, "mine", reason("prompt-not-followed"));
+        let steps = advice_for(Party::Agent, "mine", reason("prompt-not-followed"));
         assert!(
             steps[0].starts_with("2 cases need an agent that calls tools") && steps[0].contains("{model}/v1"),
             "{steps:?}"
         );
-        let steps = told(Party::Agent, "/usr/bin/opencode", reason("prompt-not-followed"));
+        let steps = advice_for(Party::Agent, "/usr/bin/opencode", reason("prompt-not-followed"));
         assert!(steps[0].ends_with("--profile opencode"), "{steps:?}");
-        let steps = told(Party::Agent, "mine", reason("login-required"));
+        let steps = advice_for(Party::Agent, "mine", reason("login-required"));
         assert!(steps[0].contains("--keep-home"), "{steps:?}");
-        assert!(told(Party::Agent, "mine", reason("subject-ended")).is_empty());
+        assert!(advice_for(Party::Agent, "mine", reason("subject-ended")).is_empty());
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
             { "verdict": "inconclusive", "kind": "unknown-act", "about": { "cancel": 9, "list": 2 }, "text": "", "cases": [] },
             { "verdict": "inconclusive", "kind": "unknown-setting", "about": { "mcp-servers": 5 }, "text": "", "cases": [] },
         ]);
-        let steps = told(Party::Client, "mine", reason);
+        let steps = advice_for(Party::Client, "mine", reason);
         let order = "--act cancel=… (9 cases), --setting mcp-servers=… (5 cases), --act list=… (2 cases)";
         assert!(steps[0].contains(order), "{steps:?}");
     }

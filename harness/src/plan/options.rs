@@ -1,4 +1,4 @@
-//! How a subject is started, and how the same is written on a command line.
+//! The start of a subject, and its form on a command line.
 
 use std::path::{Path, PathBuf};
 
@@ -9,18 +9,18 @@ use crate::report::CASE_PLACE;
 use crate::requirement::Party;
 use crate::run::Subject;
 
-/// What a user says about the start of a subject and about its run.
+/// The user's options for the start of a subject and for its run.
 #[derive(Debug, Clone)]
 pub struct StartOptions {
-    /// Which party the subject plays.
+    /// The party of the subject.
     pub party: Party,
-    /// The program and its arguments; empty where a profile has them.
+    /// The program and its arguments; empty if a profile has them.
     pub command: Vec<String>,
-    /// The profile, as the user named it.
+    /// The profile, as named by the user.
     pub profile: Option<String>,
     /// The name of a fault that the subject gets.
     pub fault: Option<String>,
-    /// Environment variables for the program, in the order in which they were given.
+    /// Environment variables for the program, in the given order.
     pub env: Vec<(String, String)>,
     /// The directory to start the program in; this one if there is none.
     pub cwd: Option<PathBuf>,
@@ -28,20 +28,20 @@ pub struct StartOptions {
     pub keep_home: bool,
     /// The limits that differ from those of the profile.
     pub limits: LimitOverrides,
-    /// How the user of a client acts on it, beyond its profile.
+    /// Additional descriptions of the acts of the client's user.
     pub controls: Controls,
-    /// A folder of further cases.
+    /// A folder of additional cases.
     pub case_dir: Option<PathBuf>,
-    /// Whether a broken SHOULD counts like a broken MUST.
+    /// Whether a violated SHOULD counts like a violated MUST.
     pub strict: bool,
     /// Whether each case has a process of its own.
     pub isolate: bool,
-    /// The edition of the protocol, where it is not the usual one.
+    /// The edition of the protocol, if it is not the default.
     pub edition: Option<String>,
 }
 
 impl StartOptions {
-    /// A subject with everything as usual, and without a command line.
+    /// Returns the defaults for a subject without a command line.
     #[must_use]
     pub fn new(party: Party) -> Self {
         Self {
@@ -61,11 +61,11 @@ impl StartOptions {
         }
     }
 
-    /// Returns the subject; what the options say goes before what its profile says.
+    /// Returns the subject; the options override its profile.
     ///
     /// # Errors
     ///
-    /// That there is no command line, or that the current directory is gone.
+    /// There is no command line, or the current directory does not exist.
     pub fn subject(&self, profile: Option<Profile>) -> Result<Subject, PlanError> {
         let here = std::env::current_dir().map_err(|error| PlanError::io("the current directory is gone", error))?;
         let dir = profile.as_ref().and_then(|profile| profile.dir.clone()).unwrap_or_else(|| here.clone());
@@ -94,12 +94,12 @@ impl StartOptions {
             Party::Client => "my-client --agent {agent} --dir {cwd} {prompt}",
         };
         PlanError::new(format!(
-            "which {party}? Give its command line behind `--`, or a profile:\n  acp-conformance {party} -- {example}"
+            "which {party}? Give its command line after `--`, or a profile:\n  acp-conformance {party} -- {example}"
         ))
     }
 
-    /// Returns the arguments of the program that run the same subject again, from any directory and any shell: paths are absolute.
-    /// Variables of the environment whose names look secret are without their values.
+    /// Returns the arguments of the program that run the same subject again, from any directory and any shell: paths are
+    /// absolute. Variables of the environment whose names look secret are written without their values.
     #[must_use]
     pub fn arguments(&self) -> String {
         let here = std::env::current_dir().unwrap_or_default();
@@ -155,14 +155,14 @@ impl StartOptions {
         words.join(" ")
     }
 
-    /// Returns the command that runs a case against the same subject again, with [`CASE_PLACE`] in the place of its id.
+    /// Returns the command that runs a case against the same subject again, with [`CASE_PLACE`] instead of its id.
     #[must_use]
     pub fn reproduce(&self) -> String {
         format!("{} {} --case {CASE_PLACE} {}", this_program(), self.party, self.arguments()).trim_end().to_owned()
     }
 }
 
-/// Returns how this program is called in a shell: by its name if PATH leads to it, or else by its path.
+/// Returns the name of this program for a shell: only the name if PATH leads to it, or else the path.
 #[must_use]
 pub fn this_program() -> String {
     const NAME: &str = env!("CARGO_PKG_NAME");
@@ -180,7 +180,7 @@ fn is_secret(name: &str, value: &str) -> bool {
     !["", "none"].contains(&value) && MARKS.iter().any(|mark| name.contains(mark))
 }
 
-/// Whether a word of a command line, or what follows its `=`, names a file below this directory.
+/// Whether a word of a command line, or the part after its `=`, names a file below this directory.
 fn names_file_below(word: &str, here: &Path) -> bool {
     let value = word.split_once('=').map_or(word, |(_, value)| value);
     !value.is_empty() && Path::new(value).is_relative() && here.join(value).exists()
@@ -190,7 +190,7 @@ fn absolute(path: &Path, here: &Path) -> PathBuf {
     here.join(path).components().collect()
 }
 
-/// Returns a program that is named by a path as a path from this directory, so that it is found from another one too.
+/// Returns a program named by a path as a path from this directory, so that it is found from other directories too.
 #[must_use]
 pub fn absolute_program(program: &str, here: &Path) -> String {
     if !program.contains('/') || program.starts_with('{') {

@@ -1,4 +1,4 @@
-//! The built-in profiles, and the files of others.
+//! Finds the built-in profiles, and reads other files.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
 ///
 /// # Errors
 ///
-/// That there is no such profile, that it has mistakes, or that it is one of the other party.
+/// The profile does not exist, has mistakes, or is for the other party.
 pub fn find_profile(name: &str, party: Party, bundle: &'static Bundle) -> Checked<Profile> {
     let (mut profile, mut problems) = read_profile(name, bundle)?;
     if profile.kind != party {
         let (found, wanted) = (profile.kind.one(), party.one());
-        let message = format!("it is the profile of {found}, and {wanted} is to be tested");
+        let message = format!("it is the profile of {found}, but {wanted} is tested");
         return Err(PlanError::mistakes(message, problems));
     }
     if let Some(base) = profile.base.take() {
@@ -33,7 +33,7 @@ pub fn find_profile(name: &str, party: Party, bundle: &'static Bundle) -> Checke
         let (below, more) = read_profile(&base_name, bundle).map_err(of_base)?;
         if below.kind != party || below.base.is_some() {
             let what =
-                if below.kind == party { "it builds on another profile itself" } else { "it is of the other party" };
+                if below.kind == party { "it builds on another profile itself" } else { "it is for the other party" };
             return Err(of_base(PlanError::new(what)));
         }
         problems.extend(more);
@@ -42,7 +42,7 @@ pub fn find_profile(name: &str, party: Party, bundle: &'static Bundle) -> Checke
     Ok((profile, problems))
 }
 
-/// Reads a profile by itself, without the one that it builds on. In the file of a project, paths are relative to its folder.
+/// Reads a profile alone, without its base profile. In the file of a project, paths are relative to its folder.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub fn read_profile(name: &str, bundle: &'static Bundle) -> Checked<Profile> {
     Ok((profile, problems))
 }
 
-/// The name of the file that says how the programs of a project are tested.
+/// The name of the file that describes how the programs of a project are tested.
 pub const PROJECT_FILE: &str = "acp-conformance.toml";
 
 /// Finds the file of the project, in the current directory or above it.
@@ -76,7 +76,7 @@ pub fn project_file() -> Option<PathBuf> {
 ///
 /// # Errors
 ///
-/// That one of them has mistakes.
+/// One of them has mistakes.
 pub fn built_in_profiles(bundle: &'static Bundle) -> Checked<Vec<Profile>> {
     let files = PROFILES.files().filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
     let mut profiles = Vec::new();
@@ -98,7 +98,7 @@ pub fn built_in_profiles(bundle: &'static Bundle) -> Checked<Vec<Profile>> {
 ///
 /// # Errors
 ///
-/// That there is no such profile, or that its file cannot be read.
+/// The profile does not exist, or its file cannot be read.
 pub fn profile_file(name: &str) -> Result<(String, Cow<'static, [u8]>), PlanError> {
     if let Some(file) = PROFILES.get_file(format!("{name}.toml")) {
         return Ok((format!("profiles/{name}.toml"), file.contents().into()));
@@ -114,7 +114,7 @@ pub fn profile_file(name: &str) -> Result<(String, Cow<'static, [u8]>), PlanErro
     Ok((name.to_owned(), bytes.into()))
 }
 
-/// Explains that there is no such profile. A name that is written like a path is meant as one.
+/// Explains that the profile does not exist. A name that looks like a path is treated as a path.
 fn no_profile(name: &str) -> String {
     if name.contains('/') || name.ends_with(".toml") {
         return "no such file".to_owned();

@@ -1,4 +1,4 @@
-//! Which cases run.
+//! Selects the cases of a run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,11 +9,11 @@ use crate::diagnostic::{Diagnostic, nearest};
 use crate::edition::Bundle;
 use crate::requirement::Party;
 
-/// Loads the built-in cases, of one side or of both, with those of the folder.
+/// Loads the built-in cases, of one party or of both, with those of the folder.
 ///
 /// # Errors
 ///
-/// That the folder has no case, or that a file has mistakes.
+/// The folder has no case, or a file has mistakes.
 pub fn load_cases(dir: Option<&Path>, side: Option<Party>, bundle: &'static Bundle) -> Checked<Vec<Case>> {
     let named = |dir: &Path, what: &str| PlanError::new(format!("--cases {}: {what}", dir.display()));
     if let Some(dir) = dir.filter(|dir| !dir.is_dir()) {
@@ -24,20 +24,20 @@ pub fn load_cases(dir: Option<&Path>, side: Option<Party>, bundle: &'static Bund
         return Err(PlanError::mistakes("the cases have mistakes; nothing was run", problems));
     }
     if let Some(dir) = dir.filter(|_| !cases.iter().any(|case| case.is_own)) {
-        let what = "there is no case in it; a case is a file such as v1/agent/AREA/NAME.yaml below it";
+        let what = "no case files found; a case is a file such as v1/agent/AREA/NAME.yaml below it";
         return Err(PlanError { problems, ..named(dir, what) });
     }
     Ok((cases, problems))
 }
 
-/// The patterns by which cases are selected; all cases without any.
+/// The patterns that select cases; without any, all cases.
 ///
 /// A pattern is the id of a case, or else a glob such as `prompt/*`, or else a part of ids.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Selection<'a> {
     /// Patterns of the ids of cases.
     pub cases: &'a [String],
-    /// Patterns of the ids of requirements that a case was written for.
+    /// Patterns of the ids of requirements that a case names.
     pub requirements: &'a [String],
     /// Patterns of the ids of cases to leave out.
     pub skipped: &'a [String],
@@ -75,7 +75,7 @@ impl Selection<'_> {
     }
 }
 
-/// Returns the ids that some of the patterns match.
+/// Returns the ids that match any of the patterns.
 fn all_matches<'i>(
     option: &str,
     patterns: &[String],
@@ -97,8 +97,8 @@ fn all_matches<'i>(
     Ok(all)
 }
 
-/// Returns the ids that a pattern matches: the one that it is, with all of its shapes; or else those that the glob matches from
-/// the start or from a slash on, where `*` stands for any text and `?` for any character; or else those that contain it.
+/// Returns the ids that a pattern matches: the id that it equals, with all of its shapes; or else those that the glob matches
+/// from the start or from a slash on, where `*` matches any text and `?` any character; or else those that contain it.
 #[must_use]
 pub fn matches<'i>(pattern: &str, ids: &[&'i str]) -> Vec<&'i str> {
     let of = |fits: &dyn Fn(&str) -> bool| ids.iter().copied().filter(|id| fits(id)).collect::<Vec<_>>();
@@ -134,7 +134,7 @@ fn fits_glob(glob: &[char], text: &[char]) -> bool {
     }
 }
 
-/// Names the id that was probably meant, or says where the ids are listed.
+/// Suggests a similar id, or explains where the ids are listed.
 fn remedy(pattern: &str, ids: &[&str]) -> String {
     let ends = ids.iter().map(|&id| end_of(id, pattern));
     let areas = ids.iter().filter(|_| !pattern.contains('/')).filter_map(|id| id.split('/').nth(2));
@@ -144,7 +144,7 @@ fn remedy(pattern: &str, ids: &[&str]) -> String {
     }
 }
 
-/// Returns as many parts of the end of an id as the text has.
+/// Returns as many parts from the end of an id as the text has.
 pub(crate) fn end_of<'i>(id: &'i str, text: &str) -> &'i str {
     let slashes = text.matches('/').count();
     id.rmatch_indices('/').nth(slashes).map_or(id, |(at, _)| &id[at + 1..])

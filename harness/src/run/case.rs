@@ -29,15 +29,15 @@ pub(super) struct RunningCase<'c, C> {
     pub(super) inbox: Inbox,
     /// The index of the current step.
     pub(super) current: usize,
-    /// The connection that the transcript speaks on: that of the last line of the subject which it expected.
+    /// The connection that the transcript uses: the one on which the last expected line of the subject came.
     pub(super) connection: usize,
-    /// The running login in a terminal, which gets the orders.
+    /// The running login in a terminal, which gets the next orders.
     pub(super) login: Option<LoginStart>,
     /// The number of logins that the transcript has awaited.
     pub(super) logins: usize,
     /// The events of the messages to MCP servers that a step took.
     pub(super) mcp_taken: BTreeSet<usize>,
-    /// Which needs of the case were found to be met.
+    /// For each need of the case, whether the subject meets it.
     pub(super) met: Vec<bool>,
     /// The case has closed the subject's input.
     pub(super) input_closed: bool,
@@ -47,19 +47,19 @@ pub(super) struct RunningCase<'c, C> {
     pub(super) sent_at: Option<Instant>,
     /// The first optional step that was not met. Later steps may depend on it, so they no longer decide anything.
     pub(super) unmet: Option<usize>,
-    /// A person was asked to do something in this case.
+    /// The harness asked a person to do something in this case.
     pub(super) instructed: bool,
     /// The subject answered an unknown request in this case.
     pub(super) answers_unknown: bool,
-    /// A fence was only a wait, so that what did not come may still come.
+    /// A fence was only a wait, so a missing message may still come.
     pub(super) had_weak_fence: bool,
-    /// The transcript is over; the fence that follows is evidence of nothing.
+    /// The transcript is over; the fence after it proves nothing.
     pub(super) is_over: bool,
-    /// The programs that act on a client. They end with the case.
+    /// The programs that act on a client. They are ended with the case.
     pub(super) hooks: Vec<ProcessGroup>,
 }
 
-/// What remains of a case for the end of its conversation.
+/// The data that the end of the conversation needs from its last case.
 pub(super) struct Closing {
     pub(super) limits: Limits,
     pub(super) input_closed: bool,
@@ -80,7 +80,7 @@ impl StepResult {
         Self { kind, outcome, events: Vec::new(), expected: None, observed: None }
     }
 
-    /// The event of a step that is not in the case.
+    /// Builds the event of a step that the harness added to the case.
     pub(super) fn event(self) -> StepEvent {
         let Self { kind, outcome, events, expected, observed } = self;
         StepEvent {
@@ -98,19 +98,19 @@ impl StepResult {
     }
 }
 
-/// Something that the harness could not do, for a reason of its own.
+/// Builds the event of a step that failed inside the harness.
 pub(super) fn own_fault(why: String) -> StepEvent {
     StepResult { observed: Some(Observed::Problem(why)), ..StepResult::new(StepKind::End, Outcome::HarnessError) }
         .event()
 }
 
-/// Something that the user of this client cannot do, or that no profile describes.
+/// Builds the event of an act that the user of this client cannot do, or that no profile describes.
 pub(super) fn cannot_act(why: Observed) -> StepEvent {
     StepResult { observed: Some(why), ..StepResult::new(StepKind::Act, Outcome::Missed) }.event()
 }
 
 impl<'c, C: Channel> RunningCase<'c, C> {
-    /// A case at its first step.
+    /// Creates a case at its first step.
     pub(super) fn new(
         case: &'c Case,
         subject: &'c Subject,
@@ -148,12 +148,12 @@ impl<'c, C: Channel> RunningCase<'c, C> {
         }
     }
 
-    /// Ends the case, and keeps what the end of the conversation needs.
+    /// Ends the case, and keeps the data that the end of the conversation needs.
     pub(super) fn close(self) -> Closing {
         Closing { limits: self.limits, input_closed: self.input_closed, _hooks: self.hooks }
     }
 
-    /// Waits for the next thing to happen, and takes in its messages; false if the deadline came first or nothing can come.
+    /// Waits for the next event and reads its messages; false if the deadline came first or nothing more can come.
     pub(super) async fn next(&mut self, deadline: Instant) -> bool {
         let messages = self.channel.next(deadline).await;
         let happened = messages.is_some();
@@ -161,7 +161,7 @@ impl<'c, C: Channel> RunningCase<'c, C> {
         happened
     }
 
-    /// Takes in what comes until `done` or the deadline; true when it is done.
+    /// Reads events until `done` or the deadline; true if `done`.
     pub(super) async fn until(&mut self, deadline: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
         while !done(self) {
             if !self.next(deadline).await {
@@ -171,25 +171,25 @@ impl<'c, C: Channel> RunningCase<'c, C> {
         true
     }
 
-    /// The limit for something that a person does.
+    /// Returns the limit for something that a person does.
     pub(super) fn for_person(&self, limit: Duration) -> Duration {
         self.subject.person.as_ref().map_or(limit, |person| person.patience().max(limit))
     }
 
-    /// The limit for something that follows an act, which a person may still be doing.
+    /// Returns the limit for the effect of an act, which a person may still be doing.
     pub(super) fn after_act(&self, limit: Duration) -> Duration {
         let step = self.current.checked_sub(1).and_then(|before| self.case.steps.get(before));
         let acted = step.is_some_and(|step| matches!(step.action, Action::Act(_)));
         if acted && self.instructed { self.for_person(limit) } else { limit }
     }
 
-    /// The time for a check of something beside the conversation. After an unmet step the check decides nothing and is not worth
-    /// a wait.
+    /// Returns the time for a check outside the conversation. After an unmet step the check decides nothing, so it does not
+    /// wait.
     pub(super) fn for_check(&self, limit: Duration) -> Duration {
         if self.unmet.is_some() { Duration::ZERO } else { self.after_act(limit) }
     }
 
-    /// Asks the person to do something, if there is one.
+    /// Asks the person to do something, if a person operates the subject.
     pub(super) fn instruct(&mut self, text: &str) {
         let Some(person) = &self.subject.person else { return };
         if self.subject.agent_folder.is_none() && !self.instructed {
@@ -213,18 +213,18 @@ impl<'c, C: Channel> RunningCase<'c, C> {
         }
     }
 
-    /// The meaning of an exit code according to the profile.
+    /// Returns the meaning of an exit code according to the profile.
     fn meaning(&self, exit: &Exit) -> Option<String> {
         let Exit::Code(code) = exit else { return None };
         self.subject.controls.exit_codes.get(code).cloned()
     }
 
-    /// Whether the case is about a client that a person started by hand.
+    /// Whether a person started the client of this case by hand.
     pub(super) const fn is_by_hand(&self) -> bool {
         self.subject.agent_folder.is_some()
     }
 
-    /// The party that is tested.
+    /// Returns the tested party.
     pub(super) const fn party(&self) -> Party {
         self.case.subject
     }

@@ -1,4 +1,5 @@
-//! How a case uses its conversation: it sends, waits for the next messages, and records. Everything else is read from the state.
+//! How a case uses its conversation: it sends, waits for the next messages, and records. It reads everything else from the
+//! state.
 
 use serde_json::Value;
 use tokio::time::Instant;
@@ -9,28 +10,28 @@ use crate::requirement::Party;
 use crate::trace::{Exit, What};
 use crate::wire::{LineEnd, RpcId};
 
-/// A conversation as a case uses it. [`super::conversation::Conversation`] is the live one; a test can use a list of messages.
+/// A conversation as a case uses it. [`super::conversation::Conversation`] is the live one; tests use a list of messages.
 pub(super) trait Channel {
-    /// Carries out an order, and returns the events of the lines that it wrote; `None` if it cannot be carried out.
+    /// Carries out an order and returns the events of the lines that it wrote; `None` if the order cannot be carried out.
     fn send(&mut self, order: Order) -> Option<Vec<usize>>;
 
-    /// Waits for the next thing to happen, and returns the messages of the subject that came with it; `None` if the deadline
-    /// came first or nothing more can come.
+    /// Waits for the next event and returns the messages of the subject that came with it; `None` if the deadline came first or
+    /// nothing more can come.
     async fn next(&mut self, deadline: Instant) -> Option<Vec<Message>>;
 
-    /// Appends something to the trace, and returns its position.
+    /// Appends an event to the trace and returns its position.
     fn record(&mut self, what: What) -> usize;
 
-    /// The state of the conversation.
+    /// Returns the state of the conversation.
     fn state(&self) -> &State;
 
-    /// The tester's way of writing messages; request ids are unique in a conversation.
+    /// Returns how the tester writes messages; request ids are unique in a conversation.
     fn writing(&mut self) -> &mut Writing;
 }
 
-/// Something that a case has its conversation do.
+/// An action that a case orders from its conversation.
 pub(super) enum Order {
-    /// Write lines in one go.
+    /// Write lines in a single write.
     Lines {
         /// To this connection.
         connection: usize,
@@ -41,7 +42,7 @@ pub(super) enum Order {
         /// The length of the pieces in bytes, if the lines are written in pieces.
         split: Option<usize>,
     },
-    /// Write a fence by a request of the protocol, and mark it in the trace; or one by an unknown request.
+    /// Write a fence and mark it in the trace, if it is a request of the protocol; an unknown request needs no mark.
     Fence {
         /// To this connection.
         connection: usize,
@@ -58,27 +59,27 @@ pub(super) enum Order {
     EndTyping,
     /// Send the subject a signal of this name.
     Signal(String),
-    /// Have the process that a client takes for its agent do something.
+    /// Have the process that a client takes for its agent act.
     AgentProcess(usize, AgentOrder),
     /// Print something in a login in a terminal.
     LoginPrint(usize, Vec<u8>),
     /// End a login in a terminal with an exit code, or by SIGKILL.
     LoginEnd(usize, Option<i32>),
-    /// Answer a request of the subject that was left to the transcript as if no step were about such requests.
+    /// Answer a request of the subject by default, although it was kept for the transcript.
     AnswerUnscripted(usize, Value),
     /// Record the visits to the page that have already come.
     RecordVisits,
 }
 
-/// Something that the process does which a client takes for its agent.
+/// An action of the process that a client takes for its agent.
 pub(super) enum AgentOrder {
-    /// It writes to its standard error.
+    /// Write to standard error.
     Stderr(Vec<u8>),
-    /// It stays when its input ends or a signal comes.
+    /// Keep running when the input ends or a signal comes.
     Linger,
-    /// It exits with this code.
+    /// Exit with this code.
     Exit(i32),
-    /// SIGKILL ends it.
+    /// Die by SIGKILL.
     Kill,
 }
 
@@ -88,14 +89,14 @@ pub(super) struct Line {
     pub bytes: Vec<u8>,
     /// Whether it breaks the protocol on purpose.
     pub deliberate: bool,
-    /// The message, where the services have to know of it: answers, prompts, cancels and opened sessions.
+    /// The message, if the services need it: answers, prompts, cancels and opened sessions.
     pub message: Option<Value>,
 }
 
 /// A message of the subject.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
-    /// Its event.
+    /// The position of its event in the trace.
     pub n: usize,
     /// The connection on which it came.
     pub connection: usize,
@@ -114,7 +115,7 @@ pub(super) struct OpenRequest {
     pub method: String,
     /// Its params.
     pub params: Value,
-    /// Whether it is a prompt of a turn that the client cancelled.
+    /// Whether it is a prompt whose turn the client cancelled.
     pub cancelled: bool,
 }
 
@@ -128,9 +129,9 @@ impl OpenRequest {
 /// A start of the agent's program for a login in a terminal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LoginStart {
-    /// Its event.
+    /// The position of its event in the trace.
     pub n: usize,
-    /// The number under which its process is known, as a connection is.
+    /// The number of its process, counted like a connection.
     pub connection: usize,
     /// Whether it runs on a terminal.
     pub on_terminal: bool,
@@ -139,44 +140,44 @@ pub(super) struct LoginStart {
 /// One connection with the subject.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ConnectionState {
-    /// The subject will send nothing more.
+    /// The subject cannot send anything more on it.
     pub ended: bool,
     /// It is a login in a terminal, not a connection of the protocol.
     pub is_login: bool,
 }
 
-/// The state of a conversation, as far as a case depends on it.
+/// The state of a conversationthat a case can read.
 pub(super) struct State {
-    /// The party that is tested.
+    /// The tested party.
     pub subject: Party,
     /// The trace so far.
     pub recorder: Recorder,
-    /// The connections, in the order of opening.
+    /// The connections, in the order of their opening.
     pub connections: Vec<ConnectionState>,
     /// The logins in a terminal, in the order of their starts.
     pub logins: Vec<LoginStart>,
-    /// Nothing more will come at all: a client that runs may still start its agent again.
+    /// Nothing more can come. A client that runs may still start its agent again.
     pub over: bool,
     /// How the process of the subject exited.
     pub exit: Option<Exit>,
-    /// The subject sent more than is recorded, and was stopped.
+    /// The subject sent more than the trace can hold and was stopped.
     pub flooded: bool,
-    /// The requests of the subject that are left to the transcript.
+    /// The requests of the subject that the transcript answers.
     pub open: Vec<OpenRequest>,
     /// An agent holds a terminal of the tester that it has not released.
     pub holds_terminals: bool,
     /// The MCP servers that the tester plays.
     pub mcp: McpServers,
-    /// The events of the requests to the page of the case, without those that the trace has no room for.
+    /// The events of the requests to the page of the case, except those that did not fit into the trace.
     pub visits: Vec<usize>,
-    /// Something that the tester did wrong by itself.
+    /// An error of the tester itself.
     pub own_fault: Option<String>,
-    /// The conversation goes on from an earlier case, so that `initialize` was sent and answered.
+    /// The conversation continues from an earlier case, so `initialize` was sent and answered.
     pub goes_on: bool,
 }
 
 impl State {
-    /// The state before anything has happened.
+    /// Creates the state before the first event.
     pub fn new(subject: Party, recorder: Recorder) -> Self {
         Self {
             subject,
@@ -195,12 +196,12 @@ impl State {
         }
     }
 
-    /// Whether nothing more will come on the connection.
+    /// Whether nothing more can come on the connection.
     pub fn ended(&self, connection: usize) -> bool {
         self.connections.get(connection).map_or(self.over, |connection| connection.ended)
     }
 
-    /// The method of a request of the subject that has no answer yet.
+    /// Returns the method of a request of the subject that has no answer yet.
     pub fn open_method(&self, connection: usize, id: &Value) -> Option<&str> {
         let id = RpcId::new(id);
         self.open.iter().find(|open| open.is(connection, &id)).map(|open| open.method.as_str())
@@ -211,7 +212,7 @@ impl State {
         self.unanswered(connection).any(|method| method == "session/prompt")
     }
 
-    /// The methods of the requests on this connection that have no answer yet.
+    /// Returns the methods of the requests on this connection that have no answer yet.
     pub fn unanswered(&self, connection: usize) -> impl Iterator<Item = &str> {
         self.open.iter().filter(move |open| open.connection == connection).map(|open| open.method.as_str())
     }

@@ -1,7 +1,7 @@
 //! A live conversation: sends, receives and records on every connection with the subject.
 //!
-//! [`orders`] carries out the orders of a case, [`serve`] answers the requests of the subject, [`login`] distinguishes logins in a
-//! terminal from connections, [`next_case`] goes on to a further case, and [`end`] ends the subject.
+//! [`orders`] carries out the orders of a case, [`serve`] answers the requests of the subject, [`login`] distinguishes logins
+//! in a terminal from connections, [`next_case`] continues with another case, and [`end`] ends the subject.
 
 mod end;
 mod login;
@@ -32,57 +32,58 @@ use crate::transport::link::{Link, LinkEvent};
 use crate::transport::web::{Web, WebRequest};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
 
-/// After how many steps the MCP servers, the endpoint and the model have their turn, whatever else the subject does.
+/// The number of steps after which the MCP servers, the endpoint and the model are served, even if the subject keeps sending.
 const ASIDE_EACH: usize = 4;
 
-/// The longest piece of the subject's other output, in bytes.
+/// The longest recorded piece of the subject's output outside the protocol, in bytes.
 const LONGEST_PRINT: usize = 64 << 10;
 
-/// What a page shows that a client is asked to visit.
+/// The page that a client is asked to visit.
 const PAGE: &str = "<!doctype html><title>acp-conformance</title><p>You can close this page.";
 
 /// One connection with the subject.
 #[derive(Default)]
 struct Connection {
     framer: Framer,
-    /// The process that a client takes for its agent stays when it should go.
+    /// The process that a client takes for its agent keeps running when it should exit.
     lingers: bool,
-    /// That process has ended.
+    /// That process has exited.
     gone: bool,
-    /// The fault that the subject was given, which changes what it says.
+    /// The injector of the planted fault, which changes the lines of the subject.
     injector: Option<Injector>,
 }
 
-/// What the tester hosts for a case.
+/// The services that the tester hosts for a case.
 pub(super) struct Hosted {
     pub(super) mcp: McpServers,
     pub(super) web: Option<Web>,
     pub(super) model: Option<CaseModel>,
 }
 
-/// A subject with everything that has happened so far.
+/// A running subject and the record of its conversation.
 pub(super) struct Conversation {
     link: Link,
-    /// What a case sees of it.
+    /// The state that a case reads.
     pub(super) state: State,
-    /// The state of each connection that a case does not see, by its number.
+    /// The rest of the state of each connection, by its number.
     connections: Vec<Connection>,
     /// The messages that no case has read yet.
     unread: Vec<Message>,
-    /// How the client started its agent first.
+    /// The first start of the agent by the client.
     base: Option<AgentStart>,
     stdout: Framer,
     stderr: Framer,
     edition: &'static Edition,
     role: Role,
     setup: TesterSetup,
-    /// The requests of the tester that open a session: id and params.
+    /// The requests of the tester that open a session: their ids and params.
     openings: Vec<(RpcId, Value)>,
-    /// The number of requests of the subject that have no answer yet, whoever is to answer.
+    /// The number of requests of the subject that have no answer yet, from the tester or the transcript.
     unanswered: usize,
-    /// The requests of an agent that are served once nothing else has come: what it sent before an answer is recorded before it.
+    /// The requests of an agent to serve once no other message waits, so that everything it sent before is recorded before the
+    /// answer.
     waiting: VecDeque<OpenRequest>,
-    /// The transcript is over, so that the tester answers everything.
+    /// The transcript is over, so the tester answers every request.
     unscripted: bool,
     answers: (mpsc::UnboundedSender<Answered>, mpsc::UnboundedReceiver<Answered>),
     writing: Writing,
@@ -95,12 +96,12 @@ pub(super) struct Conversation {
     model: Option<CaseModel>,
     /// The cases before the current one.
     earlier: Option<EarlierCases>,
-    /// The number of waits.
+    /// The number of steps so far.
     steps: usize,
 }
 
 impl Conversation {
-    /// Takes over the link to an agent, with the services that it may ask for.
+    /// Takes over the link to an agent and the services that the agent may use.
     pub(super) fn with_agent(
         link: Link,
         recorder: Recorder,
@@ -120,7 +121,7 @@ impl Conversation {
         Self::new(link, State::new(Party::Client, recorder), role, setup, edition).announced()
     }
 
-    /// Notes that the subject was started.
+    /// Records that the subject was started.
     fn announced(mut self) -> Self {
         if let Some(pid) = self.link.pid {
             self.state.recorder.record(What::Process(ProcessEvent::Spawned { pid }));
@@ -156,19 +157,19 @@ impl Conversation {
         }
     }
 
-    /// Gives the subject a fault.
+    /// Plants a fault in the subject.
     pub(super) fn plant(&mut self, fault: &Planted) {
         self.fault = Some(fault.clone());
         self.connections.iter_mut().for_each(|connection| connection.injector = Some(fault.injector()));
     }
 
-    /// Whether nothing more will come at all.
+    /// Whether nothing more can come.
     fn over(&self) -> bool {
         let silent = self.state.connections.iter().all(|connection| connection.ended || connection.is_login);
         silent && (self.state.subject == Party::Agent || self.state.flooded || self.has_left())
     }
 
-    /// Brings the parts of the state up to date that depend on the link, the services or the time.
+    /// Updates the parts of the state that depend on the link, the services or the time.
     fn refresh(&mut self) {
         self.state.over = self.over();
         self.state.holds_terminals = matches!(&self.role, Role::Client(services) if services.has_terminals());
@@ -179,7 +180,7 @@ impl Conversation {
         self.state.connections.push(ConnectionState { ended: false, is_login });
     }
 
-    /// Writes lines in one go, cut into pieces of `split` bytes if that is asked for, and records them.
+    /// Writes lines in a single write, or in pieces of `split` bytes, and records them.
     pub(super) fn write(&mut self, to: usize, lines: &[Line], end: LineEnd, split: Option<usize>) -> Vec<usize> {
         let mut all = Vec::new();
         let mut events = Vec::new();
@@ -201,14 +202,14 @@ impl Conversation {
         events
     }
 
-    /// Waits for the next thing to happen and takes it in; false when the deadline came first or nothing can come.
+    /// Waits for the next event and processes it; false if the deadline came first or nothing more can come.
     pub(super) async fn step(&mut self, deadline: Instant) -> bool {
-        // A process that left the subject's group may hold its output open for ever; the subject itself says no more.
+        // A process that left the subject's group may hold its output open forever, but the subject itself has ended.
         let last = self.last_output.filter(|_| !self.over());
         let deadline = last.map_or(deadline, |last| last.min(deadline));
         self.steps = self.steps.wrapping_add(1);
-        // The link comes first below, and an agent that prints without a pause always has something there. The visits of a
-        // client come after its lines, since its answer may be what allows a visit.
+        // The link comes first below, so an agent that prints without a pause would block the others. The visits of a client
+        // come after its lines, since the tester's answer may be what allows a visit.
         if self.state.subject == Party::Agent && self.steps.is_multiple_of(ASIDE_EACH) && self.take_in_aside().await {
             return true;
         }
@@ -218,7 +219,7 @@ impl Conversation {
                 self.answer(connection, &id, &method, answer);
                 true
             }
-            // Stands before what no limit ends.
+            // This comes before the branches that have no limit.
             event = self.link.next(deadline) => match event {
                 Some(event) => { self.take_in(event); true }
                 None if last.is_some_and(|last| Instant::now() >= last) => {
@@ -237,7 +238,7 @@ impl Conversation {
         }
     }
 
-    /// Takes in one thing that has already happened to an MCP server, the endpoint or the model; false if nothing has.
+    /// Processes one waiting event of an MCP server, the endpoint or the model; false if there was none.
     async fn take_in_aside(&mut self) -> bool {
         tokio::select! {
             biased;
@@ -249,12 +250,12 @@ impl Conversation {
         true
     }
 
-    /// Gives the case what the tester hosts for it.
+    /// Gives the case the services that the tester hosts for it.
     pub(super) fn host(&mut self, hosted: Hosted) {
         (self.state.mcp, self.web, self.model) = (hosted.mcp, hosted.web, hosted.model);
     }
 
-    /// Records the requests to the model that no step waited for.
+    /// Records the requests to the model that no step has waited for.
     pub(super) fn take_in_model(&mut self) {
         while let Some(asked) = self.model.as_mut().and_then(CaseModel::left) {
             self.model_asked(asked);
@@ -277,14 +278,14 @@ impl Conversation {
         }
     }
 
-    /// Takes in the requests to the endpoint that have already come.
+    /// Processes the requests to the endpoint that have already come.
     fn take_in_visits(&mut self) {
         while let Some(request) = self.web.as_mut().and_then(Web::try_next) {
             self.visited(request);
         }
     }
 
-    /// Takes in whatever comes until `done` or the deadline; true when it is done.
+    /// Processes events until `done` or the deadline; true if `done`.
     async fn until(&mut self, deadline: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
         while !done(self) {
             if !self.step(deadline).await {
@@ -317,7 +318,7 @@ impl Conversation {
             }
             LinkEvent::AgentSignalled { connection, name } => self.agent_signalled(connection, name),
             LinkEvent::AgentEnded { connection } => {
-                // Killed by its client, or ended by us; in either case its stream has ended before.
+                // The client killed it, or we ended it; in both cases its stream has ended before.
                 self.state.connections[connection].ended = true;
                 self.connections[connection].gone = true;
             }
@@ -354,7 +355,7 @@ impl Conversation {
         }
     }
 
-    /// A line of the process, which is the line of the subject unless that was given a fault.
+    /// Processes a line of the process. A planted fault may change it before it counts as a line of the subject.
     fn arrived(&mut self, connection: usize, frame: Frame) {
         match &mut self.connections[connection].injector {
             Some(injector) => injector.received(frame).into_iter().for_each(|frame| self.line(connection, frame)),
@@ -387,7 +388,7 @@ impl Conversation {
             let params = call.params.unwrap_or(&Value::Null);
             match call.id {
                 Some(id) => self.requested(connection, id, call.method, params),
-                None => self.told(call.method, params),
+                None => self.notified(call.method, params),
             }
         }
         self.learn_session(&value);
@@ -422,7 +423,7 @@ impl Channel for Conversation {
     }
 }
 
-/// The next request to a model. Without one there is none for ever.
+/// Waits for the next request to a model; without a model, it never returns.
 async fn next_of_model(model: &mut Option<CaseModel>) -> Option<ModelEvent> {
     match model {
         Some(model) => model.next().await,
@@ -430,7 +431,7 @@ async fn next_of_model(model: &mut Option<CaseModel>) -> Option<ModelEvent> {
     }
 }
 
-/// The next request to an endpoint. Without one there is none for ever.
+/// Waits for the next request to an endpoint; without an endpoint, it never returns.
 async fn next_visit(web: &mut Option<Web>) -> Option<WebRequest> {
     match web {
         Some(web) => web.next().await,

@@ -1,4 +1,4 @@
-//! The least that a case can take: the subject is started bare and ends by itself, and nothing is said.
+//! Measures the least time that a case can take: a bare start of the subject, without a message, until it exits by itself.
 
 use std::time::Duration;
 
@@ -12,16 +12,15 @@ use crate::requirement::Party;
 use crate::transport::process::{Process, drain, reap_marked};
 use crate::transport::relay::write_idle_agent;
 
-/// How often each job starts the subject; few, since a subject may take seconds, and enough for a median.
+/// The number of starts for each job. Few, since a subject may take seconds to start, but enough for a median.
 const ROUNDS: usize = 4;
 
-/// Starts the subject bare, as many at a time as there are jobs, and says how long each start took until the process had
-/// ended. An agent finds its input at its end; a client gets an agent that exits at once. The case says only how the
-/// subject is set up.
+/// Starts the subject bare, with as many parallel starts as there are jobs, and returns the time of each from its start to its
+/// exit. An agent finds its input closed; a client gets an agent that exits at once. The case only configures the subject.
 ///
 /// # Errors
 ///
-/// Why there is nothing to measure: the subject cannot be started like this, or does not end by itself.
+/// The subject cannot be started like this, or does not exit by itself.
 pub fn bare_starts(case: &Case, subject: &Subject, jobs: usize) -> Result<Vec<Duration>, String> {
     if subject.agent_folder.is_some() || subject.controls.terminal {
         return Err("the client cannot be started without a person or a terminal".to_owned());
@@ -42,7 +41,7 @@ fn bare_start(case: &Case, subject: &Subject) -> Result<Duration, String> {
     time
 }
 
-/// Where a subject finds no model, since it is asked nothing.
+/// An address without a model, which the subject never needs because it gets no prompt.
 const NO_MODEL: &str = "http://127.0.0.1:9";
 
 async fn start(case: &Case, subject: &Subject) -> Result<Duration, String> {
@@ -63,10 +62,10 @@ async fn start(case: &Case, subject: &Subject) -> Result<Duration, String> {
     };
     let ended = tokio::select! {
         () = interruption() => Err("the run was interrupted".to_owned()),
-        () = output => unreachable!("it waits for ever"),
+        () = output => unreachable!("the output never ends this branch"),
         exit = leader.wait_until(deadline) => match exit {
             Ok(Some(_)) => Ok(started.elapsed()),
-            Ok(None) => Err(format!("the {} does not end by itself when nobody speaks with it", subject.party)),
+            Ok(None) => Err(format!("the {} does not exit by itself without messages", subject.party)),
             Err(error) => Err(error.to_string()),
         },
     };
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_ends_with_its_input_is_measured() {
+    fn measures_an_agent_that_exits_with_its_input() {
         let (case, subject) = shell(Party::Agent, "cat");
         assert_eq!(bare_starts(&case, &subject, 2).map(|starts| starts.len()), Ok(8));
     }
@@ -105,9 +104,9 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_that_stays_is_no_measure() {
+    fn rejects_a_subject_that_keeps_running() {
         let (case, mut subject) = shell(Party::Agent, "exec sleep 300");
         subject.limits.start = Duration::from_millis(1);
-        assert!(bare_starts(&case, &subject, 1).is_err_and(|why| why.contains("does not end by itself")));
+        assert!(bare_starts(&case, &subject, 1).is_err_and(|why| why.contains("does not exit by itself")));
     }
 }

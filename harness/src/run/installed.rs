@@ -1,4 +1,4 @@
-//! Which version of a subject is installed, as the command says that its profile names for that.
+//! Reads the installed version of a subject from the command that its profile names for that.
 
 use tokio::runtime::Builder;
 use tokio::time::Instant;
@@ -7,8 +7,8 @@ use super::environment::Sandbox;
 use super::timing::INSTALLED_VERSION;
 use crate::transport::process::{Launch, Process, drain, reap_marked};
 
-/// The version that the command prints: the first word that begins with a digit, or with a `v` and a digit. `None` if it
-/// cannot be started, prints no such thing, or does not end its output in time.
+/// Returns the version that the command prints: the first word that begins with a digit, or with a `v` and a digit. `None` if
+/// the command cannot be started, prints no version, or does not end its output in time.
 #[must_use]
 pub fn installed_version(command: &[String]) -> Option<String> {
     let runtime = Builder::new_current_thread().enable_all().build().ok()?;
@@ -17,7 +17,7 @@ pub fn installed_version(command: &[String]) -> Option<String> {
     version_in(&String::from_utf8_lossy(&printed?))
 }
 
-/// What the command prints, with a HOME of its own.
+/// Runs the command with a HOME of its own and returns its output.
 async fn output(command: &[String]) -> Option<Vec<u8>> {
     let sandbox = Sandbox::make().ok()?;
     let (program, args) = command.split_first()?;
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_found_in_what_is_printed() {
+    fn finds_the_version_in_the_output() {
         assert_eq!(printed("echo 'my-agent v1.2.3-rc.1 (abc)'").as_deref(), Some("1.2.3-rc.1"));
         assert_eq!(printed("echo 0.19.1; echo 5").as_deref(), Some("0.19.1"));
         assert_eq!(printed("echo unknown; echo 1.0 >&2"), None);

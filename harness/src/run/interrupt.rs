@@ -1,5 +1,5 @@
-//! The end of a run before its time: by Ctrl-C, SIGTERM, a time limit or a failed case. The running cases are ended like any other, so that
-//! no process and no folder is left over, and no case begins.
+//! Stops a run early: on Ctrl-C, SIGTERM, a time limit or a failed case. Running cases are ended as usual, so that no process
+//! or folder remains, and no new case begins.
 
 use std::sync::{LazyLock, mpsc};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::transport::signal::StopRequests;
 
-/// Why a run ends before its time.
+/// The reason why a run stops early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// Ctrl-C or SIGTERM.
@@ -20,11 +20,11 @@ pub enum Stop {
     Failure,
 }
 
-/// What was asked of this program since the first case began.
+/// The requests to stop since the first case began.
 #[derive(Debug, Default)]
 struct Asked {
     signals: usize,
-    /// What else ends the run.
+    /// Another reason to stop.
     other: Option<Stop>,
 }
 
@@ -34,7 +34,7 @@ impl Asked {
     }
 }
 
-/// One thread listens from the first case on, since a signal that comes while a case is being ended must not be lost.
+/// One thread listens from the first case on, since a signal must not be lost while a case is being ended.
 static ASKED: LazyLock<watch::Sender<Asked>> = LazyLock::new(|| {
     let asked = watch::Sender::new(Asked::default());
     let (ready, listening) = mpsc::channel();
@@ -51,23 +51,23 @@ static ASKED: LazyLock<watch::Sender<Asked>> = LazyLock::new(|| {
             });
         }
     });
-    // An error means that signals cannot be caught; then there is nothing to wait for.
+    // An error means that signals cannot be caught.
     let _ = listening.recv();
     asked
 });
 
-/// Listens from here on, so that everything that is started afterwards is cleaned up.
+/// Listens from now on, so that everything that starts afterwards is cleaned up.
 pub(super) fn listen() {
     LazyLock::force(&ASKED);
 }
 
-/// Returns why the run has to end, if it has to.
+/// Returns why the run has to stop, if it has to.
 #[must_use]
 pub fn stopped() -> Option<Stop> {
     ASKED.borrow().stop()
 }
 
-/// Ends the run in order after this time.
+/// Stops the run in order after this time.
 pub fn stop_after(limit: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(limit);
@@ -75,27 +75,27 @@ pub fn stop_after(limit: Duration) {
     });
 }
 
-/// Ends the run in order for this reason, unless it ends already.
+/// Stops the run in order for this reason, unless it already stops.
 pub fn stop(why: Stop) {
     ASKED.send_modify(|asked| asked.other = asked.other.or(Some(why)));
 }
 
-/// Waits until so many signals have asked this program to stop.
+/// Waits until this program has got so many signals to stop.
 ///
 /// # Errors
 ///
-/// That the system refuses an event loop.
+/// The system refuses an event loop.
 pub fn wait_for_signals(count: usize) -> std::io::Result<()> {
     let runtime = Builder::new_current_thread().build()?;
-    // The sender lives as long as the program.
+    // The sender lives as long as the program, so this cannot fail.
     let _ = runtime.block_on(ASKED.subscribe().wait_for(|asked| asked.signals >= count));
     Ok(())
 }
 
-/// Returns when the run has to end.
+/// Returns when the run has to stop.
 pub(super) async fn interruption() {
     if ASKED.subscribe().wait_for(|asked| asked.stop().is_some()).await.is_err() {
-        // Without a listener it never happens.
+        // Without a listener, this never happens.
         std::future::pending::<()>().await;
     }
 }

@@ -1,4 +1,4 @@
-//! Runs many cases, a few at a time, and hands each trace over as soon as it is there.
+//! Runs many cases, a few at a time, and hands over each trace as soon as it is complete.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::VecDeque;
@@ -20,17 +20,17 @@ use crate::transport::process::ProcessorTimes;
 /// How often the run looks whether the processors are idle.
 const SAMPLE: Duration = Duration::from_millis(250);
 
-/// Something that happened while the cases run.
+/// An event while the cases run.
 pub enum Progress {
-    /// A case has begun, by its position in the list that was to be run.
+    /// A case has begun, by its position in the list of cases.
     Started(usize),
-    /// The transcript of a case is over, by its position; it is judged when its conversation has ended.
+    /// The transcript of a case is over, by its position. The case is judged when its conversation has ended.
     Played(usize),
     /// A conversation is over.
     Ended {
         /// The positions of its cases.
         cases: Vec<usize>,
-        /// What was observed; of several cases, with a mark where each begins.
+        /// The trace; with several cases, a mark shows where each begins.
         trace: Box<Trace>,
         /// How long it took.
         took: Duration,
@@ -87,7 +87,7 @@ impl Work {
         Some((indices, Taken(self)))
     }
 
-    /// Adds cases that a conversation did not come to or gives away.
+    /// Puts back the cases that a conversation did not reach, so that the next job takes them.
     fn put_back(&self, cases: Vec<usize>) {
         self.lock().waiting.push_front(cases);
         self.changed.notify_one();
@@ -129,7 +129,7 @@ fn is_worth_sharing(first: Duration, spent: Duration, done: usize, left: usize) 
     others > 0 && spent.saturating_sub(first) / others * given > 2 * first
 }
 
-/// How many more conversations may go on at once.
+/// The number of conversations that may still begin at the same time.
 struct Slots {
     free: Mutex<usize>,
     freed: Condvar,
@@ -161,13 +161,12 @@ impl Drop for Slot<'_> {
 
 /// Runs the cases against the subject, and reports in the order of events.
 ///
-/// A process that has only to exit does not count as a conversation: many take their whole time for that, and are then stopped. As many
-/// of them as there are jobs can be left while the next conversations go on.
+/// A process that only has to exit does not count, since many use up their whole time for that. The next conversations begin
+/// while up to as many such processes as there are jobs are left.
 ///
-/// A case has a conversation of its own if `alone` says so; otherwise, those of an agent share one where the plan of the run allows it. A
-/// job without work gets half of the cases of a slow conversation.
-/// When `report` returns false, no further conversation is begun. A case that [`stop`](super::stop) or a signal cuts is started and
-/// never ends.
+/// A case has a conversation of its own if `alone` returns true; otherwise, those of an agent share one if the plan of the run
+/// allows it. When `report` returns false, no further conversation begins. A case that [`stop`](super::stop) or a signal
+/// interrupts has a start and no end.
 pub fn run_all(
     cases: &[Case],
     subject: &Subject,
@@ -295,9 +294,9 @@ impl Run<'_> {
     }
 }
 
-/// Runs the cases one by one; tells the person of the subject which, and lets them end the run.
+/// Runs the cases one by one; tells the person which one comes next, and lets them end the run.
 ///
-/// `report` is given each trace, but not that of a case that was cut; once it says no, no further case is begun.
+/// `report` gets each trace except that of an interrupted case; once it returns false, no further case begins.
 pub fn run_by_hand(cases: &[Case], subject: &Subject, mut report: impl FnMut(&Trace, Duration) -> bool) {
     for (index, case) in cases.iter().enumerate() {
         if let Some(person) = &subject.person {

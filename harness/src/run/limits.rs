@@ -1,20 +1,20 @@
-//! How long anything is waited for.
+//! The time limits of a run.
 
 use std::time::Duration;
 
 use crate::case::model::LimitOverrides;
 
-/// The time limits of a run. Each ends one kind of wait; none is ever slept through.
+/// The time limits of a run. Each is the longest wait for one event; a wait ends as soon as the event comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Until `initialize` is answered. Agents on node or Python take up to 22 s on two loaded cores.
+    /// For the answer to `initialize`. Agents on node or Python take up to 22 s on two loaded cores.
     pub start: Duration,
-    /// Until any other request than a prompt is answered; `session/new` may start MCP servers.
+    /// For the answer to any other request except a prompt; `session/new` may start MCP servers.
     pub answer: Duration,
-    /// Until a turn is over; a model is asked in it.
+    /// For the end of a turn, which includes calls of a model.
     pub turn: Duration,
-    /// Until the subject has ended after its input was closed; then its process group is stopped. Many never end by
-    /// themselves, and nothing that comes so late decides anything.
+    /// For the exit of the subject after its input was closed; then its process group is stopped. Many never exit by
+    /// themselves, and no verdict depends on such a late event.
     pub exit: Duration,
 }
 
@@ -30,7 +30,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// These limits, with those that a case or a profile sets for itself.
+    /// Returns these limits with the overrides of a case or a profile.
     #[must_use]
     pub fn with(mut self, own: &LimitOverrides) -> Self {
         self.start = own.start.unwrap_or(self.start);
@@ -40,7 +40,7 @@ impl Limits {
         self
     }
 
-    /// The limit for the answer to a request of this method.
+    /// Returns the limit for the answer to a request of this method.
     #[must_use]
     pub fn for_method(&self, method: &str) -> Duration {
         match method {

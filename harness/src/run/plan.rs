@@ -12,7 +12,7 @@ use crate::case::model::{Action, Body, Case, Ids, Presence, WireSetup};
 use crate::case::template::Bindings;
 use crate::requirement::Party;
 
-/// The cases that are worth a further conversation, so that several jobs have something to do.
+/// The number of cases that justify another conversation, so that several jobs have work.
 const WORTH_A_START: usize = 12;
 
 /// Returns the conversations of a run: the positions of their cases, in the order of running. Large ones come first.
@@ -44,8 +44,8 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
     conversations
 }
 
-/// Returns the positions of cases that repeat others and cost further starts: those of conversations that hold nothing but shapes
-/// of case files of which another shape shares a larger conversation.
+/// Returns the positions of cases that repeat others and cost further starts: those in conversations that hold only shapes of
+/// case files whose other shapes share a larger conversation.
 #[must_use]
 pub fn repeated_shapes(cases: &[Case]) -> Vec<usize> {
     let mut files = HashSet::new();
@@ -70,8 +70,8 @@ pub fn largest_conversation(cases: &[Case]) -> Vec<usize> {
     conversations(cases, 1, |_| false).into_iter().next().unwrap_or_default()
 }
 
-/// Returns how a case that can share a conversation begins: the params of `initialize` as they go on the wire. `None` if the case
-/// has to be alone.
+/// Returns how a case that can share a conversation begins: the params of `initialize` on the wire. `None` if the case must be
+/// alone.
 fn opening(case: &Case) -> Option<Value> {
     let [first, second, ..] = case.steps.as_slice() else { return None };
     let (label, params) = send::initialize(&first.action)?;
@@ -96,12 +96,12 @@ fn place(case: &Case) -> (Option<Effect>, bool, bool) {
     (effect, breaks_the_protocol(case), !writes_as_usual(case))
 }
 
-/// Whether a case comes after those that leave the process as it was.
+/// Whether a case comes after those that do not change the process.
 fn is_late(case: &Case) -> bool {
     place(case) >= (Some(Effect::None), true, false)
 }
 
-/// What later cases of the process would notice of a step, from little to much.
+/// The effect of a step on later cases of the process, in increasing order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Effect {
     None,

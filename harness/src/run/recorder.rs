@@ -1,4 +1,4 @@
-//! Writes the trace while a conversation runs: everything is appended, nothing is changed.
+//! Writes the trace while a conversation runs: events are only appended, never changed.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use crate::requirement::Party;
 use crate::trace::{Aside, Event, ProcessEvent, What};
 use crate::wire::read_line;
 
-/// The most that one trace holds, so that a flood ends in bounded time and memory; a line of 64 MiB still fits.
+/// The most bytes that one trace holds, so that a flood ends in bounded time and memory; a line of 64 MiB still fits.
 pub const MOST_BYTES: usize = 160 << 20;
 
-/// The most bytes of each kind of event outside the protocol. What exceeds it is left out and has no other consequence.
+/// The most bytes of each kind of event outside the protocol. Later ones are dropped without other consequences.
 const fn most_aside(kind: Aside) -> usize {
     match kind {
         // Room for 8192 short lines; agents print 10,000 and more.
@@ -20,10 +20,10 @@ const fn most_aside(kind: Aside) -> usize {
     }
 }
 
-/// The cost of an event in bytes, besides its own: short lines take memory and judging as well.
+/// The cost of an event in bytes, in addition to its own size, since short lines take memory and judging time as well.
 const EVENT_COST: usize = 4 << 10;
 
-/// The cost of each value of a message in bytes: the message stays as long as the case runs.
+/// The cost of each value of a message in bytes, since the message is kept as long as the case runs.
 const VALUE_COST: usize = 128;
 
 /// The growing list of events of one conversation.
@@ -33,7 +33,7 @@ pub struct Recorder {
     bytes: usize,
     /// The bytes recorded outside the protocol, by [`Aside`].
     aside: [usize; 4],
-    /// The number of events up to the first answer of an agent, which every case of its conversation starts from.
+    /// The number of events up to the first answer of an agent, with which the trace of every case begins.
     opening: usize,
     /// The position of the first event of the current case.
     case_from: usize,
@@ -56,13 +56,13 @@ impl Recorder {
         }
     }
 
-    /// What was observed so far.
+    /// Returns the events so far.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// Begins a further case of the conversation.
+    /// Begins another case of the conversation.
     pub fn begin_case(&mut self, mark: What) {
         if self.case_from == 0 {
             let is_answer = |event: &Event| match &event.what {
@@ -88,21 +88,21 @@ impl Recorder {
         Some(Duration::from_micros(answered.saturating_sub(asked)))
     }
 
-    /// The events that the current case starts from: those up to the answer to `initialize`, and then its own. In the
-    /// first case of a conversation, these are all.
+    /// Returns the events of the current case: those up to the answer to `initialize`, and then its own. In the first case of a
+    /// conversation, these are all events.
     pub fn of_case(&self) -> impl DoubleEndedIterator<Item = &Event> {
         let opening = &self.events[..self.opening.min(self.case_from)];
         opening.iter().chain(&self.events[self.case_from..])
     }
 
-    /// Appends what has just been observed on a connection, and says at which position.
+    /// Appends an event on a connection and returns its position.
     pub fn record_on(&mut self, connection: usize, what: What) -> usize {
         self.connection = connection;
         self.record(what)
     }
 
-    /// Appends something outside the conversation, and returns its position; what follows without a
-    /// connection of its own is about the one before.
+    /// Appends an event outside the conversation and returns its position. Later events without a connection of their own
+    /// belong to the connection before it.
     pub fn record_at_login(&mut self, connection: usize, what: What) -> usize {
         let before = self.connection;
         let n = self.record_on(connection, what);
@@ -110,7 +110,7 @@ impl Recorder {
         n
     }
 
-    /// Appends what has just been observed, and says at which position.
+    /// Appends an event and returns its position.
     pub fn record(&mut self, what: What) -> usize {
         let n = self.events.len();
         if let What::Line { bytes, .. } = &what {
@@ -121,13 +121,13 @@ impl Recorder {
         n
     }
 
-    /// Counts a message that is kept in addition to its line.
+    /// Counts the memory for a message that is kept in addition to its line.
     pub fn keep(&mut self, message: &Value) {
         self.bytes += values(message) * VALUE_COST;
     }
 
-    /// Appends something of `size` bytes that the subject did outside the protocol. Without room for it, that is recorded
-    /// once, and the result is `None`. Each kind has room of its own, so that one cannot use up that of another.
+    /// Appends an event of `size` bytes that the subject caused outside the protocol. If there is no room for it, records that
+    /// once and returns `None`. Each kind has its own room, so that it cannot use up that of another.
     pub fn record_aside(&mut self, kind: Aside, size: usize, what: What) -> Option<usize> {
         let most = most_aside(kind);
         let used = &mut self.aside[kind as usize];
@@ -148,8 +148,8 @@ impl Recorder {
         self.bytes > MOST_BYTES
     }
 
-    /// The messages of a party that the current case knows of, without those that cannot be read.
-    pub fn told(&self, from: Party) -> impl DoubleEndedIterator<Item = Value> {
+    /// Returns the messages of a party in the current case, without those that cannot be parsed.
+    pub fn messages_of(&self, from: Party) -> impl DoubleEndedIterator<Item = Value> {
         let lines = self.of_case().filter_map(move |event| match &event.what {
             What::Line { from: found, bytes, .. } if *found == from => Some(bytes),
             _ => None,
@@ -164,7 +164,7 @@ impl Recorder {
     }
 }
 
-/// How many values a message holds, with itself.
+/// Counts the values in a message, including the message itself.
 fn values(message: &Value) -> usize {
     1 + match message {
         Value::Array(list) => list.iter().map(values).sum(),

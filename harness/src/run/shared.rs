@@ -1,8 +1,8 @@
 //! Runs several cases in one conversation with an agent: one process and one `initialize`, and for each case a session of its own.
 //! Cases that list sessions or cancel have workspaces of their own; the others share one, which is empty when a case begins.
 //!
-//! The trace is that of the whole conversation. What a case shows only here does not fail anything by itself: the caller runs it again
-//! alone.
+//! The trace covers the whole conversation. A failure that a case shows only here does not count by itself: the caller runs the
+//! case again alone.
 
 use std::collections::HashSet;
 use std::io;
@@ -24,13 +24,13 @@ use crate::requirement::Party;
 use crate::trace::{CaseInfo, CaseMark, Event, INVENTED, Outcome, StepEvent, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
-/// Runs cases in one conversation until all are done or the process cannot go on, and returns the trace with the number of cases
-/// that it holds. `started` gets the position of each before it begins, `goes_on` the number of cases that are done; it returns whether
-/// the next one belongs to this conversation. `ending` is called when only the end of the process is left to wait for.
+/// Runs cases in one conversation until all are done or the process cannot continue, and returns the trace with the number of
+/// cases that it holds. `started` gets the position of each before it begins; `ending` is called when only the exit of the
+/// process is still to come.
 ///
 /// # Panics
 ///
-/// Only if the operating system refuses an event loop.
+/// If the operating system refuses an event loop.
 pub(super) fn run_conversation(
     cases: &[&Case],
     number: usize,
@@ -98,7 +98,7 @@ fn run_cases(
     }
 }
 
-/// Makes the workspace of a further case.
+/// Makes the workspace of another case.
 fn prepare(sandbox: &mut Sandbox, conversation: &mut Conversation, number: usize, case: &Case) -> io::Result<()> {
     sandbox.begin_workspace(number, needs_own_workspace(case))?;
     conversation.turn_model_to(&case.id)?;
@@ -153,9 +153,10 @@ fn begins(case: &Case) -> What {
     What::Case(CaseMark::Begins(CaseInfo { id, file, requirements: case.requirements.clone() }))
 }
 
-/// Ends a case, and returns whether the process can serve another one: it answers a fence, and no request of the tester waits.
+/// Ends a case, and returns whether the process can serve another one: it answers a fence, and every request of the tester has
+/// its answer.
 ///
-/// An unanswered request may belong to a turn that is still running; its late messages would meet the next case.
+/// An unanswered request may belong to a turn that still runs; its late messages would arrive in the next case.
 async fn leave(running: &mut RunningCase<'_, Conversation>) -> bool {
     running.channel.record(What::Case(CaseMark::Ends));
     running.is_over = true;

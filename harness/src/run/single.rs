@@ -1,4 +1,4 @@
-//! One case in a process of its own: prepares its environment, starts the subject, runs the transcript, and cleans up.
+//! Runs one case in a process of its own: prepares its environment, starts the subject, runs the transcript, and cleans up.
 
 use std::io;
 
@@ -20,18 +20,18 @@ use crate::transport::process::{SpawnError, reap_marked};
 
 /// Runs one case against a fresh process of the subject, and returns its trace.
 ///
-/// It ends in bounded time whatever the subject does, and leaves no process and no file behind. A person who operates the
-/// subject may have it begin again.
+/// It ends in bounded time whatever the subject does, and leaves no process or file. A person who operates the subject may
+/// restart it.
 ///
 /// # Panics
 ///
-/// Only if the operating system refuses an event loop.
+/// If the operating system refuses an event loop.
 #[must_use]
 pub fn run_case(case: &Case, subject: &Subject) -> Trace {
     run_case_until(case, subject, &|| ())
 }
 
-/// Runs one case like [`run_case`]. `ending` is called when only the end of the subject is left to wait for.
+/// Runs one case like [`run_case`]. `ending` is called when only the exit of the subject is still to come.
 pub(super) fn run_case_until(case: &Case, subject: &Subject, ending: &dyn Fn()) -> Trace {
     listen();
     let events = loop {
@@ -46,7 +46,7 @@ pub(super) fn run_case_until(case: &Case, subject: &Subject, ending: &dyn Fn()) 
     Trace { header: header(case, subject), events }
 }
 
-/// The header of a trace of the case.
+/// Returns the header of a trace of the case.
 fn header(case: &Case, subject: &Subject) -> Header {
     Header {
         format: FORMAT.to_owned(),
@@ -63,17 +63,17 @@ fn header(case: &Case, subject: &Subject) -> Header {
     }
 }
 
-/// The header of the trace of a conversation that holds several cases, the first of which is `case`.
+/// Returns the header of the trace of a conversation that holds several cases, the first of which is `case`.
 pub(super) fn conversation_header(case: &Case, number: usize, subject: &Subject) -> Header {
     Header { case: None, conversation: Some(number), file: None, requirements: Vec::new(), ..header(case, subject) }
 }
 
-/// What ends a transcript.
+/// The reason why a transcript ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Over,
     Interrupted,
-    /// The person wants something else.
+    /// The person pressed a key.
     Key(Key),
 }
 
@@ -84,7 +84,7 @@ pub(super) struct ReadyCase {
     pub(super) conversation: Conversation,
 }
 
-/// Runs the case once; `None` if the person wants it again from the start.
+/// Runs the case once; `None` if the person wants to restart it.
 async fn run_once(case: &Case, subject: &Subject, ending: &dyn Fn()) -> Option<Vec<Event>> {
     let ReadyCase { env, bindings, mut conversation } = match start(case, subject, None).await {
         Ok(ready) => ready,
@@ -98,7 +98,7 @@ async fn run_once(case: &Case, subject: &Subject, ending: &dyn Fn()) -> Option<V
     (end != Ending::Key(Key::Repeat)).then_some(events)
 }
 
-/// Starts the subject for a case; returns the recorder, with the reason in it, when that is not possible. `mark` is recorded first.
+/// Starts the subject for a case. If that is impossible, returns the recorder with the reason in it. `mark` is recorded first.
 pub(super) async fn start(case: &Case, subject: &Subject, mark: Option<What>) -> Result<ReadyCase, Recorder> {
     let mut recorder = Recorder::start();
     if let Some(mark) = mark {
@@ -120,7 +120,7 @@ pub(super) async fn start(case: &Case, subject: &Subject, mark: Option<What>) ->
     Ok(ReadyCase { env, bindings, conversation })
 }
 
-/// Prepares everything but the subject; returns the reason when that is not possible.
+/// Prepares everything but the subject; returns the reason if that is impossible.
 async fn prepare(case: &Case, subject: &Subject) -> Result<(CaseEnv, Bindings, Hosted), StepEvent> {
     let failed = |what: &str, error: io::Error| own_fault(format!("{what}: {error}"));
     let model =
@@ -136,7 +136,7 @@ async fn prepare(case: &Case, subject: &Subject) -> Result<(CaseEnv, Bindings, H
     Ok((CaseEnv { sandbox, places, launch }, bindings, Hosted { mcp, web, model }))
 }
 
-/// Runs the transcript, until it is over, the run is interrupted, or the person wants something else.
+/// Runs the transcript until it is over, the run is interrupted, or the person presses a key.
 pub(super) async fn run_transcript<C: Channel>(running: &mut RunningCase<'_, C>) -> Ending {
     let subject = running.subject;
     if let Some(person) = &subject.person {
@@ -160,7 +160,7 @@ pub(super) async fn run_transcript<C: Channel>(running: &mut RunningCase<'_, C>)
     ending
 }
 
-/// Ends the subject with all that it started, and returns its trace.
+/// Ends the subject with everything that it started, and returns its trace.
 pub(super) async fn finish(mut conversation: Conversation, env: &CaseEnv, closing: Closing) -> Vec<Event> {
     conversation.answer_what_is_open();
     conversation.shut_down(closing.limits.exit, closing.input_closed).await;
@@ -169,7 +169,7 @@ pub(super) async fn finish(mut conversation: Conversation, env: &CaseEnv, closin
     conversation.state.recorder.finish()
 }
 
-/// Waits until the person wants something else than to go on, if there is one.
+/// Waits until the person presses a key other than the one to continue; without a person, it never returns.
 async fn decision(subject: &Subject) -> Key {
     match &subject.person {
         Some(person) => person.decision().await,
@@ -177,7 +177,7 @@ async fn decision(subject: &Subject) -> Key {
     }
 }
 
-/// Starts the subject; returns the recorder, with the reason in it, when that is not possible.
+/// Starts the subject. If that is impossible, returns the recorder with the reason in it.
 fn open(
     edition: &'static Edition,
     setup: &TesterSetup,
@@ -192,7 +192,7 @@ fn open(
             Ok(relays) if subject.controls.terminal => Link::to_client_on_terminal(&env.launch, relays),
             Ok(relays) => Link::to_client(&env.launch, relays),
             Err(error) => {
-                recorder.record(What::Step(own_fault(format!("cannot make the place of the agent: {error}"))));
+                recorder.record(What::Step(own_fault(format!("cannot create the relay of the agent: {error}"))));
                 return Err(recorder);
             }
         },
@@ -213,7 +213,7 @@ fn open(
     })
 }
 
-/// Why the subject could not be started, and how to install it if it is not there.
+/// Explains why the subject could not be started, and how to install it if it was not found.
 fn reason(error: &SpawnError, subject: &Subject) -> String {
     match &subject.install {
         Some(install) if error.is_missing() => format!("{error}; to install it: {install}"),

@@ -1,4 +1,4 @@
-//! The steps of a case, a file for each kind.
+//! The steps of a case, one file for each kind.
 
 pub(super) mod act;
 mod exit;

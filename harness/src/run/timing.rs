@@ -10,8 +10,8 @@ pub(super) const RELEASE_TERMINALS: Duration = Duration::from_secs(6);
 /// hangs, so one that still works answers at once.
 pub(super) const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time a subject has to crash after it answered the fence that follows a line which breaks the protocol. Programs were seen
-/// to crash 100 ms later.
+/// The time a subject has to crash after it answered the fence that follows a line which breaks the protocol. Some programs
+/// crash 100 ms later.
 pub(super) const CRASH_AFTER_BAD_LINE: Duration = Duration::from_millis(200);
 
 /// The time after which the tester tries another request as a fence, and the length of a weak fence. Programs that answer do so
@@ -24,16 +24,16 @@ pub(super) const FENCE_BETWEEN_CASES: Duration = Duration::from_secs(5);
 /// The time for an optional first message to an MCP server, as a multiple of the time that the subject took to answer `initialize`.
 pub(super) const FIRST_OF_SERVER: u32 = 4;
 
-/// The time for a message to an MCP server, once the subject let a whole time limit pass without any and does not try to call a tool.
-/// Servers are local; agents that start them do so within a second.
+/// The time for a message to an MCP server, once the subject sent none within a whole time limit and does not try to call a
+/// tool. Servers are local; agents that start them do so within a second.
 pub(super) const SILENT_SERVERS: Duration = Duration::from_secs(2);
 
 /// The pause between two checks of a file or a process. Short, since a local program writes within milliseconds; long enough to
 /// leave the processor to the subject.
 pub(super) const CHECK_AGAIN: Duration = Duration::from_millis(5);
 
-/// The time for the output of a client after its exit. All of it is in the pipe and ends with the stream, unless a process that
-/// the client left behind holds the stream open.
+/// The time for the output of a client after its exit. All of it is in the pipe and ends with the stream, unless a leftover
+/// process of the client holds the stream open.
 pub(super) const OUTPUT_AFTER_EXIT: Duration = Duration::from_secs(5);
 
 /// The time the process that a client takes for its agent has to exit on our order. It only has to read the order.

@@ -14,14 +14,14 @@ use crate::requirement::Party;
 use crate::run::case::cannot_act;
 use crate::trace::{Expected, Observed, Outcome, StepEvent, StepKind, What};
 
-/// Whether the transcript goes on after a step.
+/// Whether the transcript continues after a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     GoOn,
     Stop,
 }
 
-/// Runs the steps in order, up to the first that makes the others impossible.
+/// Runs the steps in order, up to the first one that prevents the others.
 pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>) {
     let case = running.case;
     let mut whole = true;
@@ -55,7 +55,7 @@ pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>) {
 async fn is_alive<C: Channel>(running: &mut RunningCase<'_, C>) -> bool {
     let last = running.case.steps.last();
     let fenced = last.is_some_and(|step| matches!(step.action, Action::Fence | Action::End | Action::Exit { .. }));
-    // A client may leave once its turn is over.
+    // A client may exit once its turn is over.
     if fenced || running.input_closed || !running.channel.state().in_turn(running.connection) {
         return true;
     }
@@ -66,7 +66,7 @@ async fn is_alive<C: Channel>(running: &mut RunningCase<'_, C>) -> bool {
     alive
 }
 
-/// Gives an agent the time to release the terminals that it holds, and then proves with a fence that it had it.
+/// Gives an agent the time to release its terminals, and then proves with a fence that it had that time.
 async fn wait_for_release<C: Channel>(running: &mut RunningCase<'_, C>) {
     let released = |running: &RunningCase<'_, C>| {
         let state = running.channel.state();
@@ -80,13 +80,13 @@ async fn wait_for_release<C: Channel>(running: &mut RunningCase<'_, C>) {
     running.channel.record(What::Step(event));
 }
 
-/// Records how a step went. A line that was sent as written needs no event, since the line is in the trace; neither does a check
-/// that found everything as expected and decides nothing. An act of a user is in no line.
+/// Records how a step went. A line that was sent as written needs no event, since it is in the trace; neither does a check that
+/// passed and decides nothing. An act of a user is in no line.
 fn note<C: Channel>(running: &mut RunningCase<'_, C>, index: usize, step: &Step, result: StepResult) -> Next {
     let next = match result.outcome {
         Outcome::Missed if matches!(result.kind, StepKind::Send | StepKind::Act | StepKind::Must) => Next::Stop,
         Outcome::Done | Outcome::Missed | Outcome::Quiet => Next::GoOn,
-        // A check decides its requirement; the conversation itself goes on as written.
+        // A check decides only its requirement; the conversation continues as written.
         Outcome::Contradicted if is_check(result.kind) => Next::GoOn,
         _ => Next::Stop,
     };
@@ -116,8 +116,8 @@ fn record<C: Channel>(running: &mut RunningCase<'_, C>, step: &Step, result: Ste
     running.channel.record(What::Step(event));
 }
 
-/// Records for every line that must not come whether it came. Its absence proves something only when the transcript ran to its
-/// end, with all optional steps met.
+/// Records for every forbidden line whether it came. Its absence proves something only if the transcript ran to its end with
+/// all optional steps met.
 fn record_nevers<C: Channel>(running: &mut RunningCase<'_, C>, whole: bool) {
     let case = running.case;
     for (index, step) in case.steps.iter().enumerate() {
@@ -135,7 +135,7 @@ fn record_nevers<C: Channel>(running: &mut RunningCase<'_, C>, whole: bool) {
     }
 }
 
-/// Whether a step of this kind checks something beside the conversation.
+/// Whether a step of this kind checks something outside the conversation.
 const fn is_check(kind: StepKind) -> bool {
     matches!(kind, StepKind::Reply | StepKind::File | StepKind::Process | StepKind::Page | StepKind::Mcp)
 }

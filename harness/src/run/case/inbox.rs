@@ -11,9 +11,9 @@ use crate::run::channel::Message;
 use crate::trace::{ExpectedAnswer, ExpectedMessage, Observed};
 use crate::wire::{Envelope, RpcId};
 
-/// A message that was received.
+/// A message of the subject.
 pub(in crate::run) struct Received {
-    /// Its event.
+    /// The position of its event in the trace.
     pub n: usize,
     /// The connection on which it came.
     pub connection: usize,
@@ -23,9 +23,9 @@ pub(in crate::run) struct Received {
     pub taken: Option<usize>,
 }
 
-/// A request of the tester.
+/// A request that the tester sent.
 pub(in crate::run) struct SentRequest {
-    /// Its event.
+    /// The position of its event in the trace.
     pub n: usize,
     /// The connection on which it was sent.
     pub connection: usize,
@@ -35,7 +35,7 @@ pub(in crate::run) struct SentRequest {
     pub method: String,
     /// Its params.
     pub params: Value,
-    /// How many messages of the subject had come before it.
+    /// The number of messages of the subject that came before it.
     pub from: usize,
     /// When it was sent.
     pub at: Instant,
@@ -44,19 +44,19 @@ pub(in crate::run) struct SentRequest {
 /// The messages of a case so far.
 #[derive(Default)]
 pub(in crate::run) struct Inbox {
-    /// In the order of receiving.
+    /// The messages in the order of arrival.
     pub messages: Vec<Received>,
-    /// How many messages the transcript has passed.
+    /// The number of messages that the transcript has passed.
     pub cursor: usize,
     /// The requests of the case, by label.
     pub requests: BTreeMap<String, SentRequest>,
     /// The connections of the subject's requests, by label.
     pub callers: BTreeMap<String, usize>,
-    /// The ids of the fences that open a session.
+    /// The ids of fences that open a session.
     pub session_fences: Vec<RpcId>,
 }
 
-/// The name under which the id of a subject's request is bound.
+/// Returns the name that holds the id of a subject's request.
 pub(in crate::run) fn request_name(label: &str) -> String {
     format!("request {label}")
 }
@@ -66,7 +66,7 @@ pub(in crate::run) fn answers(value: &Value, id: &RpcId) -> bool {
     matches!(Envelope::of(value), Envelope::Response { id: Some(found), .. } if RpcId::new(found) == *id)
 }
 
-/// Whether the message is the call that the line expects; its names are bound then.
+/// Whether the message is the call that the line expects; if so, binds its names.
 pub(in crate::run) fn is_call(value: &Value, line: &Incoming, bindings: &mut Bindings) -> bool {
     let IncomingBody::Call { label, method, params } = &line.body else { return false };
     let Envelope::Call(call) = Envelope::of(value) else { return false };
@@ -76,7 +76,7 @@ pub(in crate::run) fn is_call(value: &Value, line: &Incoming, bindings: &mut Bin
         && params.as_ref().is_none_or(|wanted| wanted.matches(found, bindings, line.exact).is_ok())
 }
 
-/// Whether an answer is what the line expects; the difference if not.
+/// Compares an answer with the line; returns the difference if they do not match.
 pub(in crate::run) fn compare_answer(line: &Incoming, answer: &Value, bindings: &mut Bindings) -> Result<(), Observed> {
     let (pattern, found) = match (&line.body, answer.get("result"), answer.get("error")) {
         (IncomingBody::Answer { .. }, ..) => return Ok(()),
@@ -99,17 +99,17 @@ impl Inbox {
         self.messages.extend(messages.into_iter().map(received));
     }
 
-    /// The number of messages so far.
+    /// Returns the number of messages so far.
     pub const fn len(&self) -> usize {
         self.messages.len()
     }
 
-    /// The request whose answer the line expects.
+    /// Returns the request whose answer the line expects.
     pub fn request_of(&self, line: &Incoming) -> Option<&SentRequest> {
         line.body.answers().and_then(|label| self.requests.get(label))
     }
 
-    /// Takes the first call that the line expects, after the cursor and from `from` on; for the step with this index.
+    /// Takes the first call that the line expects, after the cursor and from position `from` on, for the step with this index.
     pub fn take_call(
         &mut self,
         line: &Incoming,
@@ -134,7 +134,7 @@ impl Inbox {
         Some(message)
     }
 
-    /// The answer to the request with this label, from `from` on, and the request; the cursor moves after the answer.
+    /// Finds the answer to the request with this label, from position `from` on, and moves the cursor after it.
     pub fn find_answer(&mut self, label: &str, from: usize) -> Option<(&Received, &SentRequest)> {
         let request = self.requests.get(label)?;
         let from = request.from.max(from);
@@ -145,15 +145,15 @@ impl Inbox {
         Some((&self.messages[index], request))
     }
 
-    /// Whether the answer that the line expects came, from `from` on and after the tester's last request.
+    /// Whether the answer that the line expects came, from position `from` on and after the tester's last request.
     pub fn has_answer(&self, line: &Incoming, from: usize) -> bool {
         let Some(request) = self.request_of(line) else { return false };
         let last = self.requests.values().map(|request| request.from).max().unwrap_or_default();
         self.messages[last.max(from)..].iter().any(|message| answers(&message.value, &request.id))
     }
 
-    /// The events of all messages that match a line which must not come, written as the step with this index. The line needs no
-    /// label to match a request. A request that an earlier step awaited was meant to come.
+    /// Returns the events of all messages that match the forbidden line of the step with this index. A line without a label
+    /// also matches requests. A request that an earlier step awaited is not forbidden.
     pub fn forbidden(&self, line: &Incoming, step: usize, bindings: &Bindings) -> Vec<usize> {
         let request = self.request_of(line);
         let matches = |value: &Value| {
@@ -178,7 +178,7 @@ impl Inbox {
         self.messages.iter().filter(counts).map(|message| message.n).collect()
     }
 
-    /// Whether the message is about a session that a fence opened, so that no line of a transcript is about it.
+    /// Whether the message is about a session that a fence opened, which no transcript expects.
     fn is_of_fence(&self, value: &Value) -> bool {
         let session = |value: &Value, at: &str| Some(value.pointer(at)?.as_str()?.to_owned());
         let Some(named) = session(value, "/params/sessionId").filter(|_| !self.session_fences.is_empty()) else {
@@ -189,7 +189,7 @@ impl Inbox {
         opened.any(|message| session(&message.value, "/result/sessionId").as_ref() == Some(&named))
     }
 
-    /// The message that a line is about.
+    /// Describes the message that a line expects.
     pub fn describe(&self, line: &Incoming) -> ExpectedMessage {
         let answer = |pattern: Option<&Value>| ExpectedAnswer {
             method: self.request_of(line).map(|request| request.method.clone()),

@@ -1,4 +1,4 @@
-//! How the subject ends, and how it is ended: in bounded time, with everything that it started.
+//! Ends the subject in bounded time, with everything that it started.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::run::timing::{AGENT_EXIT, OUTPUT_AFTER_EXIT};
 use crate::trace::{Exit, ProcessEvent, What};
 use crate::transport::link::Link;
 
-/// What a shell adds to the number of the signal that ended a program.
+/// The number that a shell adds to a signal to form an exit code.
 const BY_SIGNAL: i32 = 128;
 
 impl Conversation {
@@ -20,13 +20,13 @@ impl Conversation {
         self.state.recorder.record_on(connection, What::Process(ProcessEvent::StdinClosed));
     }
 
-    /// Has the process that a client takes for its agent exit.
+    /// Makes the process that a client takes for its agent exit.
     pub(super) fn exit_agent(&mut self, connection: usize, code: i32) {
         self.state.recorder.record_on(connection, What::Process(ProcessEvent::AgentExited(code)));
         self.link.exit_agent(connection, code);
     }
 
-    /// Has the agent exit when its input ends or a signal asks it to stop, unless the case lets it linger.
+    /// Makes the agent exit when its input ends or a signal asks it to stop, unless the case lets it linger.
     pub(super) fn leave(&mut self, connection: usize, code: i32) {
         if self.state.subject == Party::Client && !self.connections[connection].lingers {
             self.link.exit_agent(connection, code);
@@ -60,14 +60,14 @@ impl Conversation {
         });
     }
 
-    /// Ends a subject that has sent more than there is room for.
+    /// Ends a subject that has sent more than the trace can hold.
     pub(super) fn stop_flood(&mut self) {
         if self.state.recorder.is_full() {
             self.flooded();
         }
     }
 
-    /// Ends a subject that is too much, and hears no more of it.
+    /// Stops a flooding subject and reads nothing more from it.
     pub(super) fn flooded(&mut self) {
         if !self.state.flooded {
             self.state.flooded = true;
@@ -77,13 +77,13 @@ impl Conversation {
         }
     }
 
-    /// Whether a client has ended and starts no agent any more. One that it started with its last breath may be on its way.
+    /// Whether a client has exited and can start no agent any more. An agent that it started just before may still connect.
     pub(super) fn has_left(&self) -> bool {
         let on_its_way = || self.last_output.is_some_and(|last| Instant::now() < last) && self.link.runs();
         self.state.exit.is_some() && !(self.connections.is_empty() && on_its_way())
     }
 
-    /// Ends the subject in bounded time: closes its input, then asks it, then kills its group.
+    /// Ends the subject in bounded time: closes its input, then signals it, then kills its group.
     pub(in crate::run) async fn shut_down(&mut self, patience: Duration, already_closed: bool) {
         self.give_up_logins();
         if self.link.pid.is_none() {
@@ -110,13 +110,13 @@ impl Conversation {
         self.end_services().await;
     }
 
-    /// Ends the connections with a client that a person has started, and that goes on running.
+    /// Ends the connections with a client that a person started, and leaves the client running.
     async fn hang_up(&mut self) {
         let open: Vec<_> = (0..self.connections.len()).filter(|&n| !self.connections[n].gone).collect();
         for &connection in &open {
             self.exit_agent(connection, 0);
         }
-        // One that calls meanwhile, because its client starts it again, is none of these.
+        // A connection that opens meanwhile, because the client starts its agent again, does not count.
         let gone = |conversation: &Self| open.iter().all(|&connection| conversation.connections[connection].gone);
         self.until(Instant::now() + AGENT_EXIT, gone).await;
     }

@@ -1,4 +1,4 @@
-//! Logins in a terminal: the client starts the agent's program there, which then does not serve as an agent.
+//! Logins in a terminal: the client starts the agent's program there, and that process does not serve as an agent.
 
 use super::{Connection, Conversation};
 use crate::fault::Planted;
@@ -9,7 +9,7 @@ use crate::transport::relay::Caller;
 use crate::wire::{Frame, LineEnd};
 
 impl Conversation {
-    /// Takes note of a start of the agent's program.
+    /// Records a start of the agent's program.
     pub(super) fn agent_started(&mut self, connection: usize, caller: Caller) {
         let logins: Vec<TerminalLogin> = self.setup.auth_methods.iter().filter_map(TerminalLogin::of).collect();
         let start = start_of(caller, &logins);
@@ -28,7 +28,7 @@ impl Conversation {
         }
     }
 
-    /// Has a login print something on its terminal.
+    /// Prints something on the terminal of a login.
     pub(super) fn print_in_login(&mut self, connection: usize, bytes: Vec<u8>) {
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (line, end) = line.strip_suffix(b"\n").map_or((line, LineEnd::Cut), |line| (line, LineEnd::Lf));
@@ -48,7 +48,7 @@ impl Conversation {
         }
     }
 
-    /// Ends every login that still runs, so that a client that waits for one can end.
+    /// Ends every running login, so that a client that waits for one can exit.
     pub(super) fn give_up_logins(&mut self) {
         let open: Vec<usize> = (0..self.connections.len())
             .filter(|&connection| self.state.connections[connection].is_login && !self.connections[connection].gone)
@@ -56,13 +56,13 @@ impl Conversation {
         open.into_iter().for_each(|connection| self.link.exit_agent(connection, 1));
     }
 
-    /// A line that the client typed on the terminal of a login. It asks for nothing, whatever it says.
+    /// Records a line that the client typed on the terminal of a login. Such a line is never a request.
     pub(super) fn typed(&mut self, connection: usize, frame: Frame) {
         let line = What::Line { from: self.state.subject, bytes: frame.bytes, end: frame.end, deliberate: false };
         self.state.recorder.record_at_login(connection, line);
     }
 
-    /// Nothing more can be typed there. Whether the login is over is up to the case.
+    /// Handles the end of the terminal's input. The case decides whether the login is over.
     pub(super) fn login_input_ended(&mut self, connection: usize) {
         if let Some(frame) = self.connections[connection].framer.finish() {
             self.typed(connection, frame);
@@ -72,7 +72,7 @@ impl Conversation {
     }
 }
 
-/// What is recorded of a start: values of variables only where a login names them.
+/// Builds the record of a start. It holds values of variables only where a login names them.
 fn start_of(caller: Caller, logins: &[TerminalLogin]) -> AgentStart {
     let Caller { pid, parent, args, cwd, environment, terminal } = caller;
     let named = |name: &str| logins.iter().any(|login| login.env.contains_key(name));

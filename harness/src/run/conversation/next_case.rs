@@ -1,4 +1,4 @@
-//! An agent whose conversation goes on to a further case.
+//! Continues the conversation of an agent with another case.
 
 use std::collections::HashSet;
 use std::io;
@@ -16,10 +16,10 @@ use crate::trace::{Event, What};
 use crate::transport::web::Web;
 use crate::wire::{Envelope, RpcId, read_line};
 
-/// JSON-RPC's code for what the other side could not have known.
+/// JSON-RPC's code for errors that the other side could not have avoided.
 const INTERNAL_ERROR: i32 = -32603;
 
-/// What the cases before the current one had. Messages about it are for no transcript.
+/// The sessions and requests of the cases before the current one. No transcript gets messages about them.
 #[derive(Default)]
 pub(super) struct EarlierCases {
     sessions: HashSet<String>,
@@ -40,14 +40,14 @@ impl EarlierCases {
         }
     }
 
-    /// Notes that the current case uses an id that an earlier one had as well.
+    /// Removes an id from the earlier ones when the current case uses it again.
     pub(super) fn reuse(&mut self, line: &[u8]) {
         if let Some(id) = read_line(line).one().as_ref().and_then(|message| message.get("id")) {
             self.requests.remove(&RpcId::new(id));
         }
     }
 
-    /// Adds what a case had.
+    /// Adds the sessions and requests of a case.
     fn extend<'e>(&mut self, events: impl Iterator<Item = &'e Event>) {
         for event in events {
             let What::Line { from, bytes, .. } = &event.what else { continue };
@@ -64,7 +64,7 @@ impl EarlierCases {
 }
 
 impl Conversation {
-    /// Goes on to a further case, with the tester's side set up for it; `mark` is recorded as its beginning.
+    /// Continues with another case and prepares the tester's side for it; `mark` is recorded as its beginning.
     pub(in crate::run) fn go_on(
         self,
         services: Services,
@@ -92,16 +92,16 @@ impl Conversation {
         conversation
     }
 
-    /// Has the model write the exchanges of another case.
+    /// Makes the model write its exchanges to the record of another case.
     ///
     /// # Errors
     ///
-    /// Those of the file system.
+    /// File system errors.
     pub(in crate::run) fn turn_model_to(&mut self, case: &str) -> io::Result<()> {
         self.model.as_mut().map_or(Ok(()), |model| model.turn_to(case))
     }
 
-    /// Delivers the answer to `initialize` again, to the next case.
+    /// Delivers the answer to `initialize` to the next case as well.
     fn deliver_initialize(&mut self) {
         let mut lines = self.state.recorder.of_case().filter_map(|event| match &event.what {
             What::Line { from, bytes, .. } => Some((*from, event.n, event.connection, bytes)),
@@ -116,7 +116,7 @@ impl Conversation {
         self.unread.extend(answer);
     }
 
-    /// Answers a request that is about an earlier case; no transcript waits for it.
+    /// Answers a request that is about an earlier case, since no transcript does.
     pub(super) fn late(&mut self, connection: usize, value: &Value) {
         if let Envelope::Call(call) = Envelope::of(value)
             && let Some(id) = call.id
@@ -125,7 +125,7 @@ impl Conversation {
         }
     }
 
-    /// Ends the services of the case, with all terminals that are still running.
+    /// Ends the services of the case, and all terminals that still run.
     pub(in crate::run) async fn end_services(&self) {
         if let Role::Client(services) = &self.role {
             services.clone().shutdown().await;

@@ -1,4 +1,4 @@
-//! Answers what the subject asks for: the transcript does, or a fixed answer of the case, or the tester by itself.
+//! Answers the requests of the subject: by the transcript, by a fixed answer of the case, or by default.
 
 use std::path::Path;
 use std::task::{Context, Poll, Waker};
@@ -13,7 +13,7 @@ use crate::run::channel::{Line, OpenRequest};
 use crate::run::tester::{Agent, Answer, Services};
 use crate::wire::{LineEnd, RpcId, write_json};
 
-/// The requests of a subject that may wait for an answer at once. The judge looks at all of them with every message.
+/// The requests of a subject that may be unanswered at the same time. The judge scans all of them for each message.
 const MOST_UNANSWERED: usize = 1000;
 
 /// The side of the tester.
@@ -22,7 +22,7 @@ pub(super) enum Role {
     Agent(Box<Agent>),
 }
 
-/// What a service has to say to a request of the subject.
+/// The answer of a service to a request of the subject.
 pub(super) struct Answered {
     pub(super) connection: usize,
     pub(super) id: Value,
@@ -45,7 +45,7 @@ impl Conversation {
         }
     }
 
-    /// Gives a request the fixed answer of the case, or that of the tester by itself; a prompt is left open.
+    /// Answers a request with the fixed answer of the case or with the default; a prompt is left open.
     fn answer_by_setup(&mut self, request: OpenRequest) {
         let (connection, id, method) = (request.connection, &request.id, &request.method);
         match self.setup.answers.get(method) {
@@ -75,8 +75,8 @@ impl Conversation {
         }
     }
 
-    /// Serves the agent's next request: at once, or when its answer is there. One at a time, so that no answers pile up that
-    /// the trace has no room for.
+    /// Serves the agent's next request, at once or when its answer is ready. It serves one at a time, so that answers cannot
+    /// exceed the room in the trace.
     pub(super) fn serve_next(&mut self) {
         let Role::Client(services) = &self.role else { return };
         let Some(OpenRequest { connection, id, method, params, .. }) = self.waiting.pop_front() else { return };
@@ -133,7 +133,7 @@ impl Conversation {
         self.write(connection, &[line], LineEnd::Lf, None);
     }
 
-    /// Answers a request that was kept for the transcript as if no line of it spoke of such requests.
+    /// Answers a request by default that was kept for the transcript.
     pub(super) fn answer_unscripted(&mut self, connection: usize, id: &Value) {
         let id = RpcId::new(id);
         if let Some(index) = self.state.open.iter().position(|open| open.is(connection, &id)) {
@@ -142,15 +142,15 @@ impl Conversation {
         }
     }
 
-    /// Notes that a request of the subject has its answer.
+    /// Records that a request of the subject has its answer.
     pub(super) fn closed(&mut self, connection: usize, id: &Value) {
         self.unanswered = self.unanswered.saturating_sub(1);
         let id = RpcId::new(id);
         self.state.open.retain(|open| !open.is(connection, &id));
     }
 
-    /// Takes note of a notification of the subject.
-    pub(super) fn told(&mut self, method: &str, params: &Value) {
+    /// Handles a notification of the subject.
+    pub(super) fn notified(&mut self, method: &str, params: &Value) {
         if self.state.subject == Party::Client && method == "session/cancel" {
             let session = params.get("sessionId");
             for open in self.state.open.iter_mut().filter(|open| open.params.get("sessionId") == session) {
@@ -162,7 +162,7 @@ impl Conversation {
         }
     }
 
-    /// After the transcript, every request of a client gets the answer that it waits for, so that the client can end.
+    /// Answers every open request of a client after the transcript, so that the client can exit.
     pub(in crate::run) fn answer_what_is_open(&mut self) {
         self.unscripted = true;
         if let Role::Agent(_) = self.role {
@@ -193,7 +193,7 @@ impl Conversation {
         }
     }
 
-    /// Notes that a turn begins, as far as the services want to know.
+    /// Reports the beginning of a turn to the services.
     pub(super) fn turn_begins(&self, session: &str) {
         if let Role::Client(services) = &self.role {
             services.begin_turn(session);
@@ -209,7 +209,7 @@ impl Conversation {
         }
     }
 
-    /// The services start commands in the working directory of the session that asks, and permit files below all of its
+    /// Tells the services about a session: they start its commands in its working directory and permit files below all of its
     /// roots.
     pub(super) fn learn_session(&mut self, value: &Value) {
         let (Role::Client(services), Some(id), Some(result)) = (&self.role, value.get("id"), value.get("result"))

@@ -1,10 +1,10 @@
-//! The requests that a subject answers as a fence, as far as a run has seen.
+//! The requests that a subject answers as a fence, as observed in this run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Which requests the subject answers as a fence, as far as a run has seen. It only saves time: the result of a fence is the same
-/// without it, in whatever order the cases run.
+/// The requests that the subject answers as a fence, as observed in this run. They only save time: the result of a fence is the
+/// same without them, in any order of cases.
 #[derive(Debug, Clone, Default)]
 pub struct KnownFences(Arc<Mutex<BTreeMap<&'static str, bool>>>);
 
@@ -14,7 +14,7 @@ impl KnownFences {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(method).copied()
     }
 
-    /// Notes whether the subject answered the request.
+    /// Records whether the subject answered the request.
     pub(in crate::run) fn note(&self, method: &'static str, is_answered: bool) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *known.entry(method).or_default() |= is_answered;

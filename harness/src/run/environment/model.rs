@@ -1,4 +1,4 @@
-//! The scripted model of a case: opened for a subject that has a place for it, and recorded.
+//! The scripted model of a case, opened if the subject's settings name one.
 
 use std::fs::File;
 use std::io;
@@ -12,28 +12,28 @@ use crate::case::model::Case;
 use crate::model::{Model, ModelExchange};
 use crate::trace::{self, ModelEvent};
 
-/// A model that is open for one case.
+/// A model for one case.
 pub struct CaseModel {
     model: Model,
     exchanges: mpsc::UnboundedReceiver<ModelExchange>,
-    /// Where records go.
+    /// The folder for records.
     folder: Option<PathBuf>,
     record: Option<File>,
 }
 
 impl CaseModel {
-    /// Opens a model if anything of the subject mentions it.
+    /// Opens a model if a setting of the subject mentions it.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the operating system.
     pub async fn open(case: &Case, subject: &Subject) -> io::Result<Option<Self>> {
         if !subject.mentions_model() {
             return Ok(None);
         }
         let (sender, exchanges) = mpsc::unbounded_channel();
         let listener = Arc::new(move |exchange| {
-            // The receiver is gone when the case is over.
+            // The send fails once the case is over and has dropped the receiver.
             let _ = sender.send(exchange);
         });
         let model = Model::open(0, subject.hints.clone(), listener).await?;
@@ -46,25 +46,25 @@ impl CaseModel {
     ///
     /// # Errors
     ///
-    /// Those of the file system.
+    /// File system errors.
     pub fn turn_to(&mut self, case: &str) -> io::Result<()> {
         self.record = self.folder.as_ref().map(|folder| File::create(folder.join(file_name(case)))).transpose()?;
         Ok(())
     }
 
-    /// Where it is.
+    /// Returns the origin of its URLs.
     #[must_use]
     pub fn origin(&self) -> &str {
         self.model.origin()
     }
 
-    /// The next request that it answered. Nothing is lost when the wait for it is given up.
+    /// Waits for the next request that it answered. Cancelling the wait loses nothing.
     pub async fn next(&mut self) -> Option<ModelEvent> {
         let exchange = self.exchanges.recv().await?;
         Some(self.noted(&exchange))
     }
 
-    /// A request that it answered and that was not taken in yet.
+    /// Returns an answered request that was not read yet.
     pub fn left(&mut self) -> Option<ModelEvent> {
         let exchange = self.exchanges.try_recv().ok()?;
         Some(self.noted(&exchange))
@@ -74,14 +74,15 @@ impl CaseModel {
         if let Some(record) = &mut self.record
             && exchange.write(record).is_err()
         {
-            // The folder was fit to be written when the run began. What is in the trace stays; no case fails for the rest.
+            // The folder was writable when the run began. The trace keeps its part of the exchange, so no case fails because of
+            // this.
             self.record = None;
         }
         ModelEvent { api: exchange.api.map(str::to_owned), did: exchange.did.clone() }
     }
 }
 
-/// The name of the file next to the trace of a case. A name that ends in `.jsonl` is one of a trace there.
+/// Returns the name of the file next to the trace of a case. It must not end in `.jsonl`, since such files are read as traces.
 fn file_name(case: &str) -> String {
     Path::new(&trace::file_name(case)).with_extension("model.ndjson").display().to_string()
 }

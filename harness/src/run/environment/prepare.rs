@@ -12,7 +12,7 @@ use crate::run::tester::{McpServers, Policy, Services};
 use crate::transport::process::Launch;
 use crate::transport::web::Web;
 
-/// The environment of a process of the subject, which lasts as long as the process. The workspace is that of the current case.
+/// The environment of a process of the subject, which lasts as long as the process. The workspace belongs to the current case.
 pub struct CaseEnv {
     /// The folders.
     pub sandbox: Sandbox,
@@ -22,11 +22,11 @@ pub struct CaseEnv {
     pub launch: Launch,
 }
 
-/// Makes the folders of a case, with their files.
+/// Makes the folders of a case and writes their files.
 ///
 /// # Errors
 ///
-/// Those of the file system.
+/// File system errors.
 pub fn prepare_dirs(case: &Case, subject: &Subject, model: Option<&str>) -> io::Result<(Sandbox, Places)> {
     let sandbox = subject.sandbox()?;
     Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))?;
@@ -35,7 +35,7 @@ pub fn prepare_dirs(case: &Case, subject: &Subject, model: Option<&str>) -> io::
     Ok((sandbox, places))
 }
 
-/// The names of a case with their values at its start.
+/// Returns the names of a case with their values at its start.
 #[must_use]
 pub fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
     let paths = (sandbox.workspace().display().to_string(), sandbox.home().display().to_string());
@@ -49,7 +49,7 @@ pub fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Errors of the operating system.
 pub async fn open_services(
     case: &Case,
     sandbox: &Sandbox,
@@ -69,7 +69,7 @@ pub async fn open_services(
     Ok((mcp, Some(web)))
 }
 
-/// The services that an agent may use in a case.
+/// Creates the services that an agent may use in a case.
 #[must_use]
 pub fn services(setup: &TesterSetup, subject: &Subject, sandbox: &Sandbox) -> Services {
     let policy = match setup.permission {

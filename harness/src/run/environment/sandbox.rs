@@ -1,4 +1,4 @@
-//! The folders of one case: a fresh HOME and a fresh workspace, gone when the case is over; or those that a person works in.
+//! The folders of one case: a fresh HOME and workspace that are removed after the case, or the lasting folders of a person.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -11,7 +11,7 @@ use crate::transport::folder::remove_folder;
 use crate::transport::process::{CASE_MARKER, Environment};
 use crate::transport::relay::short_temp_dir;
 
-/// A temporary folder that a subject may write into. It is removed with its owner, whatever it holds.
+/// A temporary folder that a subject may write into. Dropping it removes the folder with its content.
 #[derive(Debug)]
 struct Scratch(PathBuf);
 
@@ -27,18 +27,18 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A folder that cannot be removed stays: there is no other remedy, and it decides nothing.
+        // There is no other remedy for a folder that cannot be removed, and no verdict depends on it.
         let _ = remove_folder(&self.0);
     }
 }
 
-/// Variables that would lead a program out of its fresh HOME, or to the tmux server of the user.
+/// Variables that would point a program outside its fresh HOME, or to the tmux server of the user.
 const OUTSIDE: [&str; 6] =
     ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "TMUX", "TMUX_PANE"];
 
 /// A folder with everything that one case may touch.
 pub struct Sandbox {
-    /// Goes with the case, unless the folders stay.
+    /// Removes the folders with the case, unless they are lasting.
     _scratch: Option<Scratch>,
     root: PathBuf,
     home: PathBuf,
@@ -49,23 +49,23 @@ pub struct Sandbox {
     number: usize,
 }
 
-/// The folder that all cases of a run share, for what a program unpacks at its first start. It is there once somebody asks
-/// for it, and is removed with the run.
+/// The folder that all cases of a run share, for files that a program unpacks at its first start. It is made at the first use
+/// and removed with the run.
 #[derive(Debug, Clone, Default)]
 pub struct Cache(Arc<OnceLock<Scratch>>);
 
 impl Cache {
-    /// Where it is.
+    /// Returns its path.
     ///
     /// # Errors
     ///
-    /// Those of the file system, when it is made.
+    /// File system errors while it is made.
     pub fn folder(&self) -> io::Result<&Path> {
         if let Some(Scratch(folder)) = self.0.get() {
             return Ok(folder);
         }
         let made = Scratch::make("acp-run-")?;
-        // Where another case was faster, this one is removed again.
+        // If another case was faster, this folder is removed again.
         let Scratch(folder) = self.0.get_or_init(|| made);
         Ok(folder)
     }
@@ -76,7 +76,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Those of the file system.
+    /// File system errors.
     pub fn make() -> io::Result<Self> {
         let scratch = Scratch::make(SCRATCH)?;
         let root = scratch.0.clone();
@@ -91,20 +91,20 @@ impl Sandbox {
         Ok(Self { _scratch: Some(scratch), root, home, workspace, shared, number: 0 })
     }
 
-    /// The folders that a person's client knows, which stay when the case is over.
+    /// Takes the folders of a person's client, which are not removed after the case.
     #[must_use]
     pub fn lasting(root: PathBuf, home: PathBuf, workspace: PathBuf) -> Self {
         Self { _scratch: None, root, home, shared: workspace.clone(), workspace, number: 0 }
     }
 
-    /// Gives a further case of the same process its working directory, with `is_own` one that no case had before. Those of earlier
-    /// cases stay.
+    /// Gives another case of the same process its working directory; with `is_own`, one that no case had before. Those of
+    /// earlier cases stay.
     ///
-    /// Other cases share one as long as it is empty: many agents prepare each directory that they see first, for seconds.
+    /// Other cases share one as long as it is empty, since many agents spend a second or more on each new directory.
     ///
     /// # Errors
     ///
-    /// Those of the file system.
+    /// File system errors.
     pub fn begin_workspace(&mut self, number: usize, is_own: bool) -> io::Result<()> {
         self.number = number;
         if !is_own && is_empty(&self.shared) {
@@ -140,7 +140,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Those of the file system.
+    /// File system errors.
     pub fn write<'f>(base: &Path, files: impl IntoIterator<Item = (&'f String, String)>) -> io::Result<()> {
         for (path, text) in files {
             let path = base.join(path);
@@ -150,39 +150,39 @@ impl Sandbox {
         Ok(())
     }
 
-    /// The HOME of the subject.
+    /// Returns the HOME of the subject.
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// The working directory of the sessions.
+    /// Returns the working directory of the sessions.
     #[must_use]
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }
 
-    /// The place for the MCP servers of the current case.
+    /// Returns the folder for the MCP servers of the current case.
     #[must_use]
     pub fn servers(&self) -> PathBuf {
         self.root.join(format!("mcp-{}", self.number))
     }
 
-    /// All of it.
+    /// Returns the root of all these folders.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The path of what a client is to take for its agent.
+    /// Returns the path of the program that a client starts as its agent.
     #[must_use]
     pub fn agent(&self, name: &str) -> PathBuf {
         self.root().join("bin").join(name)
     }
 
-    /// The environment of a process of the case: the marker by which a process is found that left its group, a HOME, and
-    /// folders for temporary files and for the sockets of daemons that a user has one of, such as tmux. Cases that run in
-    /// parallel would end each other's daemons in shared folders.
+    /// Returns the environment of a process of the case: a marker that finds processes which left the group, a HOME, and
+    /// folders for temporary files and for sockets of per-user daemons, such as tmux. In shared folders, parallel cases would
+    /// end each other's daemons.
     #[must_use]
     pub fn environment(&self) -> Environment {
         let (temporary, runtime) = temporary_folders(&self.root);
@@ -191,13 +191,13 @@ impl Sandbox {
         OUTSIDE.iter().fold(environment.with("XDG_RUNTIME_DIR", runtime), |all, name| all.without(*name))
     }
 
-    /// The inherited environment with the marker of the case.
+    /// Returns the inherited environment with the marker of the case.
     #[must_use]
     pub fn marked(&self) -> Environment {
         Environment::default().with(CASE_MARKER, self.marker())
     }
 
-    /// A name that no other case has; the subject's processes carry it in their environment.
+    /// Returns a unique name of the case; the subject's processes carry it in their environment.
     #[must_use]
     pub fn marker(&self) -> String {
         self.root.display().to_string()
@@ -208,7 +208,8 @@ fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// The folders for temporary files and for sockets. Their names are short: a socket's path has room for about a hundred bytes.
+/// Returns the folders for temporary files and for sockets. Their names are short, since the path of a socket has room for
+/// about 100 bytes.
 fn temporary_folders(root: &Path) -> (PathBuf, PathBuf) {
     (root.join("tmp"), root.join("run"))
 }
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn clears_only_what_it_is_given_below_the_workspace() {
+    fn clears_only_the_given_files_below_the_workspace() {
         let sandbox = Sandbox::make().expect("folders");
         let outside = sandbox.home().join("kept");
         let files = ["notes.txt", "src/deep/a.txt", "src/b.txt", ".agent/state"];
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_one_folder_and_goes_with_its_last_owner() {
+    fn cache_is_one_folder_removed_with_its_last_owner() {
         let (cache, locked) = (Cache::default(), Permissions::from_mode(0o000));
         let folder = cache.clone().folder().expect("a folder").to_owned();
         assert_eq!(cache.folder().expect("the same"), folder);

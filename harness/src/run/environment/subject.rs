@@ -1,4 +1,4 @@
-//! The subject: what is started, and in which surroundings.
+//! The subject: its command, its settings and its environment.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,55 +21,55 @@ use crate::trace::Observed;
 use crate::transport::process::{Environment, Launch};
 use crate::transport::relay::Relays;
 
-/// A program to be judged, and how to start and drive it.
+/// The tested program, and how to start and drive it.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// What it is.
+    /// The party that the program is.
     pub party: Party,
-    /// Program and arguments, with places such as `{home}` and, for a client, `{agent}`.
+    /// Program and arguments, with placeholders such as `{home}` and, for a client, `{agent}`.
     pub command: Vec<String>,
-    /// How the program of this command is installed.
+    /// The command or hint that installs the program.
     pub install: Option<String>,
-    /// Environment variables on top of what is inherited, with places as in the command.
+    /// Environment variables in addition to the inherited ones, with placeholders as in the command.
     pub env: BTreeMap<String, String>,
-    /// The directory that the program is started in; it is not the working directory of its sessions.
+    /// The directory in which the program starts; this is not the working directory of its sessions.
     pub cwd: PathBuf,
-    /// Files that are written into the fresh HOME of each case, by relative path, with places as in the command.
+    /// Files that are written into the fresh HOME of each case, by relative path, with placeholders as in the command.
     pub home_files: Vec<(String, String)>,
     /// Whether the program sees the HOME of the caller instead of a fresh one.
     pub keep_home: bool,
-    /// The wording of intents, where it differs from the usual one.
+    /// Wordings of intents that differ from the default.
     pub prompts: BTreeMap<String, String>,
-    /// What the scripted model has to know of it.
+    /// Hints for the scripted model.
     pub hints: Hints,
     /// The existing folder that gets every request to the scripted model, next to the traces.
     pub exchanges: Option<PathBuf>,
-    /// What all cases of a run share.
+    /// The folder that all cases of a run share.
     pub cache: Cache,
     /// How the user of a client acts on it.
     pub controls: Controls,
     /// The time limits.
     pub limits: Limits,
-    /// A fault that is put into what the program says, to see whether it is noticed.
+    /// A fault to plant in its messages, to see whether a check reports it.
     pub fault: Option<Planted>,
-    /// Who does what only a person can do.
+    /// The person who does what only a person can do.
     pub person: Option<Person>,
-    /// The folder with the agent that the person's client starts, if the person starts the client.
+    /// The folder with the agent for a client that a person starts.
     pub agent_folder: Option<Arc<AgentFolder>>,
-    /// Which requests it answers as a fence, as far as the run has seen.
+    /// The requests that it answers as a fence, as observed in the run.
     pub fences: KnownFences,
-    /// Whether it uses MCP servers, as far as the run has seen.
+    /// Whether it uses MCP servers, as observed in the run.
     pub servers: KnownServers,
 }
 
-/// What stands in the place of each name, such as `agent` for `{agent}`, in one case.
+/// The values of the placeholders in one case, such as `agent` for `{agent}`.
 pub type Places = BTreeMap<String, String>;
 
-/// The word of a command that the arguments of the settings take the place of.
+/// The word of a command that is replaced by the arguments of the settings.
 const ARGS: &str = "{args}";
 
 impl Subject {
-    /// An agent that is started with this command line in this directory, with everything else as usual.
+    /// Describes an agent with this command line and directory, and defaults for the rest.
     #[must_use]
     pub fn agent(command: Vec<String>, cwd: PathBuf) -> Self {
         Self {
@@ -94,13 +94,13 @@ impl Subject {
         }
     }
 
-    /// A client that is started with this command line in this directory, with everything else as usual.
+    /// Describes a client with this command line and directory, and defaults for the rest.
     #[must_use]
     pub fn client(command: Vec<String>, cwd: PathBuf) -> Self {
         Self { party: Party::Client, ..Self::agent(command, cwd) }
     }
 
-    /// The subject that a profile describes, started in this directory.
+    /// Describes the subject of a profile, started in this directory.
     #[must_use]
     pub fn of_profile(profile: Profile, cwd: PathBuf) -> Self {
         Self {
@@ -116,8 +116,8 @@ impl Subject {
         }
     }
 
-    /// The environment of every process of a case, also of the commands that the tester runs for the subject. With the
-    /// caller's HOME, or folders of a person, everything but the marker of the case is inherited.
+    /// Returns the environment of every process of a case, including the commands that the tester runs for the subject. With
+    /// the caller's HOME, or folders of a person, everything is inherited, and only the marker of the case is added.
     #[must_use]
     pub fn surroundings(&self, sandbox: &Sandbox) -> Environment {
         if self.keep_home || self.agent_folder.is_some() { sandbox.marked() } else { sandbox.environment() }
@@ -127,18 +127,18 @@ impl Subject {
     ///
     /// # Errors
     ///
-    /// Those of the file system.
+    /// File system errors.
     pub(in crate::run) fn sandbox(&self) -> io::Result<Sandbox> {
         let Some(folder) = &self.agent_folder else { return Sandbox::make() };
         folder.clear_project()?;
         Ok(Sandbox::lasting(folder.path().to_owned(), folder.home().to_owned(), folder.project()))
     }
 
-    /// The relays that a client starts as its agent in this case.
+    /// Creates the relays that a client starts as its agent in this case.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the operating system.
     pub(in crate::run) fn relays(&self, sandbox: &Sandbox) -> io::Result<Relays> {
         match &self.agent_folder {
             Some(folder) => folder.relays(),
@@ -146,7 +146,7 @@ impl Subject {
         }
     }
 
-    /// The path of what a client takes for its agent in this case.
+    /// Returns the path of the program that a client starts as its agent in this case.
     #[must_use]
     pub fn agent_path(&self, sandbox: &Sandbox) -> PathBuf {
         match &self.agent_folder {
@@ -155,13 +155,13 @@ impl Subject {
         }
     }
 
-    /// Whether the first prompt is a part of the command, the environment or the HOME.
+    /// Whether the first prompt is part of the command, the environment or the HOME.
     #[must_use]
     pub fn prompts_at_start(&self) -> bool {
         self.has_place(&["{prompt}", "{prompt_json}"])
     }
 
-    /// Whether it is led to a scripted model.
+    /// Whether a setting points it to a scripted model.
     #[must_use]
     pub fn mentions_model(&self) -> bool {
         self.has_place(&["{model}"])
@@ -173,7 +173,7 @@ impl Subject {
         texts.any(|text| places.iter().any(|place| text.contains(place)))
     }
 
-    /// How its user does something; a person who operates it by hand does everything themselves.
+    /// Returns how its user performs an act; a person who operates it by hand performs every act.
     #[must_use]
     pub fn means(&self, act: &Act) -> Option<Means> {
         let own = self.controls.acts.get(&act.name);
@@ -185,11 +185,11 @@ impl Subject {
         }
     }
 
-    /// Looks whether a client can be driven at all.
+    /// Checks whether a client can be driven at all.
     ///
     /// # Errors
     ///
-    /// The client does not know which agent to start, or nothing makes it send a prompt; with the remedy.
+    /// The client does not know which agent to start, or no setting makes it send a prompt. The message includes the remedy.
     pub fn check_client(&self) -> Result<(), String> {
         if !self.has_place(&["{agent}", "{agent_json}", "{agent_dir}"]) {
             return Err(
@@ -210,11 +210,11 @@ impl Subject {
         Ok(())
     }
 
-    /// What stands in the places of this case; the scripted model is at that origin, if there is one.
+    /// Returns the values of the placeholders in this case. `model` is the origin of the scripted model, if there is one.
     ///
     /// # Errors
     ///
-    /// Those of the file system, when the folder of the run is made.
+    /// File system errors while the folder of the run is made.
     pub fn places(&self, case: &Case, sandbox: &Sandbox, model: Option<&str>) -> io::Result<Places> {
         let mut places = Places::from([("home".to_owned(), sandbox.home().display().to_string())]);
         places.extend(model.map(|origin| (places::MODEL.to_owned(), origin.to_owned())));
@@ -242,17 +242,17 @@ impl Subject {
     ///
     /// # Errors
     ///
-    /// Those of the file system.
+    /// File system errors.
     pub fn write_home(&self, sandbox: &Sandbox, places: &Places) -> io::Result<()> {
         if self.agent_folder.is_some() {
-            // It is the HOME of a person.
+            // This is the HOME of a person.
             return Ok(());
         }
         let files = self.home_files.iter().map(|(path, text)| (path, places::fill(text, places)));
         Sandbox::write(sandbox.home(), files)
     }
 
-    /// The launch for one case.
+    /// Returns the launch for one case.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ impl Subject {
         })
     }
 
-    /// The arguments by which a client is set up as the case wants its user to have set it up.
+    /// Returns the arguments that configure a client as the case requires.
     fn args(&self, case: &Case, bindings: &Bindings) -> Result<Vec<String>, UnknownSetting> {
         let mut args = Vec::new();
         if self.party == Party::Agent || self.agent_folder.is_some() {
@@ -315,13 +315,13 @@ impl Subject {
     }
 }
 
-/// A setting that a case needs and that neither an option nor the profile describes.
+/// A setting that a case needs, although no option and no profile describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no option and no profile describes how to start this client with the setting `{}`", .0.name())]
 pub(in crate::run) struct UnknownSetting(Setting);
 
 impl UnknownSetting {
-    /// The same as the result of a step.
+    /// Converts it to the result of a step.
     #[must_use]
     pub(in crate::run) fn observed(self) -> Observed {
         Observed::SettingUnknown { setting: self.0.name().to_owned() }

@@ -1,4 +1,4 @@
-//! Which made-up cases share a conversation, and which built-in ones do.
+//! Checks which made-up cases share a conversation, and which built-in ones do.
 
 use super::{conversations, largest_conversation, opening, repeated_shapes};
 use crate::case::model::Case;
@@ -6,7 +6,7 @@ use crate::case::{Includes, Vocabulary, embedded, load_text};
 use crate::edition::V1;
 use crate::requirement::Party;
 
-/// A case of an agent with these lines above its transcript, and these steps.
+/// Builds a case of an agent with these lines above its transcript, and these steps.
 fn case(above: &str, steps: &[&str]) -> Case {
     let steps: String = steps.iter().map(|step| format!("  - {step}\n")).collect();
     let text = format!("title: A case\nsubject: agent\n{above}\ntranscript:\n{steps}");
@@ -67,7 +67,7 @@ fn cases_share_only_with_the_same_initialize() {
 }
 
 #[test]
-fn shapes_that_need_a_start_of_their_own_repeat_one_that_shares() {
+fn shapes_with_a_start_of_their_own_repeat_a_shared_one() {
     let usual = || case(USUAL, &["include: session"]);
     let poor = |capabilities: &str, id: &str| {
         let poor = case(&format!("{USUAL}\nclient: {{ capabilities: {capabilities} }}"), &["include: session"]);
@@ -100,7 +100,7 @@ fn jobs_split_only_large_conversations() {
     assert_eq!((&parts[0][12..], &parts[1][12..]), ([12, 26, 28].as_slice(), [25, 27, 29].as_slice()));
 }
 
-/// A change of this number is a change of the time that every agent takes.
+/// This number determines the time that every agent takes.
 #[test]
 fn built_in_cases_need_few_conversations() {
     let (cases, _) = embedded(&V1);

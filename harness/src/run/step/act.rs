@@ -1,4 +1,4 @@
-//! What the user of a client does, and what the process does that the client takes for its agent.
+//! The acts of a client's user, and of the process that the client takes for its agent.
 
 use std::ffi::OsString;
 
@@ -17,11 +17,11 @@ use crate::run::environment::Places;
 use crate::trace::{Observed, Outcome, StepKind};
 use crate::transport::process::{Launch, MergedProcess};
 
-/// Begins the part of the user: gives the first prompt to a client that did not get it when it was started.
+/// Gives the first prompt to a client that did not get it at its start.
 ///
 /// # Errors
 ///
-/// No profile describes how this client is prompted.
+/// No profile describes how to prompt this client.
 pub(in crate::run) fn begin<C: Channel>(running: &mut RunningCase<'_, C>) -> Result<(), Observed> {
     if running.case.subject == Party::Agent {
         return Ok(());
@@ -43,7 +43,7 @@ pub(in crate::run) fn begin<C: Channel>(running: &mut RunningCase<'_, C>) -> Res
     attempt(running, &act)
 }
 
-/// Has the user of the client do something.
+/// Makes the user of the client do something.
 pub(super) fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> StepResult {
     match attempt(running, act) {
         Ok(()) => StepResult::new(StepKind::Act, Outcome::Done),
@@ -58,7 +58,7 @@ fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<()
     let places = places_of(running, act);
     match means {
         Means::Line(text) => {
-            all_told(act, &text).map_err(Observed::Problem)?;
+            check_placeholders(act, &text).map_err(Observed::Problem)?;
             let mut line = places::fill(&text, &places).into_bytes();
             line.push(b'\n');
             running.channel.send(Order::Type(line));
@@ -66,7 +66,7 @@ fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<()
         }
         Means::Signal(signal) => {
             let sent = running.channel.send(Order::Signal(signal.clone()));
-            sent.map(drop).ok_or_else(|| Observed::Problem(format!("there is no signal {signal}")))
+            sent.map(drop).ok_or_else(|| Observed::Problem(format!("unknown signal {signal}")))
         }
         Means::Keys(text) => {
             running.channel.send(Order::Type(places::fill(&text, &places).into_bytes()));
@@ -80,14 +80,14 @@ fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<()
             Err(Observed::Problem("no person is at the terminal to do it".to_owned()))
         }
         Means::Person(text) => {
-            all_told(act, &text).map_err(Observed::Problem)?;
+            check_placeholders(act, &text).map_err(Observed::Problem)?;
             running.instruct(places::fill(&text, &places).trim_end());
             Ok(())
         }
     }
 }
 
-/// Starts another program that acts on the client. It may take as long as what it sets off; with the case it is ended.
+/// Starts another program that acts on the client. It may run as long as the act takes, and is ended with the case.
 fn hook<C: Channel>(running: &mut RunningCase<'_, C>, words: Vec<String>) -> Result<(), String> {
     let mut words = words.into_iter().map(OsString::from);
     let program = words.next().unwrap_or_default();
@@ -95,7 +95,7 @@ fn hook<C: Channel>(running: &mut RunningCase<'_, C>, words: Vec<String>) -> Res
     let started = launch.spawn_merged().map_err(|error| error.to_string())?;
     let MergedProcess { mut output, mut leader, group } = started;
     tokio::spawn(async move {
-        // The output is of no use, but the program must not block on a full pipe.
+        // The output is not used, but the program must not block on a full pipe.
         let _ = tokio::io::copy(&mut output, &mut tokio::io::sink()).await;
         let _ = leader.wait().await;
     });
@@ -103,24 +103,24 @@ fn hook<C: Channel>(running: &mut RunningCase<'_, C>, words: Vec<String>) -> Res
     Ok(())
 }
 
-/// Looks whether a text has a place for every argument of the act, so that nothing of it is lost.
-fn all_told(act: &Act, text: &str) -> Result<(), String> {
+/// Checks that a text has a placeholder for every argument of the act, so that no argument is lost.
+fn check_placeholders(act: &Act, text: &str) -> Result<(), String> {
     let has_place =
         |argument: &str| ["", "_json", "_name"].iter().any(|form| text.contains(&format!("{{{argument}{form}}}")));
     match act.arguments.keys().find(|argument| !has_place(argument)) {
         Some(argument) => {
             let name = &act.name;
-            Err(format!("the words by which the user of this client does `{name}` have no place for `{argument}`"))
+            Err(format!("the text for the act `{name}` has no placeholder for `{argument}`"))
         }
         None => Ok(()),
     }
 }
 
-/// The places of an act: each argument by its name, as JSON with `_json` and as people see it with `_name`, in addition to
-/// those of the case.
+/// Returns the placeholders of an act: each argument by its name, as JSON with `_json` and for people with `_name`, in addition
+/// to those of the case.
 fn places_of<C: Channel>(running: &RunningCase<'_, C>, act: &Act) -> Places {
     let mut places = running.env.places.clone();
-    // What may be left out has a place all the same.
+    // An optional argument has a placeholder even if it is absent.
     let known = ACTS.into_iter().find(|(known, _)| *known == act.name).map_or(&[][..], |(_, arguments)| arguments);
     for name in known.iter().filter_map(|name| name.strip_prefix('?')) {
         let none = if name == "attach" { json!([]) } else { Value::Null };
@@ -138,16 +138,23 @@ fn places_of<C: Channel>(running: &RunningCase<'_, C>, act: &Act) -> Places {
     places
 }
 
-/// What people see of an argument: the name that the tester gave to what has this id, or words for what is attached.
+/// Describes an argument for people: by the name that the tester gave to the object with this id, or by words for an
+/// attachment.
 fn shown<C: Channel>(running: &RunningCase<'_, C>, value: &Value) -> Option<String> {
     if let Some(attached) = value.as_array() {
         let words: Vec<_> = attached.iter().filter_map(|name| words::attachment(name.as_str()?)).collect();
         return Some(words.join(" and "));
     }
-    running.channel.state().recorder.told(Party::Agent).rev().find_map(|message| name_in(&message, value.as_str()?))
+    running
+        .channel
+        .state()
+        .recorder
+        .messages_of(Party::Agent)
+        .rev()
+        .find_map(|message| name_in(&message, value.as_str()?))
 }
 
-/// The name of what has this id, somewhere in a value.
+/// Finds the name of the object with this id in a value.
 fn name_in(value: &Value, id: &str) -> Option<String> {
     const IDS: [&str; 6] = ["id", "optionId", "modeId", "value", "sessionId", "methodId"];
     match value {
@@ -178,7 +185,7 @@ pub(super) fn order<C: Channel>(running: &mut RunningCase<'_, C>, order: &AgentP
             return StepResult::new(StepKind::Act, Outcome::Done);
         }
         AgentProcess::Stdout(_) => {
-            let observed = Some(Observed::Problem("no login runs that could print something".to_owned()));
+            let observed = Some(Observed::Problem("no login is running".to_owned()));
             return StepResult { observed, ..StepResult::new(StepKind::Act, Outcome::Missed) };
         }
     };

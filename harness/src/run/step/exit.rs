@@ -9,7 +9,7 @@ use crate::run::channel::Channel;
 use crate::run::timing::FENCE_AFTER_TIMEOUT;
 use crate::trace::{Exit, Expected, Observed, Outcome, StepKind};
 
-/// Waits for the subject to end the connection. One that answers afterwards has not.
+/// Waits for the subject to end the connection. A subject that still answers afterwards has not ended it.
 pub(super) async fn end<C: Channel>(running: &mut RunningCase<'_, C>, limit: Duration) -> StepResult {
     let connection = running.connection;
     let ended = running.until(Instant::now() + limit, |running| running.channel.state().ended(connection)).await;
@@ -26,7 +26,7 @@ pub(super) async fn end<C: Channel>(running: &mut RunningCase<'_, C>, limit: Dur
     StepResult { events: fence.events, expected, observed, ..StepResult::new(StepKind::Exit, outcome) }
 }
 
-/// Waits for the exit of the subject, with this code if there is one.
+/// Waits for the exit of the subject, with this code if one is expected.
 pub(super) async fn exit<C: Channel>(
     running: &mut RunningCase<'_, C>,
     code: Option<i32>,
@@ -42,7 +42,7 @@ pub(super) async fn exit<C: Channel>(
     StepResult { expected, observed, ..StepResult::new(StepKind::Exit, outcome) }
 }
 
-/// The exit of a client that a person started: its process is not known.
+/// Returns the result for the exit of a client that a person started, whose process is unknown.
 pub(super) fn not_visible() -> StepResult {
     StepResult { observed: Some(Observed::ProcessNotVisible), ..StepResult::new(StepKind::Exit, Outcome::Missed) }
 }

@@ -14,21 +14,21 @@ use crate::run::timing::FENCE_AFTER_TIMEOUT;
 use crate::trace::{Expected, Observed, Outcome, StepEvent, StepKind, What};
 use crate::wire::{Call, Envelope};
 
-/// What a client may ask its user before it answers.
+/// The requests that may need an answer of the client's user first.
 const ASKS_ITS_USER: [&str; 2] = ["session/request_permission", "elicitation/create"];
 
 /// Whether an expected line has come.
 enum Found {
-    /// It has.
+    /// The line came.
     Matched(StepResult),
-    /// Something contradicts it.
+    /// A message contradicts the line.
     Contradicted(StepResult),
-    /// Not so far.
+    /// No matching message so far.
     NotYet,
 }
 
 impl<C: Channel> RunningCase<'_, C> {
-    /// Waits for a line that must come.
+    /// Waits for a required line.
     pub(super) async fn must(&mut self, line: &Incoming, within: Option<Duration>) -> StepResult {
         let limit = self.limit(line, within);
         let deadline = self.begin_of_wait(line) + limit;
@@ -55,7 +55,7 @@ impl<C: Channel> RunningCase<'_, C> {
         }
     }
 
-    /// Waits for a line that need not come; gives up when the conversation has passed it.
+    /// Waits for an optional line; gives up when the conversation has passed it.
     pub(super) async fn hope(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> StepResult {
         let deadline = self.begin_of_wait(line) + self.limit(line, within);
         let mut looked = 0;
@@ -77,7 +77,7 @@ impl<C: Channel> RunningCase<'_, C> {
                     self.channel.send(Order::AnswerUnscripted(connection, id));
                 }
             }
-            // An answer may be overtaken by later ones; a call that the conversation has passed will not come any more.
+            // Later answers may overtake an answer, but a call that the conversation has passed will not come any more.
             let passed = line.body.answers().is_none() && self.has_passed(index, looked);
             looked = self.inbox.len();
             if passed || self.nothing_more(line) || !self.next(deadline).await {
@@ -90,12 +90,12 @@ impl<C: Channel> RunningCase<'_, C> {
 
     /// Takes all lines of this kind that have come.
     pub(super) fn any(&mut self, line: &Incoming) -> StepResult {
-        // An answer comes once.
+        // There is only one answer to a request.
         while let (Found::Matched(_), None) = (self.look_for(line, 0), line.body.answers()) {}
         StepResult::new(StepKind::Hope, Outcome::Done)
     }
 
-    /// Waits for lines that must come, in whatever order.
+    /// Waits for required lines in any order.
     pub(super) async fn any_order(&mut self, lines: &[Incoming], within: Option<Duration>) -> StepResult {
         let start = self.inbox.cursor;
         let mut end = start;
@@ -113,8 +113,8 @@ impl<C: Channel> RunningCase<'_, C> {
         StepResult { events, ..StepResult::new(StepKind::Must, Outcome::Done) }
     }
 
-    /// Looks for the line among the messages so far: calls after the cursor, answers anywhere after their request. Messages before
-    /// `from` were compared before.
+    /// Searches the messages so far for the line: calls after the cursor, answers anywhere after their request. Messages before
+    /// `from` were compared earlier.
     fn look_for(&mut self, line: &Incoming, from: usize) -> Found {
         match line.body.answers() {
             None => self.look_for_call(line, from),
@@ -139,7 +139,7 @@ impl<C: Channel> RunningCase<'_, C> {
         let Err(observed) = compare_answer(line, &message.value, &mut self.bindings) else {
             return Found::Matched(StepResult { events, ..StepResult::new(StepKind::Must, Outcome::Done) });
         };
-        // Only an agent asks for a login; the code means nothing in the answer of a client.
+        // Only an agent asks for a login; in the answer of a client the code has no meaning.
         let login = self.case.subject == Party::Agent
             && message.value.pointer("/error/code") == Some(&Value::from(-32000))
             && matches!(line.body, IncomingBody::Result { .. });
@@ -148,8 +148,8 @@ impl<C: Channel> RunningCase<'_, C> {
         Found::Contradicted(StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, outcome) })
     }
 
-    /// Requests like the optional one which neither this line nor a later one awaits; left to the transcript they would never be
-    /// answered. Messages before `from` were compared before.
+    /// Returns requests like the optional one that neither this line nor a later one awaits; if they were left to the
+    /// transcript, they would never be answered. Messages before `from` were compared earlier.
     fn unawaited(&self, index: usize, optional: &Incoming, from: usize) -> Vec<(usize, Value)> {
         let IncomingBody::Call { label: Some(_), method: wanted, .. } = &optional.body else { return Vec::new() };
         let lines = self.case.steps[index..].iter().flat_map(|step| match &step.action {
@@ -167,8 +167,8 @@ impl<C: Channel> RunningCase<'_, C> {
         self.inbox.messages[self.inbox.cursor.max(from)..].iter().filter_map(unawaited).collect()
     }
 
-    /// Whether the conversation has passed an optional line: an answer that comes after it in the transcript has arrived. Messages
-    /// before `from` were compared before. An answer from before the tester's last request belongs to an earlier turn.
+    /// Whether the conversation has passed an optional line: an answer that follows it in the transcript has arrived. Messages
+    /// before `from` were compared earlier. An answer from before the tester's last request belongs to an earlier turn.
     fn has_passed(&self, index: usize, from: usize) -> bool {
         self.case.steps[index + 1..].iter().any(|step| {
             let lines = match &step.action {
@@ -180,8 +180,8 @@ impl<C: Channel> RunningCase<'_, C> {
         })
     }
 
-    /// An unknown request without an answer, where the subject answers no such request: it shows nothing about the line, and a
-    /// case of its own is about the silence.
+    /// Returns the result for an unknown request without an answer, if the subject answers no unknown request. It proves
+    /// nothing about the line; a separate case covers the silence.
     fn left_unanswered(&self, line: &Incoming) -> StepResult {
         let events = self.inbox.request_of(line).map(|request| request.n).into_iter().collect();
         let expected = Some(Expected::Message(self.inbox.describe(line)));
@@ -192,7 +192,7 @@ impl<C: Channel> RunningCase<'_, C> {
     fn limit(&self, line: &Incoming, within: Option<Duration>) -> Duration {
         let connected = !self.channel.state().connections.is_empty();
         let limit = within.unwrap_or_else(|| match self.inbox.request_of(line) {
-            // Whatever it is asked first, it has to start before it can answer.
+            // The subject has to start before it can answer its first request, whatever that is.
             Some(request) if self.inbox.messages.is_empty() => {
                 self.limits.for_method(&request.method).max(self.limits.start)
             }
@@ -204,13 +204,14 @@ impl<C: Channel> RunningCase<'_, C> {
         if self.depends_on_person(line) { self.for_person(limit) } else { limit }
     }
 
-    /// What the transcript sent last may be why the answer comes only now, as with a close or a cancel.
+    /// Returns the start of the wait. The transcript's last line counts, since it may be the reason why the answer comes only
+    /// now, as with a close or a cancel.
     fn begin_of_wait(&self, line: &Incoming) -> Instant {
         let request = self.inbox.request_of(line);
         request.map_or_else(Instant::now, |request| self.sent_at.map_or(request.at, |sent| sent.max(request.at)))
     }
 
-    /// Whether a person has to do something before the line can come.
+    /// Whether a person has to act before the line can come.
     fn depends_on_person(&self, line: &Incoming) -> bool {
         if line.body.answers().is_none() {
             return self.instructed;
@@ -219,13 +220,13 @@ impl<C: Channel> RunningCase<'_, C> {
         self.is_by_hand() && request.is_some_and(|request| ASKS_ITS_USER.contains(&request.method.as_str()))
     }
 
-    /// Whether the line cannot come any more.
+    /// Whether the line can no longer come.
     fn nothing_more(&self, line: &Incoming) -> bool {
         let state = self.channel.state();
         self.inbox.request_of(line).map_or(state.over, |request| state.ended(request.connection))
     }
 
-    /// The result for a line that did not come: the stream ended, or the limit was met.
+    /// Returns the result for a line that did not come before the stream ended or the limit passed.
     async fn never_came(&mut self, line: &Incoming, limit: Duration) -> StepResult {
         let expected = Some(Expected::Message(self.inbox.describe(line)));
         // A client is not responsible for a person who does not answer.

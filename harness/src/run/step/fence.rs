@@ -1,7 +1,7 @@
-//! Fences: a request that is sent only for its answer to come, as proof that the subject has read everything before it.
+//! Fences: requests that only need an answer, as proof that the subject has read everything before them.
 //!
-//! A fence proves as much as the order in which the subject works. The specification does not promise that requests are
-//! answered in order, so a fence shows that the subject *read* what came before, and not that it is done with it.
+//! A fence proves only as much as the subject's order of work allows. The specification does not promise answers in order, so a
+//! fence shows that the subject *read* the earlier messages, not that it has finished with them.
 
 mod choice;
 
@@ -27,8 +27,8 @@ struct Sent {
 }
 
 impl<C: Channel> RunningCase<'_, C> {
-    /// A fence of the case. One that decides something and has no answer is followed by a second: a line before the fence may have
-    /// broken the program, which notices it only when it reads again.
+    /// Runs a fence of the case. If a fence that decides something gets an answer, a second one follows: a bad line before it
+    /// may have broken the program, which notices that only at its next read.
     pub(super) async fn fence_step(&mut self, step: &Step) -> StepResult {
         let limit = step.within.unwrap_or(self.limits.answer);
         let first = self.fence(limit).await;
@@ -42,7 +42,7 @@ impl<C: Channel> RunningCase<'_, C> {
         if second.outcome == Outcome::Ended { StepResult { events: first.events, ..second } } else { first }
     }
 
-    /// Gives the subject time to crash, or to lose its read loop, and asks again.
+    /// Gives the subject time to crash, or to lose its read loop, and sends another fence.
     async fn after_bad_line(&mut self, first: StepResult, limit: Duration) -> StepResult {
         let connection = self.connection;
         let ended = |running: &Self| running.channel.state().ended(connection);
@@ -60,8 +60,8 @@ impl<C: Channel> RunningCase<'_, C> {
         })
     }
 
-    /// Sends an unknown request. When it has no answer, harmless requests of the protocol follow it, as far as the subject
-    /// advertises them and the case is not about them. The first answer to any of them counts.
+    /// Sends an unknown request. If that gets no answer, sends harmless requests of the protocol that the subject advertises
+    /// and the case is not about. The first answer to any of them counts.
     pub(in crate::run) async fn fence(&mut self, limit: Duration) -> StepResult {
         let deadline = Instant::now() + limit;
         let connection = self.connection;
@@ -89,7 +89,7 @@ impl<C: Channel> RunningCase<'_, C> {
         self.report_fence(&sent, came).await
     }
 
-    /// The request of the protocol that comes after those which were sent.
+    /// Returns the request of the protocol to send after `sent`.
     fn next_fence(&self, sent: &[Sent]) -> Option<Request> {
         let cwd = self.env.sandbox.workspace();
         let scene = Scene::of(
@@ -113,7 +113,7 @@ impl<C: Channel> RunningCase<'_, C> {
         Sent { method: request.method, id: RpcId::new(&id), n: events.first().copied().unwrap_or_default() }
     }
 
-    /// Waits for the answer to one of the requests; the one that came, by its position.
+    /// Waits for the answer to one of the requests and returns the position of that request.
     async fn first_answer(&mut self, sent: &[Sent], from: usize, until: Instant) -> Option<usize> {
         let connection = self.connection;
         let (mut looked, mut found) = (from, None);
@@ -145,15 +145,15 @@ impl<C: Channel> RunningCase<'_, C> {
         }
         sent.iter().for_each(|sent| self.subject.fences.note(sent.method, false));
         let observed = Some(Observed::FenceUnanswered(sent.iter().map(|sent| sent.method.to_owned()).collect()));
-        // Where there is only the unknown request, and the subject never answered one, its silence says nothing.
+        // If only the unknown request was sent, and the subject never answered one, its silence proves nothing.
         let proves_nothing = sent.len() == 1 && !self.answers_unknown;
         self.had_weak_fence |= proves_nothing;
         let outcome = if proves_nothing { Outcome::Quiet } else { Outcome::TimedOut };
         StepResult { events: all, expected, observed, ..StepResult::new(StepKind::Fence, outcome) }
     }
 
-    /// Whether the subject answers requests of the protocol here and leaves a fence by an unknown request without an answer.
-    /// Then a wait for the answer to another unknown request is useless. Cases on unknown requests wait all the same.
+    /// Whether the subject answers requests of the protocol here, but leaves a fence by an unknown request without an answer.
+    /// Then a wait for the answer to another unknown request is useless. Cases on unknown requests still wait.
     pub(super) async fn ignores_unknown(&mut self, line: &Incoming) -> bool {
         let is_own = self.case.requirements.iter().any(|id| id.starts_with("ext.custom-request-answered."));
         let asked = self.inbox.request_of(line);
@@ -167,7 +167,7 @@ impl<C: Channel> RunningCase<'_, C> {
         is_other
     }
 
-    /// The wait for the answer to an unknown request before a call of [`Self::ignores_unknown`].
+    /// Returns the wait for the answer to an unknown request before a call of [`Self::ignores_unknown`].
     pub(super) fn wait_for_unknown(&self) -> Duration {
         let wait = if self.subject.fences.is_answered(FENCE) == Some(false) { NEXT_FENCE / 3 } else { NEXT_FENCE };
         wait.min(self.limits.answer / 4)

@@ -13,7 +13,7 @@ use crate::run::timing::CHECK_AGAIN;
 use crate::trace::{Excerpt, Expected, ExpectedText, Observed, Outcome, StepKind};
 use crate::transport::folder::read_file;
 
-/// Compares a file on disk, which may take a while to become as it should be.
+/// Compares a file on disk; repeats that until the file matches or the time is up.
 pub(super) async fn compare<C: Channel>(
     running: &mut RunningCase<'_, C>,
     look: &FileLook,
@@ -28,7 +28,7 @@ pub(super) async fn compare<C: Channel>(
     }
 }
 
-/// Takes in what comes until it is time to check again; false when there is no time left.
+/// Processes events until it is time to check again; false when no time is left.
 pub(super) async fn wait_a_moment<C: Channel>(running: &mut RunningCase<'_, C>, deadline: Instant) -> bool {
     let now = Instant::now();
     let moment = (now + CHECK_AGAIN).min(deadline);

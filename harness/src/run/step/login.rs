@@ -11,7 +11,7 @@ use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{Channel, LoginStart, Order};
 use crate::trace::{Expected, Observed, Outcome, StepKind};
 
-/// Waits for the next start of the agent's program for a login; the orders of the case go there from then on.
+/// Waits for the next start of the agent's program for a login; from then on it gets the orders of the case.
 pub(super) async fn expect<C: Channel>(running: &mut RunningCase<'_, C>, within: Option<Duration>) -> StepResult {
     let deadline = Instant::now() + running.after_act(within.unwrap_or(running.limits.answer));
     let awaited = running.logins;
@@ -29,7 +29,7 @@ pub(super) async fn expect<C: Channel>(running: &mut RunningCase<'_, C>, within:
     missed(vec![start.n], Observed::LoginOutsideTerminal)
 }
 
-/// What to say when no login came: a client that called authenticate for it has shown what it does instead.
+/// Returns the result when no login came. A client that called `authenticate` for it has shown what it does instead.
 fn instead<C: Channel>(running: &RunningCase<'_, C>) -> StepResult {
     let logins: Vec<TerminalLogin> = running.case.tester.auth_methods.iter().filter_map(TerminalLogin::of).collect();
     let called = running.inbox.messages.iter().find(|seen| {
@@ -51,7 +51,7 @@ fn missed(events: Vec<usize>, observed: Observed) -> StepResult {
     StepResult { events, expected, observed, ..StepResult::new(StepKind::Login, Outcome::Missed) }
 }
 
-/// Gives an order to a login that runs.
+/// Gives an order to a running login.
 pub(super) fn order<C: Channel>(
     running: &mut RunningCase<'_, C>,
     login: LoginStart,
@@ -65,7 +65,7 @@ pub(super) fn order<C: Channel>(
         }
         AgentProcess::Exit(code) => end(running, connection, Some(*code)),
         AgentProcess::Kill => end(running, connection, None),
-        // It stays anyway, and its output is the terminal.
+        // A login lingers anyway, and its output is the terminal.
         AgentProcess::Linger | AgentProcess::CloseStdout => {}
     }
     StepResult::new(StepKind::Act, Outcome::Done)

@@ -22,13 +22,13 @@ pub(super) async fn expect<C: Channel>(
     look: &McpLook,
     within: Option<Duration>,
 ) -> StepResult {
-    // After an unmet step it decides nothing, and is not worth a wait.
+    // After an unmet step it decides nothing, so it does not wait.
     let limit = if running.unmet.is_some() { Duration::ZERO } else { within.unwrap_or(running.limits.answer) };
     let deadline = Instant::now() + limit;
     let patience = if running.subject.servers.are_silent() {
         SILENT_SERVERS
     } else if look.presence == Presence::Hope {
-        // A program starts its servers about as fast as it starts itself; the rest is for a loaded machine.
+        // A program starts its servers about as fast as itself; the rest of the time is for a loaded machine.
         let start = running.channel.state().recorder.first_answer().unwrap_or(limit);
         (FIRST_OF_SERVER * start).max(SILENT_SERVERS)
     } else {
@@ -53,8 +53,8 @@ pub(super) async fn expect<C: Channel>(
     }
 }
 
-/// Takes the first message that fits and that no step before has taken. Where several methods will do, it stays for the
-/// steps below.
+/// Takes the first message that fits and that no earlier step has taken. If several methods fit, the message stays for later
+/// steps.
 fn take<C: Channel>(running: &mut RunningCase<'_, C>, look: &McpLook) -> Option<usize> {
     let messages = &running.channel.state().mcp.messages;
     let fresh = |message: &&McpMessage| !running.mcp_taken.contains(&message.n);
@@ -74,7 +74,7 @@ fn fits(message: &McpMessage, look: &McpLook, bindings: &mut Bindings) -> bool {
         && look.params.as_ref().is_none_or(|wanted| wanted.matches(params, bindings, false).is_ok())
 }
 
-/// The result when nothing came: a fence distinguishes an agent that leaves the message out from one that hangs.
+/// Returns the result when no message came. A fence distinguishes an agent that omits the message from one that hangs.
 async fn never_came<C: Channel>(running: &mut RunningCase<'_, C>, look: &McpLook) -> StepResult {
     let expected = Some(Expected::McpMessage { server: look.server.clone(), methods: look.methods.clone() });
     let observed = Some(Observed::McpMessages(methods_of(&running.channel.state().mcp.messages, look)));
@@ -83,7 +83,7 @@ async fn never_came<C: Channel>(running: &mut RunningCase<'_, C>, look: &McpLook
         return report(Outcome::Missed);
     }
     if running.channel.state().mcp.lost {
-        // The message may be among those that the trace has no room for.
+        // The message may be among those that did not fit into the trace.
         return StepResult { observed: Some(Observed::McpMessagesLost), ..report(Outcome::Missed) };
     }
     let fence = running.fence(running.limits.turn).await;
@@ -94,14 +94,14 @@ async fn never_came<C: Channel>(running: &mut RunningCase<'_, C>, look: &McpLook
     }
 }
 
-/// The event of the last request that named MCP servers.
+/// Returns the event of the last request that named MCP servers.
 fn naming<C: Channel>(running: &RunningCase<'_, C>) -> Option<usize> {
     let names = |params: &Value| params.get("mcpServers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
     running.inbox.requests.values().filter(|asked| names(&asked.params)).map(|asked| asked.n).max()
 }
 
-/// The events since the last prompt in which the agent's model called a tool, or the agent reported a call of the server's
-/// tool or asked permission for it.
+/// Returns the events since the last prompt in which the agent's model called a tool, or the agent reported a call of the
+/// server's tool or asked permission for it.
 fn attempts<C: Channel>(running: &RunningCase<'_, C>, server: &str) -> Vec<usize> {
     let prompts = running.inbox.requests.values().filter(|asked| asked.method == "session/prompt");
     let Some(prompt) = prompts.max_by_key(|asked| asked.n) else { return Vec::new() };
@@ -113,8 +113,8 @@ fn attempts<C: Channel>(running: &RunningCase<'_, C>, server: &str) -> Vec<usize
     of_model.chain(reports(&running.inbox.messages[prompt.from..], &tool_name(server))).collect()
 }
 
-/// The messages that report a call of this tool, or ask permission for it. A call that reads or searches, or that runs a
-/// command, may mention the tool without calling it.
+/// Returns the messages that report a call of this tool, or ask permission for it. A call that reads, searches or runs a
+/// command may mention the tool without calling it.
 fn reports(inbox: &[Received], tool: &str) -> Vec<usize> {
     let mut others = BTreeSet::new();
     let mut found = Vec::new();
@@ -131,7 +131,7 @@ fn reports(inbox: &[Received], tool: &str) -> Vec<usize> {
     found
 }
 
-/// The tool call that a message is about.
+/// Returns the tool call that a message is about.
 fn tool_call(message: &Value) -> Option<&Value> {
     let update = message.pointer("/params/update");
     let reports = |update: &&Value| {
@@ -141,7 +141,7 @@ fn tool_call(message: &Value) -> Option<&Value> {
     update.filter(reports).or_else(|| message.pointer("/params/toolCall"))
 }
 
-/// Whether the title of a tool call holds the name of the tool, in whatever spelling, or a member of its input is the name.
+/// Whether the title of a tool call contains the name of the tool, in any spelling, or a member of its input is the name.
 fn names(call: &Value, tool: &str) -> bool {
     let plain =
         |text: &str| -> String { text.to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).collect() };
@@ -151,7 +151,7 @@ fn names(call: &Value, tool: &str) -> bool {
         || input.filter_map(|(_, value)| value.as_str()).any(|text| plain(text) == tool)
 }
 
-/// The methods of the messages that the server got, each once.
+/// Returns the methods of the messages that the server got, each once.
 fn methods_of(messages: &[McpMessage], look: &McpLook) -> Vec<String> {
     let mut methods: Vec<String> = Vec::new();
     for message in messages.iter().filter(|message| message.server == look.server) {

@@ -1,4 +1,4 @@
-//! What a case needs the subject to advertise, looked at as soon as it can be known.
+//! Checks what a case needs the subject to advertise, as early as possible.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::run::channel::Channel;
 use crate::trace::{Observed, Outcome, StepEvent, StepKind, What};
 
 impl<C: Channel> RunningCase<'_, C> {
-    /// Looks whether the subject advertises what the case needs, as soon as that can be known.
+    /// Checks whether the subject advertises what the case needs, as soon as that is known; true if it does not.
     pub(in crate::run) fn needs_unmet(&mut self) -> bool {
         for (index, need) in self.case.needs.iter().enumerate() {
             if self.met[index] {
@@ -56,7 +56,7 @@ impl<C: Channel> RunningCase<'_, C> {
     }
 }
 
-/// Whether the need is met by the object in which it looks.
+/// Whether the object that the need refers to meets it.
 pub(in crate::run) fn is_met(need: &Need, root: &Value) -> bool {
     let value = need.path.iter().try_fold(root, |value, key| value.get(key));
     let there = value.is_some_and(|value| {

@@ -4,7 +4,7 @@ use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{Channel, Order};
 use crate::trace::{Expected, Observed, Outcome, StepKind};
 
-/// Checks whether any request for the page has come so far.
+/// Checks whether a request for the page has come so far.
 pub(super) fn check<C: Channel>(running: &mut RunningCase<'_, C>, visited: bool) -> StepResult {
     running.channel.send(Order::RecordVisits);
     let events = running.channel.state().visits.clone();

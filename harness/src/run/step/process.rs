@@ -1,4 +1,4 @@
-//! The step that checks whether a process runs which the subject started.
+//! The step that checks whether a process that the subject started is running.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::trace::{Expected, Observed, Outcome, StepKind};
 use crate::transport::folder::read_file;
 use crate::transport::process::is_running;
 
-/// Checks whether a process runs, until it does or does not as expected, or the time is over.
+/// Checks whether a process runs; repeats that until the result is as expected or the time is up.
 pub(super) async fn check<C: Channel>(
     running: &mut RunningCase<'_, C>,
     look: &ProcessLook,

@@ -37,7 +37,7 @@ pub(super) fn compare<C: Channel>(running: &RunningCase<'_, C>, look: &ReplyText
     }
 }
 
-/// The text of all `agent_message_chunk`s of the session between a prompt and its answer.
+/// Returns the text of all `agent_message_chunk`s of the session between a prompt and its answer.
 fn text_of_turn<C: Channel>(running: &RunningCase<'_, C>, label: &str) -> String {
     let Some(asked) = running.inbox.requests.get(label) else { return String::new() };
     let session = asked.params.get("sessionId");
@@ -55,7 +55,7 @@ fn text_of_turn<C: Channel>(running: &RunningCase<'_, C>, label: &str) -> String
     text
 }
 
-/// The text without what repeats the prompt as a whole: the words of an intent show nothing when they only come back.
+/// Removes the parts of a text that repeat the whole prompt: the words of an intent prove nothing if they only come back.
 fn without_prompt<C: Channel>(running: &RunningCase<'_, C>, label: &str, text: &str) -> String {
     let prompt = running.inbox.requests.get(label).and_then(|asked| asked.params.get("prompt")?.as_array());
     let blocks = prompt.into_iter().flatten().filter_map(|block| block.get("text")?.as_str());

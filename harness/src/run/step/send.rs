@@ -1,4 +1,4 @@
-//! The tester's lines: puts messages together, sees that they are sound, and sends them.
+//! The tester's lines: builds messages, validates them, and sends them.
 
 mod intent;
 
@@ -14,7 +14,7 @@ use crate::run::channel::{Channel, Line, Order};
 use crate::trace::{Observed, Outcome, StepKind, What};
 use crate::wire::{LineEnd, RpcId, read_line, write_json};
 
-/// The label and the params of the request, if it is an ordinary `initialize`.
+/// Returns the label and the params of the request, if it is an ordinary `initialize`.
 pub(in crate::run) fn initialize(action: &Action) -> Option<(&str, &Value)> {
     let Action::Send(lines) = action else { return None };
     let [Outgoing { body, illegal: false, split: None }] = lines.as_slice() else { return None };
@@ -29,7 +29,7 @@ pub(in crate::run) fn initialize(action: &Action) -> Option<(&str, &Value)> {
 impl<C: Channel> RunningCase<'_, C> {
     pub(super) fn send(&mut self, lines: &[Outgoing]) -> StepResult {
         let mut written = Vec::new();
-        if let Some(label) = lines.iter().find_map(|line| self.unasked(line)) {
+        if let Some(label) = lines.iter().find_map(|line| self.missing_request(line)) {
             // The request was optional, and the lines after it make no sense without it.
             let observed = Some(Observed::RequestMissing { label: label.to_owned() });
             return StepResult { observed, ..StepResult::new(StepKind::Send, Outcome::Missed) };
@@ -76,7 +76,7 @@ impl<C: Channel> RunningCase<'_, C> {
         StepResult { events, ..StepResult::new(StepKind::Send, Outcome::Done) }
     }
 
-    /// Puts a message together; the tester never breaks the schema unless the case says that it means to.
+    /// Builds a message; the tester never violates the schema unless the case marks the line as deliberate.
     fn message(&mut self, line: &Outgoing) -> Result<Value, String> {
         match &line.body {
             Body::Request { method, params, wire_id, .. } => {
@@ -111,7 +111,7 @@ impl<C: Channel> RunningCase<'_, C> {
         }
     }
 
-    /// The params of a call as they go on the wire.
+    /// Returns the params of a call as sent on the wire.
     fn params(
         &mut self,
         line: &Outgoing,
@@ -129,7 +129,7 @@ impl<C: Channel> RunningCase<'_, C> {
         Ok(params.map(|params| if line.illegal { params } else { writing.params(kind, method, params) }))
     }
 
-    /// The result for a request of the subject as it goes on the wire.
+    /// Returns the result for a request of the subject as sent on the wire.
     fn result(&mut self, line: &Outgoing, id: &Value, result: Value) -> Value {
         let state = self.channel.state();
         let method = self.caller(line).and_then(|connection| state.open_method(connection, id)).map(str::to_owned);
@@ -156,8 +156,8 @@ impl<C: Channel> RunningCase<'_, C> {
         }
     }
 
-    /// The label of the subject's request that the line answers, or whose id it takes, when that request has not come.
-    fn unasked<'l>(&self, line: &'l Outgoing) -> Option<&'l str> {
+    /// Returns the label of the subject's request that the line answers, or whose id it uses, if that request has not come.
+    fn missing_request<'l>(&self, line: &'l Outgoing) -> Option<&'l str> {
         let label = match &line.body {
             Body::Result { label, .. } | Body::Error { label, .. } => label,
             Body::Request { wire_id, .. } => wire_id.as_ref()?.as_str()?.strip_prefix('<')?.strip_suffix("-id>")?,
@@ -166,7 +166,7 @@ impl<C: Channel> RunningCase<'_, C> {
         self.bindings.get(&request_name(label)).is_none().then_some(label)
     }
 
-    /// A name in the line that has no value.
+    /// Returns a name in the line that has no value.
     fn unbound(&self, line: &Outgoing) -> Option<String> {
         let value = match &line.body {
             Body::Request { params, .. } | Body::Notification { params, .. } => params.as_ref()?,
@@ -176,7 +176,7 @@ impl<C: Channel> RunningCase<'_, C> {
         self.bindings.unbound(value).into_iter().next()
     }
 
-    /// The connection on which the request came that the line answers.
+    /// Returns the connection of the request that the line answers.
     fn caller(&self, line: &Outgoing) -> Option<usize> {
         match &line.body {
             Body::Result { label, .. } | Body::Error { label, .. } => self.inbox.callers.get(label).copied(),
@@ -184,7 +184,7 @@ impl<C: Channel> RunningCase<'_, C> {
         }
     }
 
-    /// The id of a request of the subject that has come.
+    /// Returns the id of a request of the subject that has come.
     fn received_id(&self, label: &str) -> Value {
         self.bindings.get(&request_name(label)).cloned().unwrap_or_default()
     }
@@ -208,14 +208,14 @@ impl<C: Channel> RunningCase<'_, C> {
         StepResult::new(StepKind::Send, Outcome::Done)
     }
 
-    /// Takes the request with which the process began in the place of that of the case, which is the same.
+    /// Uses the request with which the process began instead of that of the case, which is the same.
     pub(super) fn take_over(&mut self, step: &Step) -> StepResult {
         let event = initialize(&step.action).and_then(|(label, _)| self.adopt_request(label));
         let outcome = if event.is_some() { Outcome::Done } else { Outcome::HarnessError };
         StepResult { events: event.into_iter().collect(), ..StepResult::new(StepKind::Send, outcome) }
     }
 
-    /// Gives the first request in the trace this label, and returns its event.
+    /// Labels the first request in the trace and returns its event.
     fn adopt_request(&mut self, label: &str) -> Option<usize> {
         let mut lines = self.channel.state().recorder.of_case().filter_map(|event| match &event.what {
             What::Line { from: Party::Client, bytes, .. } => Some((event.n, bytes)),

@@ -1,4 +1,4 @@
-//! The tester as an agent: what it answers to a client where the transcript does not say.
+//! The tester as an agent: its answers to a client where the transcript has none.
 
 use serde_json::{Map, Value, json};
 
@@ -13,14 +13,14 @@ pub struct Agent {
     capabilities: Value,
     info: Value,
     auth_methods: Vec<Value>,
-    /// What a session shows of itself in addition to its id.
+    /// The members that a session shows in addition to its id.
     session: Map<String, Value>,
-    /// How many sessions were opened.
+    /// The number of sessions opened so far.
     opened: usize,
 }
 
 impl Agent {
-    /// An agent as the case sets it up.
+    /// Creates an agent with the setup of the case.
     #[must_use]
     pub fn new(edition: &'static Edition, setup: &TesterSetup) -> Self {
         let own = json!({ "name": "acp-conformance", "title": "ACP conformance harness", "version": env!("CARGO_PKG_VERSION") });
@@ -63,12 +63,12 @@ impl Agent {
         }
     }
 
-    /// An id with letters of both cases, so that it shows when it is not kept as it is.
+    /// Returns an id with letters of both cases, which reveals a client that changes the case.
     fn session_id(&self) -> String {
         format!("Session-{}.aB", self.opened)
     }
 
-    /// Takes over the value of an option, and gives all options.
+    /// Sets the value of an option and returns all options.
     fn choose(&mut self, params: &Value) -> Value {
         let Some(Value::Array(options)) = self.session.get_mut("configOptions") else { return json!([]) };
         for option in options.iter_mut().filter(|option| option.get("id") == params.get("configId")) {

@@ -1,4 +1,4 @@
-//! What the tester has to say to one request: a result, an error, or nothing yet.
+//! The tester's answer to one request: a result, an error, or nothing yet.
 
 use serde_json::{Value, json};
 
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 pub mod code {
     /// The method does not exist or is not available.
     pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// The parameters are not what the method takes.
+    /// The parameters do not fit the method.
     pub const INVALID_PARAMS: i64 = -32602;
-    /// The request was sound, but carrying it out failed.
+    /// The request was valid, but carrying it out failed.
     pub const INTERNAL: i64 = -32603;
     /// A file or terminal named by the request does not exist.
     pub const NOT_FOUND: i64 = -32002;
@@ -25,21 +25,21 @@ pub enum Answer {
         code: i64,
         /// One lower-case sentence fragment for people.
         message: String,
-        /// Details for programs.
+        /// Details that programs can read.
         data: Option<Value>,
     },
-    /// Not answered by itself: the case answers later, or cancelling the turn does.
+    /// The tester does not answer: the case answers later, or the cancel of the turn does.
     Held,
 }
 
 impl Answer {
-    /// The empty object, by which methods without a return value report success.
+    /// Returns the empty object, with which methods without a return value report success.
     pub(super) fn done() -> Self {
         Self::Result(json!({}))
     }
 }
 
-/// Why a request is not carried out; becomes [`Answer::Error`].
+/// The reason why a request is not carried out; becomes [`Answer::Error`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message} ({code})")]
 pub(super) struct Refusal {
@@ -53,27 +53,27 @@ impl Refusal {
         Self { code, message: message.into(), data: None }
     }
 
-    /// The parameters are wrong.
+    /// Reports wrong parameters.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::new(code::INVALID_PARAMS, message)
     }
 
-    /// What the parameters name does not exist.
+    /// Reports that an object named by the parameters does not exist.
     pub(super) fn not_found(message: impl Into<String>) -> Self {
         Self::new(code::NOT_FOUND, message)
     }
 
-    /// Carrying out a sound request failed.
+    /// Reports that a valid request could not be carried out.
     pub(super) fn failed(message: impl Into<String>) -> Self {
         Self::new(code::INTERNAL, message)
     }
 
-    /// No such method.
+    /// Reports an unknown method.
     pub(super) fn unknown_method(method: &str) -> Self {
         Self::new(code::METHOD_NOT_FOUND, format!("method `{method}` does not exist"))
     }
 
-    /// The method exists, but this client did not advertise the capability it belongs to.
+    /// Reports a method whose capability this client did not advertise.
     pub(super) fn unadvertised(method: &str, capability: &str) -> Self {
         let message = format!("method `{method}` is not available without the capability `{capability}`");
         Self { data: Some(json!({ "requiredCapability": capability })), ..Self::new(code::METHOD_NOT_FOUND, message) }

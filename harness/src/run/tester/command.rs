@@ -1,4 +1,4 @@
-//! One command of a terminal: its group, the output kept, and how it ended.
+//! One command of a terminal: its process group, the kept output, and its exit.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,22 +14,22 @@ use super::output::Tail;
 use crate::trace::Exit;
 use crate::transport::process::{Leader, MergedProcess, ProcessGroup, drain, read_all, read_available};
 
-/// More than any pipe holds for an ordinary user (1 MiB on Linux), so that reading this much empties it.
+/// More than any pipe holds for an ordinary user (1 MiB on Linux), so reading this much empties it.
 const MAX_PIPE: usize = 2 * 1024 * 1024;
 
-/// How long after the command's end its children may add output before the end is reported;
-/// enough for a helper that is about to end as well.
+/// The time after the command's exit in which its children may add output before the exit is reported; enough for a helper that
+/// also exits soon.
 const STRAGGLERS: Duration = Duration::from_millis(100);
 
-/// How long a killed command may take to end; only one stuck in the kernel takes longer than an instant.
+/// The time a killed command may take to exit; only one stuck in the kernel takes longer than an instant.
 pub(super) const KILLED: Duration = Duration::from_secs(2);
 
-/// How a command ended, as far as the system reports it.
+/// The exit of a command, as far as the system reports it.
 #[derive(Debug, Clone)]
 pub(super) struct End(Option<Exit>);
 
 impl End {
-    /// The members of `TerminalExitStatus`.
+    /// Returns the members of `TerminalExitStatus`.
     pub(super) fn to_json(&self) -> Value {
         match &self.0 {
             Some(Exit::Code(code)) => json!({ "exitCode": code, "signal": null }),
@@ -39,7 +39,7 @@ impl End {
     }
 }
 
-/// A started command; dropping it kills the group and ends the reading.
+/// A started command; dropping it kills the group and stops the reading.
 #[derive(Debug)]
 pub(super) struct Command {
     group: ProcessGroup,
@@ -58,18 +58,18 @@ impl Command {
         Self { group: process.group, tail, end, pump }
     }
 
-    /// The output kept so far, and whether any was dropped.
+    /// Returns the kept output, and whether any was dropped.
     pub(super) fn output(&self) -> (String, bool) {
         let tail = lock(&self.tail);
         (tail.text(), tail.truncated())
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit of the command, if it has exited.
     pub(super) fn end(&self) -> Option<End> {
         self.end.borrow().clone()
     }
 
-    /// Waits for the end; `None` if the command was dropped before.
+    /// Waits for the exit; `None` if the command was dropped before.
     pub(super) fn ended(&self) -> impl Future<Output = Option<End>> + use<> {
         let mut end = self.end.clone();
         async move { end.wait_for(Option::is_some).await.ok()?.clone() }
@@ -80,10 +80,10 @@ impl Command {
         self.group.kill();
     }
 
-    /// Kills the group and waits for the end, up to a bound.
+    /// Kills the group and waits for the exit, up to a limit.
     pub(super) async fn kill(&self) {
         self.signal();
-        // Both failures, the bound reached and the pump gone, leave nothing to wait for.
+        // After a timeout or the end of the pump, there is nothing more to wait for.
         let _ = timeout(KILLED, self.ended()).await;
     }
 }
@@ -94,16 +94,16 @@ impl Drop for Command {
     }
 }
 
-/// Moves output from the pipe to the tail for as long as anybody can write.
+/// Moves output from the pipe to the tail as long as a process can write.
 struct Pump {
     output: ChildStdout,
     tail: Arc<Mutex<Tail>>,
 }
 
 impl Pump {
-    /// Reports the end of the command when all its output is in the tail, then reads on for its children.
+    /// Reports the exit of the command when all its output is in the tail, then keeps reading for its children.
     ///
-    /// What bounds this task is the end of the pipe, or the drop of the [`Command`], which aborts it.
+    /// This task ends with the pipe, or when the drop of the [`Command`] aborts it.
     async fn run(mut self, mut leader: Leader, report: watch::Sender<Option<End>>) {
         let exit = tokio::select! {
             exit = leader.wait() => exit,
@@ -118,13 +118,13 @@ impl Pump {
 
     async fn read_to_end(&mut self) {
         let tail = &self.tail;
-        // A pipe that cannot be read has no more output, like one that has ended.
+        // A pipe that cannot be read is treated as ended.
         let _ = read_all(&mut self.output, |bytes| lock(tail).push(bytes)).await;
     }
 
-    /// Gets what the ended command left in the pipe, which its children may keep open.
+    /// Reads the output that the exited command left in the pipe, which its children may keep open.
     ///
-    /// The pipe is asked directly first, since the runtime can learn of the end before it learns of the output.
+    /// It reads the pipe directly first, since the runtime may learn of the exit before it learns of the output.
     async fn catch_up(&mut self) {
         let tail = &self.tail;
         let mut keep = |bytes: &[u8]| lock(tail).push(bytes);

@@ -1,4 +1,4 @@
-//! Elicitation requests: checked for shape and mode, then declined, since no user is there to ask.
+//! Elicitation requests: checked for shape and mode, then declined, since there is no user to ask.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::params::Params;
 
 /// Answers `elicitation/create` for a client that advertised `capability`.
 ///
-/// A mode that is not advertised is refused as wrong parameters (`elicit.unadvertised-mode`), and so is an unknown one.
+/// A mode that is unknown or not advertised is refused as wrong parameters (`elicit.unadvertised-mode`).
 pub(super) fn answer(capability: &Value, params: &Value) -> Result<Answer, Refusal> {
     let params = Params::new(params)?;
     params.string("message")?;

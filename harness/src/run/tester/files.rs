@@ -1,7 +1,7 @@
-//! Text files: read and write requests, confined to permitted directories.
+//! Text files: read and write requests, limited to permitted directories.
 //!
-//! The confinement keeps an agent from mistakes outside its workspace; it does not protect against a process that
-//! exchanges links while a request is served.
+//! This limit keeps an agent from mistakes outside its workspace; it does not protect against a process that swaps links while
+//! a request is served.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Refusal};
 use super::params::Params;
 
-/// Largest file that is read: far above what a case uses, far below what would hurt a run of parallel cases. An answer is held
-/// several times over while it is made.
+/// The largest file that is read, in bytes: far above what cases use, but small enough for parallel cases. Memory holds several
+/// copies of an answer while it is built.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
-/// How many symbolic links one path may lead through, as on Linux.
+/// The most symbolic links in one path, as on Linux.
 const MAX_LINKS: usize = 40;
 
 /// The directories below which files are served.
@@ -66,7 +66,7 @@ impl Files {
         Ok(Answer::done())
     }
 
-    /// Turns the path of a request into one without links, and refuses it if it is outside.
+    /// Resolves the links in the path of a request, and refuses a path outside the permitted directories.
     fn permitted(&self, path: &str) -> Result<PathBuf, Refusal> {
         let asked = Path::new(path);
         if !asked.is_absolute() {
@@ -84,10 +84,10 @@ impl Files {
     }
 }
 
-/// Follows every symbolic link and `..` of an absolute path, of which any part may be missing.
+/// Follows every symbolic link and `..` of an absolute path, any part of which may be missing.
 ///
-/// `fs::canonicalize` does not do, since a link to a missing file would look like a missing file, and writing to it
-/// would create the file elsewhere.
+/// `fs::canonicalize` is not enough: a link to a missing file would look like a missing file, and writing to it would create
+/// the file elsewhere.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut real = PathBuf::new();
     let mut rest: VecDeque<PathBuf> = parts(path).collect();
@@ -97,7 +97,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
             real.pop();
             continue;
         }
-        // An absolute part, which starts the path or the target of a link, replaces all before it.
+        // An absolute part, which starts the path or the target of a link, replaces everything before it.
         real.push(part);
         if real.is_symlink() {
             n_links += 1;
@@ -123,7 +123,7 @@ fn read_text(path: &Path) -> Result<String, Refusal> {
     check_regular(path, &metadata)?;
     let file = fs::File::open(path).map_err(|error| failure(path, &error))?;
     let mut bytes = Vec::new();
-    // The limit holds for what is read rather than for the size seen before: the file may be growing.
+    // The limit applies to the bytes read, not to the size found before, since the file may be growing.
     file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| failure(path, &error))?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(Refusal::failed(format!("`{}` is larger than {MAX_FILE} bytes", path.display())));
@@ -131,7 +131,7 @@ fn read_text(path: &Path) -> Result<String, Refusal> {
     String::from_utf8(bytes).map_err(|_| Refusal::failed(format!("`{}` is not UTF-8 text", path.display())))
 }
 
-/// The part of `text` that begins at the 1-based `line`, of at most `limit` lines, with their line endings.
+/// Returns the part of `text` that begins at the 1-based `line`, at most `limit` lines, with their line endings.
 fn window(text: &str, line: u64, limit: Option<u64>) -> String {
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let lines = text.split_inclusive('\n').skip(count(line - 1));
@@ -149,7 +149,7 @@ fn write_text(path: &Path, content: &str) -> Result<(), Refusal> {
     fs::write(path, content).map_err(failed)
 }
 
-/// Refuses everything but regular files, in particular pipes, on which opening would block.
+/// Refuses everything but regular files, in particular pipes, since opening one would block.
 fn check_regular(path: &Path, metadata: &fs::Metadata) -> Result<(), Refusal> {
     if metadata.is_dir() {
         Err(Refusal::failed(format!("`{}` is a directory", path.display())))
@@ -163,7 +163,7 @@ fn check_regular(path: &Path, metadata: &fs::Metadata) -> Result<(), Refusal> {
 fn failure(path: &Path, error: &io::Error) -> Refusal {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            // The words of the SDKs for this code: some agents know by them alone that a file is yet to be made.
+            // The SDKs use these words for this code: some agents rely on them to learn that a file does not exist yet.
             Refusal::not_found(format!("Resource not found: {}", path.display()))
         }
         _ => Refusal::failed(format!("cannot read `{}`: {error}", path.display())),

@@ -1,4 +1,4 @@
-//! The MCP servers that the tester plays for an agent: on standard streams by relays, on HTTP by the endpoint of the case.
+//! The tester's MCP servers for an agent: on standard streams by relays, over HTTP by the endpoint of the case.
 //!
 //! Every message to and from such a server is recorded. Requests are answered at once; [`protocol`] has the answers.
 
@@ -25,12 +25,12 @@ use crate::wire::{Content, Framer, read_line, write_json};
 /// The headers of an answer in JSON.
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
-/// How many bytes of answers may wait for the reader of a server's standard output. Beyond that, the server is silent.
+/// The most bytes of answers that may wait for the reader of a server's standard output. Beyond that, the server sends nothing.
 const MOST_UNREAD: usize = 16 << 20;
 
 /// A message to a server.
 pub struct McpMessage {
-    /// Its event.
+    /// The position of its event in the trace.
     pub n: usize,
     /// The server.
     pub server: String,
@@ -42,11 +42,11 @@ pub struct McpMessage {
 #[derive(Default)]
 pub struct McpServers {
     servers: Vec<Server>,
-    /// The streams of events that are open, with the server of each, by its index.
+    /// The open streams of events, with the index of the server of each.
     streams: Vec<(usize, WebStream)>,
     /// The messages to the servers.
     pub messages: Vec<McpMessage>,
-    /// Whether they got more messages than the trace has room for; those are not in `messages`.
+    /// Whether the servers got more messages than fit into the trace; the others are not in `messages`.
     pub lost: bool,
 }
 
@@ -54,19 +54,19 @@ struct Server {
     name: String,
     /// The path by which its process is started.
     program: String,
-    /// To its processes, each of which is a connection.
+    /// The link to its processes, each of which is a connection.
     link: Link,
     inputs: Vec<Input>,
 }
 
-/// What comes from one process of a server.
+/// An event of one process of a server.
 #[derive(Default)]
 struct Input {
     framer: Framer,
     ended: bool,
 }
 
-/// One way to a server, as it stands in the trace.
+/// One transport to a server, as the trace records it.
 #[derive(Clone, Copy)]
 struct Way {
     server: usize,
@@ -79,7 +79,7 @@ impl McpServers {
     ///
     /// # Errors
     ///
-    /// Those of the file system.
+    /// File system errors.
     pub fn open(names: &[String], folder: &Path) -> io::Result<Self> {
         let server = |name: &String| {
             let folder = folder.join(name);
@@ -91,7 +91,7 @@ impl McpServers {
         Ok(Self { servers, ..Self::default() })
     }
 
-    /// Gives the names of a case their values: the path of each server, and its URLs below `origin`.
+    /// Binds the names of a case: the path of each server, and its URLs below `origin`.
     pub fn bind(&self, origin: &str, bindings: &mut Bindings) {
         for Server { name, program, .. } in &self.servers {
             bindings.set(format!("mcp-{name}"), Value::from(program.as_str()));
@@ -100,8 +100,8 @@ impl McpServers {
         }
     }
 
-    /// The next thing that happens to a process of a server, which is given by its index. Nothing is lost when the wait for it
-    /// is given up.
+    /// Waits for the next event of a server's process, and returns it with the index of the server. Cancelling the wait loses
+    /// nothing.
     pub async fn next(&mut self) -> (usize, LinkEvent) {
         poll_fn(|context| {
             for (index, server) in self.servers.iter_mut().enumerate() {
@@ -114,7 +114,7 @@ impl McpServers {
         .await
     }
 
-    /// Takes in what happened to a process of a server.
+    /// Processes an event of a server's process.
     pub fn take_in(&mut self, server: usize, event: LinkEvent, recorder: &mut Recorder) {
         match event {
             LinkEvent::Connected { connection, caller, orders } => {
@@ -143,7 +143,7 @@ impl McpServers {
         }
     }
 
-    /// Has a server exit when its input ends or a signal asks it to stop.
+    /// Makes a server exit when its input ends or a signal asks it to stop.
     fn ended(&mut self, server: usize, connection: usize, recorder: &mut Recorder) {
         if std::mem::replace(&mut self.servers[server].inputs[connection].ended, true) {
             return;
@@ -154,7 +154,7 @@ impl McpServers {
 
     fn line(&mut self, server: usize, connection: usize, bytes: &[u8], recorder: &mut Recorder) {
         let way = Way { server, over: McpTransport::Stdio, instance: connection };
-        let answers = self.told(way, bytes, recorder).unwrap_or_default();
+        let answers = self.answer_message(way, bytes, recorder).unwrap_or_default();
         // A flood of requests whose answers are not read would fill the memory.
         if self.servers[server].link.unread(connection) > MOST_UNREAD {
             return;
@@ -190,7 +190,7 @@ impl McpServers {
 
     fn posted(&mut self, server: usize, body: &[u8], reply: WebReply, recorder: &mut Recorder) {
         let way = Way { server, over: McpTransport::Http, instance: 0 };
-        match self.told(way, body, recorder).as_deref() {
+        match self.answer_message(way, body, recorder).as_deref() {
             None => reply.send(400, &JSON, protocol::UNREADABLE),
             Some([]) => reply.send(202, &[], ""),
             Some([one]) => reply.send(200, &JSON, write_json(one)),
@@ -217,16 +217,18 @@ impl McpServers {
             return reply.send(404, &[], "");
         };
         let way = Way { server, over: McpTransport::Sse, instance };
-        let Some(answers) = self.told(way, body, recorder) else { return reply.send(400, &JSON, protocol::UNREADABLE) };
+        let Some(answers) = self.answer_message(way, body, recorder) else {
+            return reply.send(400, &JSON, protocol::UNREADABLE);
+        };
         reply.send(202, &[], "");
         for answer in answers {
             self.streams[instance].1.send("message", &write_json(&answer));
         }
     }
 
-    /// Takes in a message to a server, and returns the answers; `None` where it cannot be read. A server also answers
-    /// what the trace has no room for.
-    fn told(&mut self, way: Way, bytes: &[u8], recorder: &mut Recorder) -> Option<Vec<Value>> {
+    /// Processes a message to a server and returns the answers; `None` if the message cannot be parsed. A server also answers
+    /// messages that do not fit into the trace.
+    fn answer_message(&mut self, way: Way, bytes: &[u8], recorder: &mut Recorder) -> Option<Vec<Value>> {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let n = self.record(way, McpWhat::FromAgent(text), recorder);
         let messages = match read_line(bytes) {
@@ -261,7 +263,7 @@ impl McpServers {
     }
 }
 
-/// A start of a server, with the values of only those variables that the tester asked for.
+/// Records a start of a server, with values only for the variables that the tester asked for.
 fn started(program: &str, caller: Caller, recorder: &Recorder) -> McpWhat {
     let asked = variables_asked_for(program, recorder);
     let Caller { pid, args, cwd, environment, .. } = caller;
@@ -270,10 +272,10 @@ fn started(program: &str, caller: Caller, recorder: &Recorder) -> McpWhat {
     McpWhat::Started { command: program.to_owned(), pid, args, cwd, env, environment: others.into_keys().collect() }
 }
 
-/// The names of all variables that the tester has asked for a server with this path.
+/// Returns the names of all variables that the tester has asked for a server with this path.
 fn variables_asked_for(program: &str, recorder: &Recorder) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for message in recorder.told(Party::Client) {
+    for message in recorder.messages_of(Party::Client) {
         let entries = message.pointer("/params/mcpServers").and_then(Value::as_array).into_iter().flatten();
         for entry in entries.filter(|entry| entry.get("command").and_then(Value::as_str) == Some(program)) {
             let variables = entry.get("env").and_then(Value::as_array).into_iter().flatten();

@@ -1,8 +1,8 @@
-//! The end of a terminal's output: decodes bytes as they arrive and keeps no more than a limit.
+//! The last part of a terminal's output: decodes bytes as they arrive and keeps them up to a limit.
 
 use std::collections::VecDeque;
 
-/// The last bytes of a text, never more than the limit and never beginning within a character.
+/// The last bytes of a text, never more than the limit and never starting inside a character.
 ///
 /// Invalid UTF-8 becomes U+FFFD; a character whose bytes arrive in several pieces stays whole.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Tail {
     limit: usize,
     kept: VecDeque<u8>,
     truncated: bool,
-    /// The beginning of a character whose other bytes have not arrived, at most three bytes.
+    /// The incomplete character at the end, at most three bytes.
     partial: Vec<u8>,
 }
 
@@ -19,7 +19,7 @@ impl Tail {
         Self { limit, kept: VecDeque::new(), truncated: false, partial: Vec::new() }
     }
 
-    /// Appends bytes as they were read.
+    /// Appends bytes in the order of reading.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let joined;
         let mut rest = bytes;
@@ -40,14 +40,14 @@ impl Tail {
         self.keep(rest);
     }
 
-    /// Notes that no byte follows, so that an unfinished character is an invalid one.
+    /// Ends the text; an unfinished character becomes an invalid one.
     pub(super) fn finish(&mut self) {
         if !std::mem::take(&mut self.partial).is_empty() {
             self.keep("\u{FFFD}".as_bytes());
         }
     }
 
-    /// The text kept.
+    /// Returns the kept text.
     pub(super) fn text(&self) -> String {
         let bytes: Vec<u8> = self.kept.iter().copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -75,7 +75,7 @@ impl Tail {
         }
     }
 
-    /// Grows by doubling, as a buffer does by itself, but never beyond the limit, of which it would take twice as much.
+    /// Grows by doubling, like a buffer by itself, but never beyond the limit; by itself it could take twice as much.
     fn make_room(&mut self, n_more: usize) {
         let needed = self.kept.len() + n_more;
         if needed > self.kept.capacity() {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn decodes_as_the_whole_would_be_decoded() {
+    fn decodes_pieces_like_the_whole() {
         let whole: &[u8] = b"a\xFFb\xE2\x82\xAC\xE2\x82c\xF0\x9F\x98\x80\xC3\xC3\xA9\xF0\x9F\x98";
         for piece in 1..=whole.len() {
             let mut tail = Tail::new(1000);

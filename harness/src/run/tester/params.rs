@@ -1,4 +1,4 @@
-//! Typed access to the parameters of a request; whatever does not fit is refused with -32602.
+//! Typed access to the parameters of a request; a value that does not fit is refused with -32602.
 
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// The `sessionId`.
+    /// Returns the `sessionId`.
     pub(super) fn session(self) -> Result<&'a str, Refusal> {
         self.string("sessionId")
     }
@@ -37,23 +37,23 @@ impl<'a> Params<'a> {
         array.map(Vec::as_slice).ok_or_else(|| expected(name, "an array"))
     }
 
-    /// A member that may be absent or null.
+    /// Returns a string that may be absent or null.
     pub(super) fn optional_string(self, name: &str) -> Result<Option<&'a str>, Refusal> {
         self.has(name).then(|| self.string(name)).transpose()
     }
 
-    /// A member that may be absent or null, both of which mean an empty array.
+    /// Returns an array; absent and null mean an empty one.
     pub(super) fn array_or_empty(self, name: &str) -> Result<&'a [Value], Refusal> {
         if self.has(name) { self.array(name) } else { Ok(&[]) }
     }
 
-    /// A whole number, not negative, that may be absent or null.
+    /// Returns a whole number, not negative, that may be absent or null.
     pub(super) fn optional_count(self, name: &str) -> Result<Option<u64>, Refusal> {
         let number = |value: &Value| value.as_u64().ok_or_else(|| expected(name, "a whole number, 0 or greater"));
         self.get(name).map(number).transpose()
     }
 
-    /// Whether the member is there and not null.
+    /// Whether the member is present and not null.
     pub(super) fn has(self, name: &str) -> bool {
         self.get(name).is_some()
     }

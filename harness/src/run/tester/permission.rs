@@ -1,4 +1,4 @@
-//! Permission requests: choosing an option by policy, and keeping the ones that are held open.
+//! Permission requests: chooses an option by policy, and keeps the held requests.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Option kinds that carry out this policy, the preferred one first.
+    /// Returns the option kinds that carry out this policy, the preferred one first.
     fn kinds(self) -> &'static [&'static str] {
         match self {
             Self::Allow => &["allow_once", "allow_always"],
@@ -41,7 +41,7 @@ impl Policy {
     }
 }
 
-/// The outcome `cancelled`.
+/// Returns the outcome `cancelled`.
 fn cancelled() -> Answer {
     Answer::Result(json!({ "outcome": { "outcome": "cancelled" } }))
 }
@@ -57,7 +57,7 @@ struct Held {
     params: Value,
 }
 
-/// The policy in force, the requests held open, and the sessions whose turn is being cancelled.
+/// The current policy, the held requests, and the sessions whose turn is being cancelled.
 #[derive(Debug)]
 pub(super) struct Permissions {
     policy: Policy,
@@ -72,7 +72,7 @@ impl Permissions {
 
     /// > If the current prompt turn gets cancelled, the Client **MUST** respond with the `"cancelled"` outcome.
     ///
-    /// This holds for a request that arrives after the cancellation, too (`permission.late-request`).
+    /// This also applies to a request that arrives after the cancel (`permission.late-request`).
     pub(super) fn answer(&self, params: &Value) -> Result<Answer, Refusal> {
         let session = check(params)?;
         Ok(if self.cancelling.contains(session) { cancelled() } else { self.policy.decide(params) })
@@ -101,8 +101,8 @@ impl Permissions {
 
 /// Checks the shape of a request and returns its session.
 ///
-/// An unknown `kind` passes, since refusing the whole request would hide what the agent does next;
-/// such an option is never selected.
+/// An unknown `kind` is accepted, since refusing the whole request would hide what the agent does next; such an option is never
+/// selected.
 fn check(params: &Value) -> Result<&str, Refusal> {
     let params = Params::new(params)?;
     let session = params.session()?;

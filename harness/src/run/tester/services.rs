@@ -1,4 +1,4 @@
-//! The one entry point for requests of an agent: looks up the capability and hands on to the area.
+//! The entry point for requests of an agent: checks the capability and forwards the request to its area.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -15,11 +15,11 @@ use crate::transport::process::Environment;
 
 /// The client side of one connection: files, terminals, permissions and elicitations.
 ///
-/// Clones share their state.
-/// Terminals still running are killed by [`shutdown`](Self::shutdown), and at the latest when the last clone is dropped.
+/// Clones share their state. Running terminals are killed by [`shutdown`](Self::shutdown), and at the latest when the last
+/// clone is dropped.
 ///
-/// All answers end by themselves, except those to `terminal/wait_for_exit`, which end with the command: run each
-/// [`answer`](Self::answer) in a task of its own, so that a kill or a release can be served meanwhile.
+/// All answers come in bounded time, except those to `terminal/wait_for_exit`, which come with the exit of the command. Run
+/// each [`answer`](Self::answer) in a task of its own, so that a kill or a release can be served meanwhile.
 #[derive(Debug, Clone)]
 pub struct Services {
     inner: Arc<Inner>,
@@ -36,8 +36,8 @@ struct Inner {
 impl Services {
     /// Serves the methods that `capabilities` (the `clientCapabilities` of `initialize`) advertise.
     ///
-    /// Files are read and written below `workspace`, which is also the directory of terminals without another.
-    /// A relative or dangling `workspace` serves no file.
+    /// Files are read and written below `workspace`, which is also the default directory of terminals. With a relative or
+    /// dangling `workspace`, no file is served.
     #[must_use]
     pub fn new(workspace: PathBuf, capabilities: &Value, permission: Policy) -> Self {
         let inner = Inner {
@@ -54,7 +54,7 @@ impl Services {
         lock(&self.inner.files).allow(root);
     }
 
-    /// Sets what new terminals do to the environment they inherit; `env` of a request is applied after it.
+    /// Sets the environment of new terminals; the `env` of a request is applied after it.
     pub fn set_environment(&self, environment: Environment) {
         self.inner.terminals.set_environment(environment);
     }
@@ -71,23 +71,23 @@ impl Services {
         self.dispatch(method, params).await.into()
     }
 
-    /// Remembers a permission request that is [held](Answer::Held), by its JSON-RPC id; returns the answer that the
-    /// caller must send at once instead when its turn is being cancelled.
+    /// Stores a permission request that is [held](Answer::Held), by its JSON-RPC id. If its turn is being cancelled, returns
+    /// the answer that the caller must send at once instead.
     #[must_use]
     pub fn hold(&self, id: Value, params: Value) -> Option<Answer> {
         lock(&self.inner.permissions).hold(id, params)
     }
 
-    /// Notes that `session/cancel` was sent: from now to [`begin_turn`](Self::begin_turn) every permission request of the
-    /// session is cancelled.
+    /// Records that `session/cancel` was sent: until [`begin_turn`](Self::begin_turn), every permission request of the session
+    /// is cancelled.
     ///
-    /// Returns the held requests of the session, each with the answer that the caller now must send.
+    /// Returns the held requests of the session, each with the answer that the caller must send now.
     #[must_use]
     pub fn cancel_turn(&self, session: &str) -> Vec<(Value, Answer)> {
         lock(&self.inner.permissions).cancel_turn(session)
     }
 
-    /// Notes that `session/prompt` was sent, whose turn an earlier cancel does not concern.
+    /// Records that `session/prompt` was sent. An earlier cancel does not affect its turn.
     pub fn begin_turn(&self, session: &str) {
         lock(&self.inner.permissions).begin_turn(session);
     }
@@ -103,7 +103,7 @@ impl Services {
         self.inner.terminals.any()
     }
 
-    /// Kills every terminal with its group, waits a bounded time for their ends, and refuses new ones.
+    /// Kills every terminal with its group, waits for their exits in bounded time, and refuses new ones.
     pub async fn shutdown(&self) {
         self.inner.terminals.shutdown().await;
     }
@@ -127,7 +127,7 @@ impl Services {
 }
 
 impl Inner {
-    /// Refuses a method that belongs to a capability which is not advertised.
+    /// Refuses a method whose capability is not advertised.
     fn require(&self, method: &str) -> Result<(), Refusal> {
         let advertised = &self.capabilities;
         let (capability, on) = match method {

@@ -1,4 +1,4 @@
-//! Terminal requests: which commands there are, by terminal and session, and how each is started.
+//! Terminal requests: keeps the commands by terminal and session, and starts each.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::transport::process::{Environment, Launch};
 /// Bytes kept of the output if the request sets no limit.
 const DEFAULT_LIMIT: usize = 1024 * 1024;
 
-/// Bytes kept of the output whatever the request asks for, so that no agent can fill our memory.
+/// The most bytes of output kept, whatever the request asks for, so that no agent can fill the memory.
 const MAX_LIMIT: usize = 16 * 1024 * 1024;
 
-/// Terminals that may be there at once; together they keep half a gigabyte at most.
+/// The most terminals at the same time; together they keep at most half a gigabyte.
 const MAX_TERMINALS: usize = 32;
 
 /// All terminals of one connection.
@@ -57,7 +57,7 @@ impl Terminals {
         lock(&self.state).session_cwds.insert(session.to_owned(), cwd);
     }
 
-    /// Counts on from the terminals of an earlier case, so that each id is used once in a conversation.
+    /// Continues the numbers of an earlier case, so that each id is used once in a conversation.
     pub fn continue_after(&self, earlier: &Self) {
         let count = lock(&earlier.state).n_created;
         lock(&self.state).n_created = count;
@@ -90,7 +90,7 @@ impl Terminals {
     /// Answers `terminal/output`.
     pub(super) fn output(&self, params: &Value) -> Result<Answer, Refusal> {
         let terminal = self.find(params)?;
-        // Asked first: once an end is reported, the output is complete.
+        // The exit is read first: once it is reported, the output is complete.
         let end = terminal.command.end();
         let (output, truncated) = terminal.command.output();
         let mut result = json!({ "output": output, "truncated": truncated });
@@ -100,15 +100,15 @@ impl Terminals {
         Ok(Answer::Result(result))
     }
 
-    /// Answers `terminal/wait_for_exit`, once the command has ended.
+    /// Answers `terminal/wait_for_exit`once the command has exited.
     pub(super) async fn wait_for_exit(&self, params: &Value) -> Result<Answer, Refusal> {
-        // Only the waiting is kept, not the terminal, which a release must be able to drop meanwhile.
+        // Only the wait is kept, not the terminal, since a release must be able to drop it meanwhile.
         let ended = self.find(params)?.command.ended();
         let end = ended.await.ok_or_else(|| Refusal::not_found("the terminal was released"))?;
         Ok(Answer::Result(end.to_json()))
     }
 
-    /// Answers `terminal/kill`, once the command has ended or a bound is reached.
+    /// Answers `terminal/kill`once the command has exited or a limit is reached.
     pub(super) async fn kill(&self, params: &Value) -> Result<Answer, Refusal> {
         self.find(params)?.command.kill().await;
         Ok(Answer::done())
@@ -127,7 +127,7 @@ impl Terminals {
         !lock(&self.state).terminals.is_empty()
     }
 
-    /// Kills every terminal, waits for their ends up to a bound, and accepts no new one.
+    /// Kills every terminal, waits for their exits up to a limit, and accepts no new one.
     pub(super) async fn shutdown(&self) {
         let terminals = {
             let mut state = lock(&self.state);
@@ -142,11 +142,11 @@ impl Terminals {
                 terminal.command.ended().await;
             }
         };
-        // Whatever has not ended in this time is dropped, which signals it once more.
+        // A command that has not exited in this time is dropped, which signals it once more.
         let _ = timeout(KILLED, all_ended).await;
     }
 
-    /// The terminal a request names; one of another session is as unknown as one that never was.
+    /// Finds the terminal that a request names; a terminal of another session counts as unknown.
     fn find(&self, params: &Value) -> Result<Arc<Terminal>, Refusal> {
         let params = Params::new(params)?;
         let (session, id) = (params.session()?, params.string("terminalId")?);
@@ -189,7 +189,7 @@ fn launch(params: Params<'_>, default_cwd: &Path, mut environment: Environment) 
     Ok(Launch { program: program.into(), args, cwd, environment })
 }
 
-/// Refuses the one character that no program can be given.
+/// Refuses NUL, the only character that no program argument can contain.
 fn text<'a>(name: &str, value: &'a str) -> Result<&'a str, Refusal> {
     if value.contains('\0') {
         return Err(Refusal::invalid(format!("`{name}` contains a NUL character")));

@@ -1,4 +1,4 @@
-//! Asks [`Services`] as an agent would; every wait is for a condition and has a deadline.
+//! Calls [`Services`] as an agent would; every wait is for a condition and has a deadline.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ mod files;
 mod permission;
 mod terminal;
 
-/// Far more than anything here takes, and the bound of every wait that is expected to succeed.
+/// Far more time than anything here takes: the limit of every wait that is expected to succeed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A workspace `work`, inside a directory that is not permitted, and the services for it.
@@ -42,7 +42,7 @@ impl Client {
         Self { services: Services::new(work, capabilities, policy), dir }
     }
 
-    /// The absolute path of a name below the workspace.
+    /// Returns the absolute path of a name below the workspace.
     fn path(&self, name: &str) -> String {
         self.dir.path().join("work").join(name).display().to_string()
     }

@@ -1,4 +1,4 @@
-//! How the tester writes its messages: the ids of its requests, and `_meta` in whatever may have one.
+//! How the tester writes its messages: the ids of its requests, and `_meta` wherever it is allowed.
 
 use serde_json::{Value, json};
 
@@ -6,38 +6,38 @@ use crate::case::model::{Ids, WireSetup};
 use crate::protocol::{Edition, Kind};
 use crate::requirement::Party;
 
-/// The largest integer that a parser with double precision keeps.
+/// The largest integer that a parser with double precision keeps exactly.
 const LARGEST: i64 = 9_007_199_254_740_991;
 
-/// The tester's manner of writing in one case.
+/// The tester's style of writing in one case.
 #[derive(Debug)]
 pub struct Writing {
     edition: &'static Edition,
     tester: Party,
     setup: WireSetup,
-    /// How many requests have an id.
+    /// The number of requests with an id so far.
     count: i64,
     /// Ids that the case chose itself.
     chosen: Vec<Value>,
 }
 
 impl Writing {
-    /// Writes as the setup of the case says.
+    /// Creates the style that the setup of the case describes.
     pub fn new(edition: &'static Edition, tester: Party, setup: WireSetup) -> Self {
         Self { edition, tester, setup, count: 0, chosen: Vec::new() }
     }
 
-    /// Writes from now on as the setup of another case says. Ids stay unique.
+    /// Switches to the setup of another case. Ids stay unique.
     pub const fn turn_to(&mut self, setup: WireSetup) {
         self.setup = setup;
     }
 
-    /// Notes an id that the case chose itself, so that no other request gets it.
+    /// Records an id that the case chose itself, so that no other request gets it.
     pub fn note_chosen(&mut self, id: &Value) {
         self.chosen.push(id.clone());
     }
 
-    /// A fresh request id.
+    /// Returns a fresh request id.
     pub fn fresh_id(&mut self) -> Value {
         loop {
             let id = self.next_id();
@@ -59,13 +59,13 @@ impl Writing {
         }
     }
 
-    /// The params of a call of the tester, with `_meta` where the case wants it.
+    /// Returns the params of a call of the tester, with `_meta` if the case wants it.
     pub fn params(&self, kind: Kind, method: &str, params: Value) -> Value {
         let method = self.edition.methods.find(self.tester, kind, method);
         self.with_meta(method.map(|method| method.params.as_str()), params)
     }
 
-    /// The result of a request of the subject, with `_meta` where the case wants it.
+    /// Returns the result for a request of the subject, with `_meta` if the case wants it.
     pub fn result(&self, method: &str, result: Value) -> Value {
         let method = self.edition.methods.find(self.tester.other(), Kind::Request, method);
         self.with_meta(method.and_then(|method| method.result.as_deref()), result)
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_of_the_kind_that_is_wanted() {
+    fn ids_have_the_requested_kind() {
         let two = |ids| {
             let mut writing = writing(ids);
             [writing.fresh_id(), writing.fresh_id()]
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn meta_is_added_where_the_schema_knows_it() {
+    fn adds_meta_where_the_schema_allows_it() {
         let writing = writing(Ids::Integer);
         let has_meta = |value: Value| value.get("_meta").is_some();
         assert!(has_meta(writing.params(Kind::Request, "session/new", json!({}))));

@@ -19,9 +19,9 @@ use crate::run::tester::Writing;
 use crate::trace::{Exit, Observed, Outcome, StepEvent, SubjectEnd, What};
 use crate::wire::LineEnd;
 
-/// What follows the lines of the list.
+/// The behaviour after the last line of the list.
 enum Then {
-    /// The agent says nothing more.
+    /// The agent sends nothing more.
     Silence,
     /// It exits with this code.
     Exit(i32),
@@ -106,7 +106,7 @@ fn case() -> Case {
     cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
 }
 
-/// The steps that were recorded.
+/// Returns the recorded steps.
 async fn steps(mut agent: Scripted) -> Vec<StepEvent> {
     let (case, subject) = (case(), Subject::agent(vec!["agent".to_owned()], ".".into()));
     let sandbox = Sandbox::make().expect("folders");
@@ -124,7 +124,7 @@ fn initialized(version: u64) -> Value {
 }
 
 #[tokio::test]
-async fn answers_as_written_are_done() {
+async fn expected_answers_are_done() {
     let refused = json!({ "jsonrpc": "2.0", "error": { "code": -32601, "message": "unknown" } });
     let steps = steps(Scripted::new(&[initialized(1), refused], Then::Silence)).await;
     let [answer, fence] = steps.as_slice() else { panic!("{steps:?}") };
@@ -134,7 +134,7 @@ async fn answers_as_written_are_done() {
 }
 
 #[tokio::test]
-async fn another_answer_is_recorded_with_the_place_of_the_difference() {
+async fn different_answer_is_recorded_with_the_place_of_the_difference() {
     let steps = steps(Scripted::new(&[initialized(7)], Then::Silence)).await;
     let [answer] = steps.as_slice() else { panic!("{steps:?}") };
     let (pointer, expected, actual) = ("/protocolVersion".to_owned(), "1".to_owned(), "7".to_owned());

@@ -1,4 +1,4 @@
-//! What a person who operates a client does at the beginning of a case.
+//! The instructions to a person who operates a client at the beginning of a case.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::profile::{person, places};
 use crate::run::case::RunningCase;
 use crate::run::channel::Channel;
 
-/// Tells the person how to begin the case.
+/// Instructs the person how to begin the case.
 pub(super) fn begin<C: Channel>(running: &mut RunningCase<'_, C>) {
     let user = &running.case.user;
     let mut texts = Vec::new();

@@ -1,4 +1,4 @@
-//! Which requests of the protocol may serve as a fence at this moment of a case.
+//! Chooses the requests of the protocol that may serve as a fence at this point of a case.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,17 +17,17 @@ pub(super) struct Request {
     pub(super) params: Value,
 }
 
-/// The name of a file that no case has: the client has to answer that it is not there.
+/// The name of a file that no case has; the client has to answer that it does not exist.
 const NO_FILE: &str = ".acp-conformance-fence";
 
-/// What the choice depends on.
+/// The facts on which the choice depends.
 pub(super) struct Scene<'c> {
     case: &'c Case,
     by_person: bool,
     talk: Talk,
 }
 
-/// What was said on one connection, as far as the choice depends on it.
+/// The state of one connection, as far as the choice depends on it.
 #[derive(Debug, Default)]
 struct Talk {
     capabilities: Option<Value>,
@@ -36,7 +36,7 @@ struct Talk {
     sessions: Vec<String>,
     /// The sessions with a running turn.
     in_turn: Vec<String>,
-    /// The requests without an answer: who asked, the id, the method and the params.
+    /// The requests without an answer: sender, id, method and params.
     open: Vec<(Party, RpcId, String, Value)>,
 }
 
@@ -50,8 +50,8 @@ impl<'c> Scene<'c> {
         Self { case, by_person, talk: Talk::of(case, events, connection) }
     }
 
-    /// The requests that may follow an unknown one, the best first. Each leaves the subject as it was, and none is of a method
-    /// that the case itself is about.
+    /// Returns the requests that may follow an unknown one, the best first. Each leaves the state of the subject unchanged, and
+    /// the case itself is not about its method.
     pub(super) fn requests(&self, cwd: &Path) -> Vec<Request> {
         if !self.talk.is_initialized {
             return Vec::new();
@@ -64,14 +64,14 @@ impl<'c> Scene<'c> {
         all.into_iter().flatten().filter(|request| !about.contains(request.method) || request.method == NEW).collect()
     }
 
-    /// A file that is not there, so that no client has to show anything to its user.
+    /// Reads a file that does not exist, so that no client shows anything to its user.
     fn read(&self, cwd: &Path) -> Option<Request> {
         let session = self.talk.sessions.last().filter(|_| self.advertises(&["fs", "readTextFile"]))?;
         let path = cwd.join(NO_FILE).display().to_string();
         Some(Request { method: "fs/read_text_file", params: json!({ "sessionId": session, "path": path }) })
     }
 
-    /// Every client answers it, as long as its user does; outside of a turn some have no place to ask.
+    /// Asks for a permission, which every client answers once its user does. Outside a turn, some clients have no place to ask.
     fn permission(&self) -> Option<Request> {
         let is_answered = self.case.user.permission != UserPermission::Hold && !self.by_person;
         let session = self.talk.in_turn.last().filter(|_| is_answered && !self.is_about("permission."))?;
@@ -90,8 +90,8 @@ impl<'c> Scene<'c> {
         listed.then(|| Request { method: "session/list", params: json!({}) })
     }
 
-    /// Every agent answers it, if only with the error that it wants a login. It adds a session, so it is not for cases on what
-    /// sessions there are and who may open them.
+    /// Opens a session, which every agent answers, if only with the error that it requires a login. It adds a session, so it
+    /// does not suit cases on which sessions exist and who may open them.
     fn session(&self, cwd: &Path, about: &BTreeSet<&str>) -> Option<Request> {
         let is_apart = ["session/list", "authenticate", "logout"].iter().any(|method| about.contains(method))
             || ["auth.", "list.", "session."].iter().any(|area| self.is_about(area));
@@ -111,7 +111,7 @@ impl<'c> Scene<'c> {
 /// Nearly every case opens a session, and another one does not disturb it.
 pub(super) const NEW: &str = "session/new";
 
-/// The methods that a case sends, awaits, forbids or answers.
+/// Returns the methods that a case sends, awaits, forbids or answers.
 fn methods_of(case: &Case) -> BTreeSet<&str> {
     let mut methods: BTreeSet<&str> = case.tester.answers.keys().map(String::as_str).collect();
     for step in &case.steps {

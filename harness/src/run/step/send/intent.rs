@@ -1,7 +1,7 @@
-//! From an intent to the words that make a subject act.
+//! Turns an intent into the words that make a subject act.
 //!
-//! A case says what the agent is to do, never the words for a model. The words come from the profile, or from here;
-//! the last line repeats the intent as JSON for whoever obeys it without a model.
+//! A case names what the agent should do, never the words for a model. The words come from the profile, or from here; the last
+//! line repeats the intent as JSON for subjects that obey it without a model.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::case::MARKER;
 
-/// The wording of an intent where the profile has none; `{name}` stands for an argument.
+/// Returns the default wording of an intent; `{name}` stands for an argument.
 fn default_wording(intent: &str) -> &'static str {
     match intent {
         "say" => "Reply with exactly the following text and do nothing else: {text}",
@@ -38,7 +38,7 @@ fn default_wording(intent: &str) -> &'static str {
     }
 }
 
-/// Replaces every `{"intent": …}` in the params of a prompt by text for the subject.
+/// Replaces every `{"intent": …}` in the params of a prompt with text for the subject.
 #[must_use]
 pub fn expand(params: &Value, wording: &BTreeMap<String, String>) -> Value {
     let mut params = params.clone();

@@ -1,17 +1,17 @@
-//! What an MCP server of the tester answers: it has one tool, which gives back the text that it is called with.
+//! The answers of the tester's MCP servers. Each server has one tool, which returns its input text.
 
 use serde_json::{Value, json};
 
 use crate::wire::{Call, Envelope};
 
-/// The answer to something that is not a message.
+/// The answer to a line that is not a message.
 pub(super) const UNREADABLE: &str =
-    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is no message"}}"#;
+    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not a message"}}"#;
 
-/// The version of MCP that is answered to a client which asks for none.
+/// The MCP version in the answer to a client that asks for none.
 const USUAL_VERSION: &str = "2025-06-18";
 
-/// The answer of a server to a request; `None` for any other message.
+/// Returns the answer of a server to a request; `None` for any other message.
 pub(super) fn answer(server: &str, message: &Value) -> Option<Value> {
     let Envelope::Call(call) = Envelope::of(message) else { return None };
     let id = call.id?;
@@ -37,12 +37,12 @@ fn result(server: &str, call: &Call<'_>) -> Result<Value, (i64, &'static str)> {
             let text = params.pointer("/arguments/text").and_then(Value::as_str).unwrap_or_default();
             Ok(json!({ "content": [{ "type": "text", "text": format!("acp-conformance-{server}: {text}") }] }))
         }
-        "tools/call" => Err((-32602, "there is no such tool")),
-        _ => Err((-32601, "there is no such method")),
+        "tools/call" => Err((-32602, "unknown tool")),
+        _ => Err((-32601, "unknown method")),
     }
 }
 
-/// The name of the tool of a server.
+/// Returns the name of the tool of a server.
 pub(in crate::run) fn tool_name(server: &str) -> String {
     format!("acp_conformance_{}", server.replace('-', "_"))
 }
@@ -50,7 +50,7 @@ pub(in crate::run) fn tool_name(server: &str) -> String {
 fn tool(server: &str) -> Value {
     json!({
         "name": tool_name(server),
-        "description": "Gives back the text that it is called with, behind a mark of its own.",
+        "description": "Returns its input text after a fixed mark.",
         "inputSchema": {
             "type": "object",
             "properties": { "text": { "type": "string", "description": "Any text." } },
@@ -69,14 +69,14 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_the_one_that_was_asked_for() {
+    fn answers_with_the_requested_version() {
         let asked = ask("initialize", json!({ "protocolVersion": "2024-11-05" }));
         assert_eq!(asked["result"]["protocolVersion"], "2024-11-05");
         assert_eq!(ask("initialize", json!({}))["result"]["protocolVersion"], USUAL_VERSION);
     }
 
     #[test]
-    fn the_tool_that_is_listed_can_be_called() {
+    fn listed_tool_can_be_called() {
         let name = ask("tools/list", json!({}))["result"]["tools"][0]["name"].clone();
         assert_eq!(name, "acp_conformance_two_words");
         let called = ask("tools/call", json!({ "name": name, "arguments": { "text": "é" } }));

@@ -1,4 +1,4 @@
-//! Reading windows of files, writing, and the border of the workspace.
+//! Reading parts of files, writing, and the limits of the workspace.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -150,7 +150,7 @@ async fn nothing_outside_is_touched() {
     let names = |dir: &std::path::Path| fs::read_dir(dir).expect("listed").count();
     assert_eq!((names(client.dir.path()), names(&client.dir.path().join("work-2"))), (3, 0));
 
-    // Links that stay inside are followed, also to a file that is yet to be made.
+    // Links that stay inside are followed, also to a file that does not exist yet.
     assert_eq!(client.write(&client.path("inside"), "x").await, Answer::Result(json!({})));
     assert_eq!(fs::read_to_string(client.path("real")).expect("there"), "x");
 

@@ -1,4 +1,4 @@
-//! Real commands: output, ends, kills and releases.
+//! Real commands: output, exits, kills and releases.
 
 use std::fs;
 use std::sync::mpsc;
@@ -32,7 +32,7 @@ impl Client {
         self.until_it(terminal, |output| output["output"].as_str().expect("text").contains(part)).await
     }
 
-    /// Asks for output until it is as wanted.
+    /// Asks for output until `is_wanted` accepts it.
     async fn until_it(&self, terminal: &Value, is_wanted: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -53,7 +53,7 @@ impl Client {
     }
 }
 
-/// A named pipe that is held open by a script, and so tells when the last process of the script has ended.
+/// A named pipe that a script holds open, which shows when the last process of the script has exited.
 struct Witness {
     script: String,
     ended: oneshot::Receiver<Vec<u8>>,
@@ -64,12 +64,12 @@ impl Witness {
         let path = client.fifo("witness");
         let script = format!("exec 3>'{path}'; echo held >&3; sleep 1000 & echo ready; sleep 1000");
         let (report, ended) = oneshot::channel();
-        // A thread of its own, since opening waits for the script, which may never come.
+        // Opening waits for the script, which may never come, so it happens in a separate thread.
         std::thread::spawn(move || fs::read(path).map(|content| report.send(content)));
         Self { script, ended }
     }
 
-    /// Waits until every process of the script has ended.
+    /// Waits until every process of the script has exited.
     async fn released(self) {
         let content = timeout(PATIENCE, self.ended).await.expect("the end in time");
         assert_eq!(content.expect("readable"), b"held\n");
@@ -177,7 +177,7 @@ async fn flood_is_cut_and_does_not_starve_others() {
     let client = Client::new();
     let flood = client.create("yes 0123456", json!({"outputByteLimit": 1000})).await;
     client.until_it(&flood, |output| output["truncated"] == true).await;
-    // Not asked for its output until its end: to copy that much again and again would leave no time to read more.
+    // The test asks for the output only at the end, since repeated copies of that size would leave no time to read more.
     let end = client.run("head -c 5000000 /dev/zero | tr '\\0' x", json!({})).await;
     assert_eq!((end["output"].as_str().expect("text").len(), &end["truncated"]), (1024 * 1024, &json!(true)));
     let output = client.output(&flood).await;
@@ -250,7 +250,7 @@ async fn a_grandchild_that_holds_the_pipe_delays_nothing() {
         assert!(text.contains("5000\n") && text.contains("last\n"), "{background}");
         assert_eq!(client.result("terminal/release", &terminal).await, json!({}));
     }
-    // On Linux the one that left its group can be found, and a test leaves nothing behind.
+    // On Linux, the marker finds the process that left its group, so the test leaves none.
     reap_marked(&client.path("marker"));
 }
 
@@ -258,11 +258,11 @@ async fn a_grandchild_that_holds_the_pipe_delays_nothing() {
 async fn output_still_in_the_pipe_counts_at_the_end() {
     let client = Client::new();
     let go = client.fifo("go");
-    // Which of the two, the end or the output, is noticed first is left to chance; hence the repetition.
+    // It is random whether the exit or the output is noticed first; hence the repetition.
     for _ in 0..8 {
         let script = format!("sleep 1000 & seq 1 5000; exec 3>'{go}'");
         let terminal = client.create(&script, json!({})).await;
-        // Nothing is read until the command has ended, since the only thread is kept busy here.
+        // Nothing is read until the command has exited, since this keeps the only thread busy.
         let (path, (report, ended)) = (go.clone(), mpsc::channel());
         std::thread::spawn(move || fs::read(path).map(|content| report.send(content)));
         ended.recv_timeout(PATIENCE).expect("the end in time");
@@ -283,8 +283,8 @@ async fn output_shortly_after_the_end_still_counts() {
     let terminal = client.create(&script, json!({})).await;
     let (report, is_written) = mpsc::channel();
     std::thread::spawn(move || fs::read(written).map(|_| report.send(())));
-    // A paused clock stands still while a blocking task runs. So the child has written before any time passes, however busy
-    // the machine is.
+    // A paused clock stops while a blocking task runs, so the child has written before any time passes, however busy the
+    // machine is.
     tokio::time::pause();
     let clock = tokio::task::spawn_blocking(move || is_written.recv_timeout(PATIENCE));
     client.wait(&terminal).await;

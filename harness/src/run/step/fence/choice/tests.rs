@@ -1,4 +1,4 @@
-//! Which requests are offered as a fence, in conversations of a few lines.
+//! Checks which requests are offered as a fence in conversations of a few lines.
 
 use super::*;
 use crate::case::model::Case;
@@ -11,7 +11,7 @@ fn case(id: &str) -> Case {
     cases.into_iter().find(|case| case.id == id).expect("a built-in case")
 }
 
-/// A conversation of these lines, each of the client (`C`) or the agent (`A`).
+/// Builds a conversation of these lines, each sent by the client (`C`) or the agent (`A`).
 fn said(lines: &[(char, &str)]) -> Vec<Event> {
     let line = |(n, (from, text)): (usize, &(char, &str))| {
         let from = if *from == 'C' { Party::Client } else { Party::Agent };
