@@ -1,4 +1,5 @@
-//! Where a person's client meets the harness: folders that stay, so that the settings of the client can name them for ever.
+//! The lasting folders through which a person's client reaches the harness; the settings of the client can name them
+//! permanently.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -12,20 +13,20 @@ use crate::transport::relay::{LastingRelays, Relays};
 /// The folder of the user's data below HOME.
 const DATA: &str = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
 
-/// The longest path of the folder in bytes; the path of a socket has to fit in it.
+/// The longest path of the folder in bytes; the path of a socket must fit into it.
 const LONGEST: usize = 80;
 
 /// Why the folder cannot be used.
 #[derive(Debug, Error)]
 pub enum AgentFolderError {
-    /// Somebody else sits there.
-    #[error("another manual run is going on; it holds {}", .0.display())]
+    /// Another run uses the folder.
+    #[error("another manual run uses {}", .0.display())]
     Taken(PathBuf),
     /// The project is a link.
     #[error("{} is a link, and everything in it would be deleted; remove the link", .0.display())]
     Link(PathBuf),
-    /// The project holds what no run has put there.
-    #[error("{} is not of acp-conformance, and everything in it would be deleted; move it away", .0.display())]
+    /// The project holds files that no run has put there.
+    #[error("{} was not created by acp-conformance, and everything in it would be deleted; move it away", .0.display())]
     Foreign(PathBuf),
     /// No path is short and plain enough.
     #[error(
@@ -35,15 +36,15 @@ pub enum AgentFolderError {
     /// The file system refuses.
     #[error("{}: {source}", path.display())]
     Io {
-        /// What was worked on.
+        /// The path that failed.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// A folder with an agent that a client may have in its settings for ever, and with a project to open in it. One run at a
-/// time works there.
+/// A folder with an agent that a client may have in its settings permanently, and with a project to open in it. Only one run at
+/// a time uses it.
 #[derive(Debug)]
 pub struct AgentFolder {
     relays: LastingRelays,
@@ -53,21 +54,21 @@ pub struct AgentFolder {
 }
 
 impl AgentFolder {
-    /// The usual place: in the folder of the user's data (`XDG_DATA_HOME`), or else in HOME.
+    /// Returns the default folder: in the folder of the user's data (`XDG_DATA_HOME`), or else in HOME.
     ///
     /// # Errors
     ///
-    /// That neither has a path which every client copes with.
+    /// Neither has a path that every client can handle.
     pub fn usual_folder() -> Result<PathBuf, AgentFolderError> {
         let variable = |name| std::env::var_os(name).map(PathBuf::from);
         folder_for(variable("XDG_DATA_HOME"), variable("HOME")).ok_or(AgentFolderError::NoFolder)
     }
 
-    /// Locks this folder, and makes what is missing in it.
+    /// Locks this folder, and creates missing parts of it.
     ///
     /// # Errors
     ///
-    /// That it is taken, that the project is not to be touched, or those of the file system.
+    /// The folder is in use, the project must not be changed, or file system errors.
     pub fn take(folder: &Path) -> Result<Self, AgentFolderError> {
         let failed = |source| AgentFolderError::Io { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(failed)?;
@@ -85,29 +86,29 @@ impl AgentFolder {
         Ok(Self { relays, folder, home, _lock: lock })
     }
 
-    /// The path of the agent, for the settings of the client.
+    /// Returns the path of the agent, for the settings of the client.
     #[must_use]
     pub fn agent(&self) -> PathBuf {
         self.folder.join("agent")
     }
 
-    /// The folder that is to be opened in the client.
+    /// Returns the folder to open in the client.
     #[must_use]
     pub fn project(&self) -> PathBuf {
         self.folder.join("project")
     }
 
-    /// The relays of one case.
+    /// Returns the relays of one case.
     pub(crate) fn relays(&self) -> io::Result<Relays> {
         self.relays.for_a_case()
     }
 
-    /// The folder of the harness.
+    /// Returns the folder of the harness.
     pub(crate) fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// The HOME of the person.
+    /// Returns the HOME of the person.
     pub(crate) fn home(&self) -> &Path {
         &self.home
     }
@@ -119,7 +120,7 @@ impl AgentFolder {
         fs::create_dir_all(&project)?;
         for entry in fs::read_dir(&project)? {
             let entry = entry?;
-            // A link is removed, and not what it leads to.
+            // A link is removed, but not its target.
             if entry.file_type()?.is_dir() {
                 remove_folder(&entry.path())?;
             } else {
@@ -140,7 +141,7 @@ fn lock(path: &Path) -> Result<File, AgentFolderError> {
     }
 }
 
-/// Looks whether everything in the project may be deleted.
+/// Checks that everything in the project may be deleted.
 fn check_project(project: &Path, known: bool) -> Result<(), AgentFolderError> {
     let Ok(found) = project.symlink_metadata() else { return Ok(()) };
     if found.is_symlink() {
@@ -156,8 +157,8 @@ fn folder_for(data: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     places.into_iter().flatten().find(|folder| is_plain(folder))
 }
 
-/// Whether every client can start a program of this folder: some split its path at blanks, and in settings it stands
-/// between quotes of some language.
+/// Whether every client can start a program in this folder: some split its path at blanks, and settings put it between quotes
+/// of some language.
 fn is_plain(folder: &Path) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
     folder.to_str().is_some_and(|text| text.len() <= LONGEST && text.chars().all(plain)) && folder.is_absolute()
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_run_has_made_is_deleted() {
+    fn deletes_only_files_of_runs() {
         let place = tempfile::tempdir().expect("a folder");
         let mine = tempfile::tempdir().expect("a folder");
         fs::write(mine.path().join("dear"), "x").expect("a file");

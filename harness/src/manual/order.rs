@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use crate::case::model::{Action, Body, Case, FixedAnswer};
 
-/// Puts the case with this id first, and those last after which a person may have to help the client up again.
+/// Puts the case with this id first. Cases that may end the client, so that the person must restart it, come last.
 pub fn order_for_a_person(cases: &mut [Case], first: &str) {
     cases.sort_by_key(|case| (is_harsh(case), case.id != first));
 }
 
-/// Whether the case does something that a client may not survive, or has its user end it.
+/// Whether the case does something that may end a client, or has its user end it.
 fn is_harsh(case: &Case) -> bool {
     let greeting = case.tester.answers.get("initialize").is_some_and(|answer| match answer {
         FixedAnswer::Result(result) => is_odd_greeting(result),
@@ -29,7 +29,7 @@ fn is_harsh_step(action: &Action) -> bool {
     }
 }
 
-/// Whether it is the answer to initialize, with a version that no client expects.
+/// Whether it is an answer to `initialize` with a version that no client expects.
 fn is_odd_greeting(result: &Value) -> bool {
     result.get("protocolVersion").is_some_and(|version| *version != 1)
 }

@@ -1,4 +1,4 @@
-//! The person who operates a client by hand: what they are asked to do, and the keys that they press meanwhile.
+//! The person who operates a client by hand: their instructions, and the keys that they press meanwhile.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// What the person typed.
+/// A key that the person pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// Tell me again what to do.
+    /// Repeat the instructions.
     Again,
-    /// Go on with the next case.
+    /// Skip to the next case.
     Skip,
-    /// Begin this case once more.
+    /// Restart this case.
     Repeat,
     /// End the run.
     Quit,
 }
 
-/// Somebody in front of the client and the terminal.
+/// A person who operates the client and reads the terminal.
 #[derive(Clone)]
 pub struct Person(Arc<Inner>);
 
@@ -28,7 +28,7 @@ struct Inner {
     tell: Box<dyn Fn(&str) + Send + Sync>,
     keys: tokio::sync::Mutex<UnboundedReceiver<Key>>,
     patience: Duration,
-    /// What the person is to do now.
+    /// The current instructions.
     now: Mutex<Now>,
     left: AtomicBool,
 }
@@ -36,24 +36,24 @@ struct Inner {
 #[derive(Default)]
 struct Now {
     instructions: Vec<String>,
-    /// The client has said something since, so the next instruction is a new beginning.
+    /// The client has sent something since, so the next instruction starts a new list.
     past: bool,
 }
 
-/// Where the keys come from.
+/// The sender of pressed keys.
 #[derive(Debug, Clone)]
 pub struct Keys(UnboundedSender<Key>);
 
 impl Keys {
-    /// The person has typed something.
+    /// Reports a pressed key.
     pub fn press(&self, key: Key) {
-        // The receiver is gone when the run is over.
+        // The send fails once the run is over.
         let _ = self.0.send(key);
     }
 }
 
 impl Person {
-    /// A person who reads what `tell` prints, and has this much time for each instruction.
+    /// Creates a person who reads what `tell` prints, and has this much time for each instruction.
     pub fn new(patience: Duration, tell: impl Fn(&str) + Send + Sync + 'static) -> (Self, Keys) {
         let (sender, keys) = unbounded_channel();
         let (tell, keys) = (Box::new(tell), tokio::sync::Mutex::new(keys));
@@ -61,7 +61,7 @@ impl Person {
         (Self(Arc::new(person)), Keys(sender))
     }
 
-    /// How long the person is waited for.
+    /// Returns the time for each instruction.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.0.patience
@@ -73,12 +73,12 @@ impl Person {
         self.0.left.load(Ordering::Relaxed)
     }
 
-    /// Says something.
+    /// Prints a text.
     pub fn tell(&self, text: &str) {
         (self.0.tell)(text);
     }
 
-    /// Says what to do; that is said again on demand, together with everything since the client last did something.
+    /// Prints an instruction. On demand, it is repeated with all instructions since the client last did something.
     pub(crate) fn instruct(&self, text: &str) {
         // A prompt may have several lines.
         let text = format!("  {}", text.replace('\n', "\n    "));
@@ -90,12 +90,12 @@ impl Person {
         now.instructions.push(text);
     }
 
-    /// The client has done something.
+    /// Records that the client has done something.
     pub(crate) fn sees_progress(&self) {
         self.now().past = true;
     }
 
-    /// Begins a case: what was typed before is not meant for it.
+    /// Begins a case and drops the keys pressed before.
     pub(crate) async fn begin(&self) {
         *self.now() = Now::default();
         let mut keys = self.0.keys.lock().await;
@@ -104,7 +104,7 @@ impl Person {
         }
     }
 
-    /// Waits until the person wants something else than to go on with the case.
+    /// Waits until the person presses a key other than the one to continue with the case.
     pub(crate) async fn decision(&self) -> Key {
         if self.has_left() {
             return Key::Quit;
@@ -117,7 +117,7 @@ impl Person {
                 decision => return decision,
             }
         }
-        // No more keys will come.
+        // No more keys can come.
         std::future::pending().await
     }
 

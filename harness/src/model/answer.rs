@@ -1,19 +1,19 @@
-//! What the model answers, the same for every API.
+//! The answers of the model, the same for every API.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// What comes back for a request.
+/// The reply to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// An answer of the model.
     Answer(ModelAnswer),
-    /// The API fails.
+    /// An error of the API.
     Failure {
-        /// The status of HTTP.
+        /// The HTTP status.
         status: u16,
-        /// What is said about it.
+        /// The error message.
         message: String,
     },
 }
@@ -21,9 +21,9 @@ pub enum Reply {
 /// An answer of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelAnswer {
-    /// What it consists of, in order.
+    /// The parts of the answer, in order.
     pub parts: Vec<AnswerPart>,
-    /// Why it ends.
+    /// The reason for its end.
     pub finish: Finish,
     /// The pause before each piece of text when the answer is streamed.
     pub pace: Duration,
@@ -32,11 +32,11 @@ pub struct ModelAnswer {
 /// A part of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerPart {
-    /// What the model thinks, in the pieces in which it is streamed.
+    /// A thought of the model, in the pieces in which it is streamed.
     Thought(Vec<String>),
-    /// What the model says, in the pieces in which it is streamed.
+    /// A text of the model, in the pieces in which it is streamed.
     Text(Vec<String>),
-    /// A tool that the model wants to use.
+    /// A call of a tool.
     Call(ToolUse),
 }
 
@@ -47,33 +47,33 @@ pub struct ToolUse {
     pub id: String,
     /// The name of the tool.
     pub name: String,
-    /// The group that the tool is in, for an API that has groups.
+    /// The group of the tool, for an API that has groups.
     pub group: Option<String>,
     /// The arguments: an object, or a text for a tool that takes any text.
     pub arguments: Value,
 }
 
-/// Why an answer ends.
+/// The reason for the end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// The model is done.
+    /// The model has finished.
     Stop,
     /// It waits for the results of its calls.
     Calls,
-    /// It said as much as it may.
+    /// The answer reached its longest length.
     Length,
-    /// It refuses.
+    /// The model refuses.
     Refusal,
 }
 
 impl ModelAnswer {
-    /// A text, in pieces, and the end.
+    /// Creates an answer of text, in pieces, which then ends.
     #[must_use]
     pub fn text(pieces: Vec<String>) -> Self {
         Self { parts: vec![AnswerPart::Text(pieces)], finish: Finish::Stop, pace: Duration::ZERO }
     }
 
-    /// All that is said, in one.
+    /// Returns the whole text.
     #[must_use]
     pub fn said(&self) -> String {
         self.parts
@@ -82,7 +82,7 @@ impl ModelAnswer {
             .collect()
     }
 
-    /// Everything that is thought, in one.
+    /// Returns the whole thought.
     #[must_use]
     pub fn thought(&self) -> String {
         self.parts
@@ -91,19 +91,19 @@ impl ModelAnswer {
             .collect()
     }
 
-    /// The calls.
+    /// Returns the calls.
     pub fn calls(&self) -> impl Iterator<Item = &ToolUse> {
         self.parts.iter().filter_map(|part| if let AnswerPart::Call(call) = part { Some(call) } else { None })
     }
 
-    /// How long the whole answer takes when it is streamed.
+    /// Returns the duration of the whole answer when it is streamed.
     #[must_use]
     pub fn takes(&self) -> Duration {
         let pieces = self.parts.iter().map(|part| if let AnswerPart::Text(pieces) = part { pieces.len() } else { 0 });
         self.pace * u32::try_from(pieces.sum::<usize>()).unwrap_or(u32::MAX)
     }
 
-    /// How many tokens it is said to have: one for four bytes.
+    /// Returns the reported number of tokens: one for four bytes.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         let calls: usize = self.calls().map(|call| call.arguments.to_string().len()).sum();
@@ -112,14 +112,14 @@ impl ModelAnswer {
 }
 
 impl ToolUse {
-    /// The arguments as text: JSON, or the text itself.
+    /// Returns the arguments as text: JSON, or the text itself.
     #[must_use]
     pub fn arguments_text(&self) -> String {
         self.arguments.as_str().map_or_else(|| self.arguments.to_string(), str::to_owned)
     }
 }
 
-/// How many tokens a text of this many bytes is said to have.
+/// Returns the reported number of tokens for a text of this many bytes.
 #[must_use]
 pub fn tokens(bytes: usize) -> u64 {
     bytes.div_ceil(4) as u64

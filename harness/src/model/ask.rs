@@ -1,4 +1,4 @@
-//! What an agent asks of its model, the same for every API.
+//! The requests of an agent to its model, the same for every API.
 
 use serde_json::{Map, Value};
 
@@ -8,38 +8,38 @@ use crate::case::MARKER;
 /// One request for an answer of the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ask {
-    /// The number of the request, which no other request to the same model has. All ids in the answer are made of it:
-    /// agents rely on it that a model never gives one twice, in whatever session.
+    /// The number of the request, unique for this model. All ids in the answer derive from it: agents rely on unique ids, even
+    /// across sessions.
     pub number: usize,
-    /// The name of the model that is asked for.
+    /// The name of the requested model.
     pub model: String,
-    /// Whether the answer is to come in pieces.
+    /// Whether the answer is streamed.
     pub stream: bool,
-    /// What the agent tells the model about its work, all of it.
+    /// The whole system prompt.
     pub system: String,
     /// The conversation so far.
     pub turns: Vec<ModelTurn>,
-    /// What the agent lets the model use.
+    /// The tools that the agent offers.
     pub tools: Vec<Tool>,
-    /// The JSON Schema that the answer is to fit: so agents ask what they want to know themselves, such as a title.
+    /// The JSON Schema for the answer: agents use it for requests of their own, such as for a title.
     pub format: Option<Value>,
 }
 
 /// One contribution to the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelTurn {
-    /// What the user said, or what the agent said in the user's place.
+    /// A text of the user, or of the agent in the user's place.
     User(String),
-    /// What the model said; only its calls of tools matter.
+    /// An answer of the model; only its tool calls matter.
     Model(Vec<ToolUse>),
-    /// What came of a call.
+    /// The result of a call.
     Result(ToolResult),
 }
 
-/// What came of a call of a tool.
+/// The result of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The id of the call, where the API has one.
+    /// The id of the call, if the API has one.
     pub call: String,
     /// The result as text.
     pub text: String,
@@ -48,27 +48,27 @@ pub struct ToolResult {
 /// A tool that the agent offers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// Its name, by which it is called.
+    /// Its name in calls.
     pub name: String,
-    /// The group that it is in, for an API that has groups.
+    /// Its group, for an API that has groups.
     pub group: Option<String>,
     /// The JSON Schema of its arguments; `None` for a tool that takes any text.
     pub schema: Option<Value>,
 }
 
-/// What the user of the agent wants, and what was done about it so far.
+/// The intent of the agent's user, and the progress so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wish<'a> {
     /// The name of the intent.
     pub intent: String,
-    /// All of it, with the name.
+    /// All of its members, with the name.
     pub arguments: Map<String, Value>,
-    /// What followed the prompt that has it.
+    /// The turns after its prompt.
     pub since: &'a [ModelTurn],
 }
 
 impl Ask {
-    /// Adds a call of the model; calls that follow each other were made at once.
+    /// Adds a call of the model; consecutive calls were made together.
     pub fn push_call(&mut self, call: ToolUse) {
         match self.turns.last_mut() {
             Some(ModelTurn::Model(calls)) => calls.push(call),
@@ -76,7 +76,7 @@ impl Ask {
         }
     }
 
-    /// The last wish of the user.
+    /// Returns the last intent of the user.
     #[must_use]
     pub fn wish(&self) -> Option<Wish<'_>> {
         self.turns.iter().enumerate().rev().find_map(|(at, turn)| {
@@ -87,7 +87,7 @@ impl Ask {
         })
     }
 
-    /// How long it is, in bytes; tools do not count.
+    /// Returns the size in bytes, without the tools.
     #[must_use]
     pub fn size(&self) -> usize {
         let turns = self.turns.iter().map(|turn| match turn {
@@ -100,24 +100,24 @@ impl Ask {
 }
 
 impl Wish<'_> {
-    /// How many times the model called tools for it.
+    /// Returns the number of rounds of tool calls for it.
     #[must_use]
     pub fn rounds(&self) -> usize {
         self.since.iter().filter(|turn| matches!(turn, ModelTurn::Model(calls) if !calls.is_empty())).count()
     }
 
-    /// What the tools answered, in the order in which the agent tells it.
+    /// Returns the tool results, in the order in which the agent reports them.
     pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
         self.since.iter().filter_map(|turn| if let ModelTurn::Result(result) = turn { Some(result) } else { None })
     }
 
-    /// An argument that is a text.
+    /// Returns an argument that is a text.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.arguments.get(name)?.as_str()
     }
 
-    /// An argument that is a list of texts.
+    /// Returns an argument that is a list of texts.
     #[must_use]
     pub fn texts(&self, name: &str) -> Vec<&str> {
         let list = self.arguments.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -125,7 +125,7 @@ impl Wish<'_> {
     }
 }
 
-/// The object behind the last marker of a text, whatever stands behind that.
+/// Returns the object after the last marker of a text, whatever follows it.
 fn intent_in(text: &str) -> Option<Map<String, Value>> {
     let (_, rest) = text.rsplit_once(MARKER)?;
     let value = serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok()?;
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_intent_counts_and_what_followed_it() {
+    fn last_intent_and_its_turns_count() {
         let result = ModelTurn::Result(ToolResult { text: "gone".to_owned(), ..ToolResult::default() });
         let ask = Ask {
             turns: vec![
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_intent_is_passed_over() {
+    fn ignores_texts_without_an_intent() {
         for text in ["hello", "acp-intent: 5", "acp-intent: {\"intent\"", "acp-intent: {\"path\":\"/a\"}"] {
             assert_eq!(Ask { turns: vec![user(text)], ..Ask::default() }.wish(), None, "{text}");
         }

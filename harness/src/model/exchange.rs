@@ -1,4 +1,4 @@
-//! What is written down of each request to the model, and of its answer.
+//! The record of each request to the model and of its answer.
 
 use std::io::{self, Write};
 
@@ -12,14 +12,14 @@ pub struct ModelExchange {
     pub n: usize,
     /// Microseconds from the opening of the model to the request.
     pub us: u64,
-    /// The method of HTTP.
+    /// The HTTP method.
     pub method: String,
     /// The path, with the query.
     pub path: String,
-    /// The API that it belongs to, such as `chat completions`; absent for a route that nobody knows.
+    /// The API that it belongs to, such as `chat completions`; absent for an unknown route.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api: Option<&'static str>,
-    /// What was made of it, in a few words and without anything of the case.
+    /// The action of the model in a few words, without content of the case.
     pub did: String,
     /// The body of the request: JSON, or text.
     #[serde(skip_serializing_if = "Value::is_null")]
@@ -35,7 +35,7 @@ impl ModelExchange {
     ///
     /// # Errors
     ///
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');

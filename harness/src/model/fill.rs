@@ -1,20 +1,20 @@
-//! Arguments of a tool by its own JSON Schema.
+//! Fills the arguments of a tool by its JSON Schema.
 
 use serde_json::{Map, Value, json};
 
-/// How deep a schema is followed.
+/// The depth to which a schema is followed.
 const DEEPEST: usize = 8;
 
-/// The text for a member that has to be there and of which nothing else is known; no longer than agents allow for a heading.
+/// The text of a required member of unknown meaning; short enough for the limit that agents set for a heading.
 const ANY_TEXT: &str = "conformance";
 
-/// What an argument means.
+/// The meaning of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     Path,
-    /// The number of the first line that is wanted of a file.
+    /// The number of the first line to read.
     First,
-    /// How many lines are wanted of a file.
+    /// The number of lines to read.
     Count,
     Content,
     Old,
@@ -24,24 +24,24 @@ pub(super) enum Meaning {
     Patch,
     /// The time limit of a command, in seconds.
     Brief,
-    /// How long to look at a command before it goes on in the background, in seconds.
+    /// The time to watch a command before it continues in the background, in seconds.
     Patience,
     /// The steps of a plan, each with `step`, `state` and `number`.
     Steps,
-    /// What a tool is to do that can do several things.
+    /// The action of a tool with several actions.
     Verb,
     /// A program.
     Code,
 }
 
 impl Meaning {
-    /// The names of members that mean this, the likeliest first; in small letters and without anything between the words.
+    /// Returns the names of members with this meaning, the likeliest first, in lower case and without separators.
     const fn names(self) -> &'static [&'static str] {
         match self {
             Self::Path => {
                 &["filepath", "absolutepath", "targetfile", "path", "filename", "file", "uri", "paths", "files"]
             }
-            // An `offset` counts from zero with some agents and from one with others.
+            // Some agents count an `offset` from zero and others from one.
             Self::First => &["line", "startline"],
             Self::Count => &["limit", "linecount"],
             Self::Content => &["content", "contents", "filetext", "filecontent", "text"],
@@ -59,7 +59,8 @@ impl Meaning {
     }
 }
 
-/// An object that fits the schema of a tool, with what is wanted in the members that mean it, and whatever else is required.
+/// Builds an object that fits the schema of a tool: it has the wanted values in the members with their meaning, and all other
+/// required members.
 pub(super) fn object(schema: &Value, wanted: &[(Meaning, Value)]) -> Value {
     let filler = Filler { root: schema };
     let mut members = Map::new();
@@ -75,7 +76,7 @@ pub(super) fn object(schema: &Value, wanted: &[(Meaning, Value)]) -> Value {
     Value::Object(members)
 }
 
-/// Returns a name in small letters and without anything between the words.
+/// Returns a name in lower case and without separators.
 pub(super) fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -85,7 +86,7 @@ struct Filler<'s> {
 }
 
 impl<'s> Filler<'s> {
-    /// A schema with what it refers to, and the first of its alternatives that is not null.
+    /// Resolves the references of a schema, and chooses the first alternative other than null.
     fn resolved(&self, schema: &'s Value) -> &'s Value {
         let mut schema = schema;
         for _ in 0..DEEPEST {
@@ -116,7 +117,7 @@ impl<'s> Filler<'s> {
         }
     }
 
-    /// A wanted value in the form that a member has.
+    /// Converts a wanted value to the form of a member.
     fn fitted(&self, member: &'s Value, meaning: Meaning, value: &Value) -> Value {
         let member = self.resolved(member);
         match (meaning, Self::kind(member).to_ascii_lowercase().as_str()) {
@@ -135,14 +136,14 @@ impl<'s> Filler<'s> {
         }
     }
 
-    /// A time in seconds, in the unit that the tool seems to use.
+    /// Converts a time in seconds to the unit that the tool seems to use.
     fn limit(&self, member: &Value, seconds: &Value) -> Value {
         let description = member.get("description").and_then(Value::as_str).unwrap_or_default().to_lowercase();
         let thousandths = description.contains("millisecond") || description.contains(" ms");
         if thousandths { json!(seconds.as_u64().unwrap_or(1) * 1000) } else { seconds.clone() }
     }
 
-    /// A step of a plan as an item of the tool's list.
+    /// Converts a step of a plan to an item of the tool's list.
     fn step(&self, item: &'s Value, step: &Value) -> Value {
         let item = self.resolved(item);
         if Self::kind(item).eq_ignore_ascii_case("string") {
@@ -166,7 +167,7 @@ impl<'s> Filler<'s> {
         Value::Object(members)
     }
 
-    /// Adds whatever else is required.
+    /// Adds the other required members.
     fn complete(&self, schema: &'s Value, members: &mut Map<String, Value>, depth: usize) {
         let required = self.resolved(schema).get("required").and_then(Value::as_array);
         for name in required.into_iter().flatten().filter_map(Value::as_str) {
@@ -180,7 +181,7 @@ impl<'s> Filler<'s> {
         }
     }
 
-    /// Some value that fits.
+    /// Returns some value that fits.
     fn any(&self, schema: &'s Value, depth: usize) -> Value {
         let schema = self.resolved(schema);
         if let Some(value) = ["const", "default"].iter().find_map(|key| schema.get(key)) {
@@ -210,7 +211,7 @@ impl<'s> Filler<'s> {
     }
 }
 
-/// An item of a list with other texts than those before it: agents refuse choices that are called the same.
+/// Makes the texts of a list item unique, since agents refuse choices with equal names.
 fn numbered(item: Value, number: u64) -> Value {
     match item {
         Value::String(text) if text == ANY_TEXT && number > 1 => json!(format!("{text} {number}")),
@@ -220,7 +221,7 @@ fn numbered(item: Value, number: u64) -> Value {
     }
 }
 
-/// The state of a step as one of those that the tool allows.
+/// Converts the state of a step to one that the tool allows.
 fn allowed(member: &Value, state: &Value) -> Value {
     let Some(values) = member.get("enum").and_then(Value::as_array) else { return state.clone() };
     let name = plain(state.as_str().unwrap_or_default());
@@ -232,13 +233,13 @@ fn allowed(member: &Value, state: &Value) -> Value {
     chosen(member, others).or(values.first().cloned()).unwrap_or(Value::Null)
 }
 
-/// The value that a member may have and that has one of these names.
+/// Returns the allowed value of a member that has one of these names.
 fn chosen(member: &Value, names: &[&str]) -> Option<Value> {
     let values = member.get("enum").and_then(Value::as_array)?;
     values.iter().find(|value| value.as_str().is_some_and(|value| names.contains(&plain(value).as_str()))).cloned()
 }
 
-/// The steps of a plan for a tool that takes them as a text.
+/// Writes the steps of a plan as text.
 fn checklist(steps: &Value) -> String {
     let line = |step: &Value| {
         let mark = if step["state"] == "completed" { 'x' } else { ' ' };
@@ -252,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wanted_values_go_where_they_are_meant_and_the_rest_is_made_up() {
+    fn fills_wanted_values_by_meaning_and_invents_the_rest() {
         let schema = json!({
             "type": "object",
             "required": ["description", "command", "mode", "count", "deep"],
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_takes_the_form_that_the_tool_has() {
+    fn plan_takes_the_form_of_the_tool() {
         let steps = json!([{ "step": "Try", "state": "in_progress", "number": 1 }]);
         let list = |item: Value| json!({ "properties": { "todos": { "type": "array", "items": item } } });
         let plan = |schema: &Value| object(schema, &[(Meaning::Steps, steps.clone())])["todos"][0].clone();
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_are_called_differently() {
+    fn choices_have_different_names() {
         let choice =
             json!({ "type": "object", "required": ["label"], "properties": { "label": { "type": "string" } } });
         let schema = json!({
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_ends() {
+    fn recursive_schema_ends() {
         let schema = json!({
             "type": "object", "required": ["next"],
             "properties": { "next": { "$ref": "#" } },

@@ -1,35 +1,35 @@
-//! Which request to the model is for what.
+//! Maps requests to the model to their purpose.
 //!
-//! Agents are given an origin, with or without a path, and add theirs to it: so only the end of a path tells.
+//! Agents append their own paths to the configured origin, with or without a path, so only the end of a path counts.
 
 use serde_json::{Value, json};
 
 use super::dialect::{Dialect, chat::Chat, gemini, gemini::Gemini, messages, messages::Messages, responses::Responses};
 use super::{CONTEXT, LONGEST_ANSWER, NAME};
 
-/// What a request is for.
+/// The purpose of a request.
 pub enum Route {
-    /// An answer of the model; `stream` where the path decides it.
+    /// An answer of the model; `stream` if the path decides that.
     Answer {
         /// The API.
         dialect: &'static dyn Dialect,
-        /// Whether the answer comes in pieces, if the path says so and not the body.
+        /// Whether the answer is streamed, if the path decides that and not the body.
         stream: Option<bool>,
     },
-    /// How many tokens a request has, as an answer made of the number.
+    /// The number of tokens of a request; builds the answer from that number.
     Count(fn(u64) -> Value),
-    /// Something that is always the same.
+    /// A constant answer.
     Fixed {
-        /// What it is, in a few words.
+        /// A description in a few words.
         did: &'static str,
         /// The body.
         body: Value,
     },
-    /// Nobody knows.
+    /// An unknown request.
     Unknown,
 }
 
-/// What a request with this method and path is for.
+/// Returns the purpose of a request by its method and path.
 #[must_use]
 pub fn route(method: &str, path: &str) -> Route {
     let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
@@ -54,7 +54,7 @@ pub fn route(method: &str, path: &str) -> Route {
     }
 }
 
-/// The list of models, as OpenAI, Anthropic and Google have it at once: each reads the members that it knows.
+/// Returns the list of models in the formats of OpenAI, Anthropic and Google at once: each reads the members that it knows.
 fn models() -> Value {
     let model = model(NAME);
     json!({
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_path_tells() {
+    fn routes_by_the_end_of_the_path() {
         for path in ["/v1/chat/completions", "/chat/completions?x=y", "/openai/v1/chat/completions/"] {
             assert!(matches!(route("POST", path), Route::Answer { .. }), "{path}");
         }

@@ -1,7 +1,7 @@
-//! From the intent of a prompt to what the model does next.
+//! Decides what the model does next for the intent of a prompt.
 //!
-//! An intent is carried out in rounds: the model calls a tool, the agent tells what came of it, and the model goes on. Which
-//! round it is shows in the conversation, so nothing is remembered between requests.
+//! An intent is carried out in rounds: the model calls a tool, the agent reports the result, and the model continues. The
+//! conversation shows the current round, so the model keeps no state between requests.
 
 use std::time::Duration;
 
@@ -16,25 +16,25 @@ use crate::profile::{Hints, Role};
 /// The pause between two pieces of a slow answer.
 const SLOW: Duration = Duration::from_millis(20);
 
-/// How many pieces a slow answer has.
+/// The number of pieces of a slow answer.
 const SLOW_PIECES: usize = 1000;
 
 /// The longest quotation of a result, in characters.
 const LONGEST_QUOTATION: usize = 4000;
 
-/// How often the model calls a tool when it is to go on without end.
+/// The most tool calls of the model for an intent without end.
 const MOST_ROUNDS: usize = 100;
 
-/// What the model does for a request.
+/// The action of the model for a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Move {
-    /// What it answers.
+    /// Its reply.
     pub reply: Reply,
-    /// The same in a few words, with the names of the intent and of the tools alone.
+    /// The same in a few words, with only the names of the intent and of the tools.
     pub did: String,
 }
 
-/// What the model answers to a request.
+/// Returns the model's answer to a request.
 #[must_use]
 pub fn answer(ask: &Ask, hints: &Hints) -> Move {
     if let Some(schema) = &ask.format {
@@ -69,7 +69,7 @@ impl Script<'_> {
             "think" => thinks(),
             "keep-busy" => counts(),
             "refuse" => ends(Finish::Refusal, "I do not do that.", "refused"),
-            "max-tokens" => ends(Finish::Length, "This answer goes on and", "cut off at the limit"),
+            "max-tokens" => ends(Finish::Length, "This answer continues and", "cut off at the limit"),
             "model-error" => fails(self.wish.arguments.get("status").and_then(Value::as_u64)),
             "max-turn-requests" => self.goes_on(),
             "plan" => self.plans(),
@@ -78,7 +78,7 @@ impl Script<'_> {
         }
     }
 
-    /// What is to be done with tools, in one round.
+    /// Returns the jobs for tools in one round.
     fn jobs(&self) -> Vec<Job> {
         let word = |name: &str, otherwise: &str| self.words(name, otherwise);
         match self.wish.intent.as_str() {
@@ -109,7 +109,7 @@ impl Script<'_> {
         Job::Run { line: super::shell::line(words), brief }
     }
 
-    /// Does the jobs in the first round, and quotes what came of them in the next.
+    /// Does the jobs in the first round, and quotes their results in the next.
     fn uses(&self, jobs: &[Job]) -> Move {
         if jobs.is_empty() {
             return says("nothing that a model can do", "I cannot do that.".to_owned());
@@ -138,7 +138,7 @@ impl Script<'_> {
         Move { reply: Reply::Answer(answer), did }
     }
 
-    /// The closing text, which quotes what the tools answered.
+    /// Returns the closing text, which quotes the results of the tools.
     fn closes(&self) -> Move {
         let results: Vec<&str> = self.wish.results().map(|result| result.text.as_str()).collect();
         let quoted: String = results.join("\n").chars().take(LONGEST_QUOTATION).collect();
@@ -149,7 +149,7 @@ impl Script<'_> {
         if self.wish.rounds() >= MOST_ROUNDS {
             return self.closes();
         }
-        // The file is another one each time: some agents stop a model that repeats itself.
+        // The file differs each time, since some agents stop a model that repeats itself.
         let job = whole_file(&format!("notes-{}.txt", self.wish.rounds() + 1));
         match toolbox::choose(&job, &self.ask.tools, self.hints) {
             Some(call) => self.calls(vec![call]),
@@ -158,7 +158,7 @@ impl Script<'_> {
     }
 
     fn plans(&self) -> Move {
-        // In the second round a step is done, so that the plan is seen to change.
+        // In the second round a step is done, so that the plan changes visibly.
         let states = match self.wish.rounds() {
             0 => ["in_progress", "pending", "pending"],
             1 => ["completed", "in_progress", "pending"],
@@ -231,13 +231,13 @@ fn ends(finish: Finish, text: &str, did: &str) -> Move {
 
 fn fails(status: Option<u64>) -> Move {
     let status = status.and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status));
-    // Agents try again after most errors, but not after one that blames the request.
+    // Agents retry after most errors, but not after one that rejects the request.
     let status = status.unwrap_or(400);
-    let reply = Reply::Failure { status, message: "The scripted model was told to fail.".to_owned() };
+    let reply = Reply::Failure { status, message: "The scripted model fails as requested.".to_owned() };
     Move { reply, did: format!("failed with {status}") }
 }
 
-/// A text in pieces of one word each, with the blanks before it.
+/// Splits a text into pieces of one word each, with the blanks before it.
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let mut inside = false;
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_called_and_its_result_is_quoted() {
+    fn calls_a_tool_and_quotes_its_result() {
         let read = object(json!({ "file_path": { "type": "string" } }));
         let mut ask = ask(json!({ "intent": "read-file", "path": "/w/a.txt" }), &[("Bash", json!({})), ("Read", read)]);
         let first = answer(&ask, &Hints::default());
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_two_sessions_that_say_the_same_have_different_ids() {
+    fn equal_calls_of_two_sessions_have_different_ids() {
         let read = object(json!({ "path": { "type": "string" } }));
         let one = ask(json!({ "intent": "read-files", "paths": ["a", "b"] }), &[("read", read)]);
         let ids = |ask: &Ask| match answer(ask, &Hints::default()).reply {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_tool_serves_is_said_not_done() {
+    fn answers_with_text_without_a_suitable_tool() {
         let next = answer(&ask(json!({ "intent": "write-file" }), &[]), &Hints::default());
         assert_eq!(next.did, "write-file: no tool to write is offered");
         let next = answer(&ask(json!({ "intent": "commands" }), &[]), &Hints::default());
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn an_intent_stands_in_for_another_where_the_profile_says_so() {
+    fn profile_can_replace_an_intent() {
         let write = object(json!({ "path": { "type": "string" }, "content": { "type": "string" } }));
         let stand_in = json!({ "intent": "write-file", "path": "asked.txt", "content": "x" });
         let Value::Object(stand_in) = stand_in else { panic!() };
@@ -334,14 +334,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_wants_to_know_itself_fits_its_schema() {
+    fn answers_to_the_agents_own_requests_fit_their_schema() {
         let format = Some(object(json!({ "title": { "type": "string" } })));
         let next = answer(&Ask { format, ..ask(json!({ "intent": "keep-busy" }), &[]) }, &Hints::default());
         assert_eq!(said(&next), r#"{"title":"conformance"}"#);
     }
 
     #[test]
-    fn what_is_not_the_users_is_answered_shortly() {
+    fn answers_briefly_without_an_intent() {
         let mut ask = ask(json!({ "intent": "keep-busy" }), &[]);
         "You make titles.".clone_into(&mut ask.system);
         let hints = Hints { auxiliary: vec!["make titles".to_owned()], ..Hints::default() };
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_make_up_the_text() {
+    fn pieces_join_to_the_text() {
         for text in ["", "a", "The result is:\n  two  lines\n", " ä b"] {
             assert_eq!(pieces(text).concat(), text);
         }

@@ -1,4 +1,4 @@
-//! The model on a port of loopback.
+//! Serves the model on a loopback port.
 
 use std::io;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::profile::Hints;
 use crate::transport::web::{Web, WebReply, WebRequest};
 use crate::wire::read_line;
 
-/// The longest request that is taken, in bytes: a conversation with large files in it.
+/// The longest request that is accepted, in bytes, such as a conversation with large files.
 const LONGEST_REQUEST: usize = 64 << 20;
 
-/// Who is told of each exchange, as soon as its answer is known.
+/// Gets each exchange as soon as its answer is known.
 pub type Listener = Arc<dyn Fn(ModelExchange) + Send + Sync>;
 
-/// A model that is open. It ends when this is dropped.
+/// A running model. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Model {
     origin: String,
@@ -33,11 +33,11 @@ pub struct Model {
 }
 
 impl Model {
-    /// Opens the model on loopback; port 0 is any free one. Needs a Tokio runtime.
+    /// Opens the model on loopback; port 0 chooses a free one. Needs a Tokio runtime.
     ///
     /// # Errors
     ///
-    /// Those of the system, such as that the port is taken.
+    /// Errors of the operating system, for example a port in use.
     pub async fn open(port: u16, hints: Hints, listener: Listener) -> io::Result<Self> {
         let web = Web::open_at(port, LONGEST_REQUEST).await?;
         let origin = web.origin();
@@ -47,14 +47,14 @@ impl Model {
         Ok(Self { origin, _serving: serving })
     }
 
-    /// Where it is, such as `http://127.0.0.1:4000`.
+    /// Returns its origin, such as `http://127.0.0.1:4000`.
     #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
     }
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct Desk {
     hints: Hints,
     listener: Listener,
@@ -71,7 +71,7 @@ async fn serve(mut web: Web, desk: Arc<Desk>) {
     }
 }
 
-/// An answer, before it is sent.
+/// An answer before it is sent.
 struct Draft {
     api: Option<&'static str>,
     did: String,
@@ -81,7 +81,7 @@ struct Draft {
 
 enum Body {
     Whole(Value),
-    /// An answer at once that takes its time.
+    /// An unstreamed answer after a delay.
     Late(Value, ModelAnswer),
     Stream(Vec<StreamPiece>, ModelAnswer),
 }
@@ -157,7 +157,7 @@ async fn send(reply: WebReply, status: u16, body: Body) {
                 }
                 for part in cut(&written(&piece)) {
                     if !stream.send_bytes(part).await {
-                        // Whoever asked is gone.
+                        // The client has closed the connection.
                         return;
                     }
                 }
@@ -170,14 +170,14 @@ fn whole(reply: WebReply, status: u16, value: &Value) {
     reply.send(status, &[("content-type", "application/json")], value.to_string());
 }
 
-/// An event as it is sent; data that is a text is sent as it is.
+/// Encodes an event; data that is a text is sent as it is.
 fn written(piece: &StreamPiece) -> Vec<u8> {
     let data = piece.data.as_str().map_or_else(|| piece.data.to_string(), str::to_owned);
     let name = piece.name.map_or_else(String::new, |name| format!("event: {name}\n"));
     format!("{name}data: {data}\n\n").into_bytes()
 }
 
-/// The bytes in two parts if there is a character of several bytes, cut in the midst of it: agents must cope with that.
+/// Splits the bytes inside the first character of several bytes, if there is one: agents must handle that.
 fn cut(bytes: &[u8]) -> Vec<Vec<u8>> {
     match bytes.iter().position(|byte| !byte.is_ascii()) {
         Some(at) => vec![bytes[..=at].to_vec(), bytes[at + 1..].to_vec()],
@@ -185,7 +185,7 @@ fn cut(bytes: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
-/// A body that is no JSON, for the record.
+/// Converts a body other than JSON for the record.
 fn readable(bytes: &[u8]) -> Value {
     if bytes.is_empty() { Value::Null } else { String::from_utf8_lossy(bytes).into() }
 }

@@ -1,6 +1,6 @@
 //! Commands for a shell, for agents whose only tool is one.
 
-/// The words as one command line.
+/// Joins the words to a command line.
 pub(super) fn line<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     shell_words::join(words)
 }
@@ -15,7 +15,7 @@ pub(super) fn write(path: &str, content: &str) -> String {
     format!("{} > {}", line(["printf", "%s", content]), line([path]))
 }
 
-/// Lists the lines of the files of the working directory that have a text.
+/// Lists the lines that contain a text, in the files of the working directory.
 pub(super) fn search(text: &str) -> String {
     line(["grep", "-rn", "--", text, "."])
 }

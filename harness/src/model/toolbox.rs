@@ -1,4 +1,4 @@
-//! Which of the agent's tools serves a purpose, and what it is called with.
+//! Chooses the agent's tool for a purpose, and its arguments.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::fill::plain;
 use super::{fill, shell};
 use crate::profile::{Hints, McpByCode, Role, places};
 
-/// Which lines of a file are wanted; all of them without any number.
+/// The wanted lines of a file; without numbers, all lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LineRange {
     /// The number of the first line.
@@ -16,7 +16,7 @@ pub(super) struct LineRange {
     pub count: Option<u64>,
 }
 
-/// Something that takes a tool.
+/// A task for a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Job {
     Read {
@@ -32,7 +32,7 @@ pub(super) enum Job {
         old: String,
         new: String,
     },
-    /// A brief one is to be stopped by the tool soon, if the tool can.
+    /// With `brief`, the tool should stop the command soon, if it can.
     Run {
         line: String,
         brief: bool,
@@ -40,14 +40,14 @@ pub(super) enum Job {
     Search {
         text: String,
     },
-    /// Anything else, with what is known of its arguments.
+    /// Any other task, with the known arguments.
     Other {
         role: Role,
         wanted: Map<String, Value>,
     },
 }
 
-/// The names of tools in the order in which they are preferred, in small letters and without anything between the words.
+/// Returns the usual names of tools for a role, the preferred one first, in lower case and without separators.
 const fn usual_names(role: Role) -> &'static [&'static str] {
     match role {
         Role::Read => {
@@ -87,8 +87,8 @@ const fn usual_names(role: Role) -> &'static [&'static str] {
     }
 }
 
-/// How many seconds to look at a command before it goes on in the background, for agents that let the model say so: the
-/// turn of a command that takes long is then cancelled while it runs. Codex takes no more.
+/// The seconds to watch a command before it continues in the background, for agents that let the model choose: a cancel then
+/// arrives during a command. Codex accepts no more.
 const LONGEST_LOOK: u64 = 30;
 
 /// The name of a tool that takes a patch for files.
@@ -106,7 +106,7 @@ impl Job {
         }
     }
 
-    /// A command that does the same, for an agent that has a shell only.
+    /// Returns a command for the same task, for an agent whose only tool is a shell.
     fn command(&self) -> Option<Self> {
         let line = match self {
             Self::Read { path, .. } => shell::read(path),
@@ -117,7 +117,7 @@ impl Job {
         Some(Self::Run { line, brief: false })
     }
 
-    /// The patch that does it.
+    /// Returns a patch for the task.
     fn patch(&self) -> Option<String> {
         let lines = |sign: char, text: &str| text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
         let change = match self {
@@ -130,7 +130,7 @@ impl Job {
         Some(format!("*** Begin Patch\n{change}*** End Patch\n"))
     }
 
-    /// What is known of the arguments, by the usual names of their meaning.
+    /// Returns the known arguments, by their usual meaning.
     fn wanted(&self) -> Vec<(fill::Meaning, Value)> {
         use fill::Meaning::{Brief, Command, Content, Count, First, New, Old, Path, Patience, Pattern, Steps, Verb};
         match self {
@@ -152,7 +152,7 @@ impl Job {
     }
 }
 
-/// The tool that does a job and its arguments, if there is one.
+/// Chooses the tool for a job and its arguments, if there is one.
 pub(super) fn choose<'t>(job: &Job, tools: &'t [Tool], hints: &Hints) -> Option<(&'t Tool, Value)> {
     if let Some(tool) = find(job.role(), tools, hints) {
         return Some((tool, arguments(job, tool)));
@@ -177,7 +177,7 @@ fn arguments(job: &Job, tool: &Tool) -> Value {
     let wanted = job.wanted();
     match &tool.schema {
         Some(schema) => fill::object(schema, &wanted),
-        // A tool that takes any text gets what matters most.
+        // A tool that takes free text gets the most important argument.
         None => wanted.into_iter().next().map_or_else(|| json!(""), |(_, value)| value),
     }
 }
@@ -189,7 +189,8 @@ fn patch_arguments(tool: &Tool, patch: String) -> Value {
     }
 }
 
-/// What an agent offers of a tool of an MCP server: it has the tool's name in its own, and the server's if several do.
+/// Finds the agent's tool for a tool of an MCP server: its name contains that of the tool, and that of the server if several
+/// match.
 pub(super) fn of_mcp<'t>(server: &str, tool: &str, tools: &'t [Tool]) -> Option<&'t Tool> {
     let (server, wanted) = (plain(server), plain(tool));
     let whole = |tool: &Tool| plain(tool.group.as_deref().unwrap_or_default()) + &plain(&tool.name);
@@ -198,7 +199,7 @@ pub(super) fn of_mcp<'t>(server: &str, tool: &str, tools: &'t [Tool]) -> Option<
     of_server.or_else(|| ending.next())
 }
 
-/// The tool that runs code, and code that calls a tool of an MCP server.
+/// Returns the tool that runs code, and code that calls a tool of an MCP server.
 pub(super) fn by_code<'t>(
     hint: &McpByCode,
     server: &str,
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_preferred_name_wins_whatever_the_order() {
+    fn preferred_name_wins_in_any_order() {
         let offered =
             tools(&[("run_shell_command", text("command")), ("cat", text("path")), ("Read", text("filePath"))]);
         let job = Job::Read { path: "/a".to_owned(), lines: LineRange::default() };
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_file_is_asked_for_where_the_tool_can() {
+    fn reads_part_of_a_file_if_the_tool_can() {
         let job = Job::Read { path: "/a".to_owned(), lines: LineRange { first: Some(1), count: Some(2) } };
         let number = json!({ "type": "integer" });
         let schema = json!({ "properties": { "path": { "type": "string" }, "line": number, "limit": number } });
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_or_a_shell_does_what_has_no_tool_of_its_own() {
+    fn patch_or_shell_replaces_a_missing_tool() {
         let write = Job::Write { path: "a b".to_owned(), content: "it's\n".to_owned() };
         let patcher = tools(&[("apply_patch", Value::Null)]);
         let patch = "*** Begin Patch\n*** Add File: a b\n+it's\n*** End Patch\n";
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_looked_at_as_long_as_the_tool_can() {
+    fn watches_a_command_as_long_as_the_tool_allows() {
         let wait = json!({ "type": "number", "description": "Wait before yielding output. Defaults to 10000 ms." });
         let schema = json!({ "type": "object", "properties": { "cmd": { "type": "string" }, "yield_time_ms": wait } });
         let offered = tools(&[("exec_command", schema)]);
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn code_calls_a_tool_of_mcp_that_is_not_offered_by_itself() {
+    fn code_calls_an_mcp_tool_that_is_not_offered_directly() {
         let hint = McpByCode { tool: "run_code".to_owned(), code: "{server}.{tool}({arguments})".to_owned() };
         let call = |offered: &[Tool]| {
             by_code(&hint, "one", "echo", &json!({ "text": "{tool}" }), offered).map(|(_, filled)| filled)
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_of_mcp_is_known_by_its_name_and_server() {
+    fn finds_an_mcp_tool_by_name_and_server() {
         let offered = tools(&[("mcp__one__echo", json!({})), ("mcp__two__echo", json!({})), ("two_add", json!({}))]);
         let name = |server, tool| of_mcp(server, tool, &offered).map(|tool| tool.name.as_str());
         assert_eq!(name("two", "echo"), Some("mcp__two__echo"));

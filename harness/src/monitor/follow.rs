@@ -1,4 +1,4 @@
-//! Reads a file behind somebody who is still writing it.
+//! Reads a file while another thread writes it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,10 +6,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::transport::pump::read_at;
 
-/// How far the file is written.
+/// The progress of the writer.
 #[derive(Default)]
 pub(super) struct Written {
-    /// How many bytes there are, and whether there will be more.
+    /// The number of bytes written, and whether more will come.
     reached: Mutex<Reached>,
     news: Condvar,
 }
@@ -21,19 +21,19 @@ struct Reached {
 }
 
 impl Written {
-    /// Says that so many bytes are there.
+    /// Reports that so many bytes are written.
     pub(super) fn reach(&self, bytes: u64) {
         self.reached().bytes = bytes;
         self.news.notify_all();
     }
 
-    /// Says that there will be no more.
+    /// Reports that no more bytes will come.
     pub(super) fn end(&self) {
         self.reached().all = true;
         self.news.notify_all();
     }
 
-    /// Waits until there are more bytes than these, or all.
+    /// Waits until there are more bytes than these, or the writer has ended.
     fn beyond(&self, at: u64) -> u64 {
         let wait = |reached: &mut Reached| reached.bytes <= at && !reached.all;
         self.news.wait_while(self.reached(), wait).unwrap_or_else(PoisonError::into_inner).bytes
@@ -44,7 +44,7 @@ impl Written {
     }
 }
 
-/// The file from its beginning; at the end of what is written it waits for more.
+/// Reads the file from its beginning; after the last written byte it waits for more.
 #[derive(Clone, Copy)]
 pub(super) struct Follow<'f> {
     pub(super) file: &'f File,

@@ -1,4 +1,4 @@
-//! Judges a session while it goes on.
+//! Checks a session while it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
@@ -16,7 +16,7 @@ use crate::verdict::Verdict;
 /// The most findings of one requirement that are printed during the session; the report has all.
 const MOST_TOLD: usize = 3;
 
-/// Judges a session while it goes on, and reports each finding at once.
+/// Checks a session while it runs, and reports each finding at once.
 pub(super) struct LiveJudge<'e> {
     trace: Follow<'e>,
     watched: &'e WatchedSession,
@@ -30,11 +30,11 @@ impl<'e> LiveJudge<'e> {
         Self { trace, watched, told: BTreeSet::new(), failures: 0 }
     }
 
-    /// Judges the session to its end, and says what there is to say of it.
+    /// Checks the session to its end, and returns the reports.
     ///
     /// # Errors
     ///
-    /// That the trace cannot be read.
+    /// The trace cannot be read.
     pub(super) fn judge(
         mut self,
         live: Option<&(dyn Fn(&RequirementReport) + Sync)>,
@@ -87,7 +87,7 @@ impl<'e> LiveJudge<'e> {
         report
     }
 
-    /// Tells what was not told before.
+    /// Prints the findings that were not printed before.
     fn tell<'t>(
         &mut self,
         tallies: impl Iterator<Item = (&'t str, &'t Tally)>,
@@ -111,7 +111,7 @@ impl<'e> LiveJudge<'e> {
         Ok(())
     }
 
-    /// Says of what the fault brought about that it did.
+    /// Adds the name of the fault to the findings that it caused.
     fn name_fault(&self, report: &mut RequirementReport, evidence: &BTreeMap<usize, Event>) {
         let Some(Planted { fault, .. }) = &self.watched.fault else { return };
         let Fault { id, party, kills, also, .. } = &**fault;
@@ -125,7 +125,7 @@ impl<'e> LiveJudge<'e> {
         }
     }
 
-    /// Looks up some of the events that were written before.
+    /// Reads some of the events written before.
     fn events(&self, wanted: &BTreeSet<usize>) -> Result<BTreeMap<usize, Event>, ReadError> {
         let Some(last) = wanted.last() else { return Ok(BTreeMap::new()) };
         let reader = TraceReader::new(BufReader::new(self.trace))?;

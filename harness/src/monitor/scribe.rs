@@ -1,4 +1,4 @@
-//! Writes the trace of a session as it goes.
+//! Writes the trace of a session while it runs.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,7 +11,7 @@ use crate::trace::{Event, Header, ProcessEvent, TraceWriter, What};
 use crate::transport::between::Start;
 use crate::wire::Framer;
 
-/// Makes events of what was seen.
+/// Turns the observations into events.
 pub(super) struct Scribe<'s> {
     writer: TraceWriter<BufWriter<&'s File>>,
     framers: BTreeMap<Party, Framer>,
@@ -23,17 +23,17 @@ impl<'s> Scribe<'s> {
     ///
     /// # Errors
     ///
-    /// That the file cannot be written.
+    /// The file cannot be written.
     pub(super) fn new(file: &'s File, header: &Header) -> io::Result<Self> {
         let writer = TraceWriter::new(BufWriter::new(file), header)?;
         Ok(Self { writer, framers: Party::ALL.into_iter().map(|party| (party, Framer::default())).collect(), n: 0 })
     }
 
-    /// Writes down what comes from the tap, to its end.
+    /// Writes the observations from the tap to its end.
     ///
     /// # Errors
     ///
-    /// That the file cannot be written.
+    /// The file cannot be written.
     pub(super) fn write(mut self, pid: u32, start: Start, tap: &Tap, progress: &Written) -> io::Result<()> {
         let spawned = match start.failure() {
             None => ProcessEvent::Spawned { pid },

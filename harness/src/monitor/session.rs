@@ -1,4 +1,4 @@
-//! A session from its beginning to its end.
+//! Runs a session from its beginning to its end.
 
 use std::any::Any;
 use std::fs::File;
@@ -18,10 +18,10 @@ use crate::trace::{Header, Lack, ReadError};
 use crate::transport::between::{Between, Start};
 use crate::transport::process::give_way;
 
-/// Stands between client and agent until both have ended, and reports on the agent and on the client.
+/// Forwards between client and agent until both have ended, and reports on both.
 ///
-/// What goes wrong in here is told to `say`, and keeps nothing from being passed on; then there may be no report. Findings
-/// are told to `live` as they come.
+/// Errors of the monitor go to `say` and never stop the forwarding; then there may be no report. Findings go to `live` as they
+/// come.
 pub fn stand(
     between: Between,
     session: &WatchedSession,
@@ -71,15 +71,15 @@ fn stand_with(
             tap.close();
         });
         drop(trouble);
-        // The threads that pump must not wait for whoever reads what is said.
-        let told = troubles.iter().inspect(|text| say(&format!("{text}; {GOES_ON}"))).count();
+        // The pump threads must not wait for the reader of these messages.
+        let told = troubles.iter().inspect(|text| say(&format!("{text}; {CONTINUES}"))).count();
         outcome(judge, told > 0, say)
     })
 }
 
-const GOES_ON: &str = "from here on nothing is recorded or judged, and the session goes on";
+const CONTINUES: &str = "from now on nothing is recorded or checked, and the session continues";
 
-/// What the judge says; nothing when what it heard was cut off.
+/// Returns the result of the judge; nothing if its input was cut off.
 fn outcome(
     judge: ScopedJoinHandle<'_, Result<SessionReports, ReadError>>,
     cut_off: bool,
@@ -91,7 +91,7 @@ fn outcome(
         Err(panic) => words(&*panic).to_owned(),
     };
     if !cut_off {
-        say(&format!("the judge failed ({why}), and nothing is reported"));
+        say(&format!("the judge failed ({why}), so there is no report"));
     }
     None
 }
@@ -118,7 +118,7 @@ fn write(
 }
 
 fn header(session: &WatchedSession) -> Header {
-    // Who is told to end, by a signal that goes to the agent itself, is seen by nobody else.
+    // The signal that ends the agent goes to the agent itself, so the monitor cannot observe it.
     let mut header = Header::of_recording(&session.edition.name, vec![Lack::Processes]);
     header.command.clone_from(&session.command);
     header.fault = session.fault.as_ref().map(|planted| planted.fault.id.clone());
@@ -138,7 +138,8 @@ mod tests {
         File::from(end.into())
     }
 
-    /// Somebody between two others, with the ends that those have: the client's output and input, then the agent's.
+    /// Creates the streams between two programs, and returns the ends for them: the client's output and input, then the
+    /// agent's.
     fn between() -> (Between, (PipeWriter, PipeReader), (PipeWriter, PipeReader)) {
         let [client_out, client_in, agent_out, agent_in] = [(); 4].map(|()| pipe().expect("a pipe"));
         let (_, line) = UnixStream::pair().expect("a pair");
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judge_that_panics_breaks_no_session() {
+    fn panicking_judge_leaves_the_session_running() {
         let (between, (mut client_out, mut client_in), (mut agent_out, mut agent_in)) = between();
         let session = WatchedSession {
             name: "t".to_owned(),
@@ -181,6 +182,6 @@ mod tests {
             });
             assert_eq!(reports, None);
         });
-        assert_eq!(said.into_inner(), ["the judge failed (no idea), and nothing is reported"]);
+        assert_eq!(said.into_inner(), ["the judge failed (no idea), so there is no report"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Where the pumps leave what they saw, for the scribe.
+//! The queue in which the pumps leave their observations for the scribe.
 
 use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,25 +7,25 @@ use std::time::{Duration, Instant};
 use crate::requirement::Party;
 use crate::wire::Frame;
 
-/// How many bytes wait for the scribe at most. It only writes them into a file, so they seldom wait at all.
+/// The most bytes that wait for the scribe. It only writes them to a file, so they seldom wait.
 const MOST: usize = 16 << 20;
 
-/// What a piece counts for beside its bytes.
+/// The cost of a piece in bytes, in addition to its content.
 const COST: usize = 64;
 
-/// How long a pump waits for the scribe when there is no more room. A file that takes nothing for so long takes no more.
+/// The time a pump waits for the scribe when there is no room. After that, the file counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Something that was seen.
+/// One observation.
 #[derive(Debug)]
 pub(super) enum Sight {
-    /// Bytes of a party.
+    /// Bytes from a party.
     Bytes(Party, Vec<u8>),
-    /// A whole line of a party, or one that was put in its place on purpose.
+    /// A whole line of a party, or its deliberate replacement.
     Line { from: Party, frame: Frame, deliberate: bool },
-    /// A party says nothing more.
+    /// A party closed its output.
     Ended(Party),
-    /// The agent takes nothing more.
+    /// The agent closed its input.
     AgentDeaf,
 }
 
@@ -40,12 +40,12 @@ pub(super) struct Tap {
 
 #[derive(Default)]
 struct Waiting {
-    /// What was seen, with its microseconds since the beginning.
+    /// The observations, with their microseconds since the beginning.
     sights: Vec<(u64, Sight)>,
     bytes: usize,
-    /// Nothing more will come.
+    /// No more will come.
     closed: bool,
-    /// Nobody listens any more.
+    /// The scribe has stopped reading.
     cut_off: bool,
 }
 
@@ -59,7 +59,7 @@ impl Tap {
         Self { waiting, news, room, begun: Instant::now(), patience }
     }
 
-    /// Takes in what was seen; the scribe hears of it with [`Self::wake`], when it was passed on.
+    /// Adds an observation. The scribe is woken by [`Self::wake`] after the piece was forwarded.
     pub(super) fn note(&self, sight: Sight, trouble: &Sender<String>) {
         let cost = COST + sight.len();
         let full = |waiting: &mut Waiting| waiting.bytes > MOST && !waiting.cut_off;
@@ -75,24 +75,24 @@ impl Tap {
         }
     }
 
-    /// Has the scribe look.
+    /// Wakes the scribe.
     pub(super) fn wake(&self) {
         self.news.notify_one();
     }
 
-    /// Says that nothing more will come.
+    /// Reports that no more will come.
     pub(super) fn close(&self) {
         self.waiting().closed = true;
         self.wake();
     }
 
-    /// Says that nobody listens any more.
+    /// Reports that the scribe has stopped reading.
     pub(super) fn cut_off(&self) {
         self.waiting().cut_off();
         self.room.notify_all();
     }
 
-    /// Waits for what was seen since the last time; empty when that is all.
+    /// Waits for the observations since the last call; empty at the end.
     pub(super) fn take(&self) -> Vec<(u64, Sight)> {
         let nothing = |waiting: &mut Waiting| waiting.sights.is_empty() && !waiting.closed;
         let mut waiting = self.news.wait_while(self.waiting(), nothing).unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl Tap {
         sights
     }
 
-    /// Microseconds since the beginning.
+    /// Returns the microseconds since the beginning.
     pub(super) fn us(&self) -> u64 {
         u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scribe_that_is_stuck_keeps_nobody_waiting_for_ever() {
+    fn stuck_scribe_delays_the_session_only_briefly() {
         let tap = Tap::with_patience(Duration::from_millis(1));
         let (trouble, told) = channel();
         for _ in 0..100 {

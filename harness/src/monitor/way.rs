@@ -1,4 +1,4 @@
-//! One way between client and agent.
+//! One direction between client and agent.
 
 use std::fs::File;
 use std::sync::mpsc::Sender;
@@ -10,28 +10,28 @@ use crate::requirement::Party;
 use crate::transport::pump::{Next, next, pass_on};
 use crate::wire::{Frame, Framer};
 
-/// How much is read at once.
+/// The most bytes of one read.
 const PIECE: usize = 64 << 10;
 
-/// From one party to the other; dropping it closes both ends.
+/// The direction from one party to the other; dropping it closes both ends.
 pub(super) struct Way<'s> {
-    /// Who speaks.
+    /// The party that sends.
     pub(super) party: Party,
     pub(super) from: File,
     pub(super) to: File,
     pub(super) tap: &'s Tap,
-    /// Where to say what goes wrong.
+    /// Receives error messages.
     pub(super) trouble: Sender<String>,
 }
 
-/// A fault that is put into what one of the parties says.
+/// A fault to plant in the messages of one of the parties.
 pub(super) struct Broken {
     pub(super) party: Party,
     pub(super) injector: Mutex<Injector>,
 }
 
 impl Way<'_> {
-    /// Passes on what comes, byte for byte, until one of the two has ended.
+    /// Forwards bytes unchanged until one of the two has ended.
     pub(super) fn pump(self) {
         let mut buffer = vec![0; PIECE];
         loop {
@@ -50,7 +50,7 @@ impl Way<'_> {
         }
     }
 
-    /// As [`Self::pump`], line by line, with a fault.
+    /// Like [`Self::pump`], but line by line and with a fault.
     pub(super) fn pump_broken(self, broken: &Broken) {
         let mut buffer = vec![0; PIECE];
         let mut framer = Framer::default();
@@ -77,11 +77,11 @@ impl Way<'_> {
         }
     }
 
-    /// Passes on a line, or what the fault makes of it; false when nobody takes it.
+    /// Forwards a line, or its replacement by the fault; false if the other side has closed.
     fn line(&self, frame: Frame, broken: &Broken) -> bool {
         let mut injector = broken.injector.lock().unwrap_or_else(PoisonError::into_inner);
         if broken.party != self.party {
-            // What was made up for this party to answer is answered to the one who made it up.
+            // An answer to a request that the fault invented is not forwarded.
             let reaches = injector.sent(&frame.bytes);
             drop(injector);
             let end = frame.end.bytes();
@@ -90,12 +90,12 @@ impl Way<'_> {
         }
         let lines = injector.received(frame.clone());
         drop(injector);
-        // The line itself is not the fault, wherever among the others it comes out.
+        // An unchanged line is not marked as deliberate, at any position in the output.
         let itself = lines.iter().position(|line| *line == frame);
         lines.into_iter().enumerate().all(|(at, line)| self.put(line, Some(at) != itself))
     }
 
-    /// Passes on what the fault holds back until the end.
+    /// Forwards the messages that the fault holds back until the end.
     fn held_back(&self, broken: &Broken) -> bool {
         let held = match broken.party == self.party {
             true => broken.injector.lock().unwrap_or_else(PoisonError::into_inner).finish(),
@@ -111,7 +111,7 @@ impl Way<'_> {
     }
 
     fn unwanted(&self) {
-        // A client that listens no more has gone, or will; an agent may be dead, or deaf.
+        // A client that closed its input has ended or soon will; an agent may have only closed its input.
         if self.party == Party::Client {
             self.note(Sight::AgentDeaf);
         }

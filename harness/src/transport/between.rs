@@ -1,10 +1,9 @@
-//! Standing between a client and its agent, unseen by both.
+//! A proxy process between a client and its agent that neither can notice.
 //!
-//! The process that the client started *becomes* the agent: it keeps its id, its group, its standard error, and whatever
-//! signal or exit code there is, without anybody having to pass it on. Before that it starts this program once more, which
-//! gets the client's ends of the streams and stays in between. That one is no child of the agent, and has a group of its
-//! own: so a client that kills its agent, or its whole group, ends everything but who writes down how it went; and that one
-//! ends by itself, with the streams.
+//! The process that the client started *becomes* the agent: it keeps its id, group and standard error, and signals and exit
+//! codes need no forwarding. Before that, it starts this program again, as a proxy that gets the client's ends of the streams.
+//! The proxy is not a child of the agent and has its own group. So a client that kills its agent, or its whole group, ends
+//! everything but the proxy; the proxy ends with the streams.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,58 +25,58 @@ use super::process::{Launch, SpawnError};
 /// The first argument of a program that only starts itself again, with the other arguments.
 const WORD: &str = "--acp-conformance-detach";
 
-/// How many files are handed over.
+/// The number of files that are handed over.
 const HANDED: usize = 5;
 
-/// What the agent-to-be keeps: its streams, and a line to who stands in between.
+/// The files of the process that becomes the agent: its streams, and a line to the proxy.
 #[derive(Debug)]
 pub struct Ends {
     stdin: io::PipeReader,
     stdout: io::PipeWriter,
-    /// It breaks when this process becomes the agent.
+    /// It closes when this process becomes the agent.
     line: UnixStream,
 }
 
-/// The streams of who stands in between.
+/// The streams of the proxy.
 #[derive(Debug)]
 pub struct Between {
-    /// What the client says.
+    /// Reads from the client.
     pub from_client: File,
-    /// Where it listens.
+    /// Writes to the client.
     pub to_client: File,
-    /// What the agent says.
+    /// Reads from the agent.
     pub from_agent: File,
-    /// Where it listens.
+    /// Writes to the agent.
     pub to_agent: File,
     /// The file that came with the streams.
     pub record: File,
     /// The process id of the agent.
     pub pid: u32,
-    /// Tells whether there is an agent.
+    /// Reports whether the agent was started.
     pub start: Start,
 }
 
-/// The news of the agent's start.
+/// Reports the agent's start.
 #[derive(Debug)]
 pub struct Start(UnixStream);
 
 impl Start {
-    /// The news that come over this line.
+    /// Reads the report from this socket.
     #[cfg(test)]
     pub(crate) const fn over(line: UnixStream) -> Self {
         Self(line)
     }
 
-    /// Says that all is ready, without which there will be an agent, but nobody in between.
+    /// Confirms that the proxy is ready. Without this, the agent starts without a proxy.
     ///
     /// # Errors
     ///
-    /// That nobody waits for it.
+    /// The other process has gone.
     pub fn confirm(&self) -> io::Result<()> {
         { &self.0 }.write_all(&[1])
     }
 
-    /// Waits until the agent was started, or could not be; then it says why.
+    /// Waits until the agent was started or failed to start; returns the reason for a failure.
     #[must_use]
     pub fn failure(mut self) -> Option<String> {
         let mut why = String::new();
@@ -87,23 +86,23 @@ impl Start {
 }
 
 /// Starts this program again with these arguments, to call [`take_over`]. It gets the standard input and output of this
-/// process, the other ends of what is returned, and `record`.
+/// process, the other ends of the returned streams, and `record`.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Errors of the operating system.
 pub fn stand_between(args: impl IntoIterator<Item = impl AsRef<OsStr>>, record: &File) -> io::Result<Ends> {
     let (stdin, to_agent) = io::pipe()?;
     let (from_agent, stdout) = io::pipe()?;
     let (mut line, other_end) = UnixStream::pair()?;
     let mut starter = Command::new(std::env::current_exe()?);
     starter.arg(WORD).args(args).stdin(OwnedFd::from(other_end)).stdout(Stdio::null());
-    // A terminal stops who reads from it in another group than its own.
+    // A terminal stops a process that reads from it outside the foreground group.
     if !io::stdin().is_terminal() {
         starter.process_group(0);
     }
     let started = starter.status()?;
-    // It holds the other end of the line, which has to break with its user.
+    // It holds the other end of the socket, which must close with its user.
     drop(starter);
     if !started.success() {
         return Err(io::Error::other(format!("it could not be started: {started}")));
@@ -120,7 +119,7 @@ pub fn stand_between(args: impl IntoIterator<Item = impl AsRef<OsStr>>, record: 
     Ok(Ends { stdin, stdout, line })
 }
 
-/// Becomes the agent; without ends, on the streams that this process has. Returns only why that failed.
+/// Becomes the agent; without ends, on the streams of this process. Returns only if that failed, with the reason.
 pub fn become_agent(command: &[OsString], ends: Option<Ends>) -> SpawnError {
     let (program, args) =
         command.split_first().map_or((OsString::new(), &[][..]), |(first, rest)| (first.clone(), rest));
@@ -139,7 +138,7 @@ pub fn become_agent(command: &[OsString], ends: Option<Ends>) -> SpawnError {
     why
 }
 
-/// Starts this program again when this process was started to do that, so that nobody is the parent of the other one.
+/// Starts this program again if this process was started to do that, so that the other one has no parent here.
 #[must_use]
 pub fn detach_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
@@ -154,7 +153,7 @@ pub fn detach_if_asked() -> Option<ExitCode> {
 ///
 /// # Errors
 ///
-/// Those of the system, and that nobody handed anything over.
+/// Errors of the operating system, and no streams handed over.
 pub fn take_over() -> io::Result<Between> {
     let line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut pid = [0; 4];

@@ -1,4 +1,4 @@
-//! The folders of a case, whatever a subject has made of them.
+//! Reads and removes the folders of a case, whatever a subject has put there.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
@@ -7,19 +7,19 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// The most that is read of a file.
+/// The most bytes that are read of a file.
 const LONGEST: u64 = 64 << 20;
 
-/// Reads a file that a subject may have put there: nothing but a plain one, and at most 64 MiB of it.
+/// Reads a file that a subject may have put there: only a regular one, and at most 64 MiB of it.
 ///
 /// # Errors
 ///
-/// Those of the file system, and one for what is no plain file, such as a pipe, which would be waited for.
+/// File system errors, and an error for anything but a regular file, such as a pipe, since reading it would block.
 pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("not a regular file"));
     }
     let mut bytes = Vec::new();
     file.take(LONGEST).read_to_end(&mut bytes)?;
@@ -28,12 +28,12 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Removes a folder with everything in it. Links are removed, and never followed.
 ///
-/// A subject may have taken away the rights to its folders, or put more of them into each other than files can be open or a
-/// path can name. So what a plain removal leaves is taken apart, one folder after the other.
+/// A subject may have removed the permissions of its folders, or nested them deeper than a path or the limit of open files
+/// allows. The folders that a plain removal leaves are taken apart, one after the other.
 ///
 /// # Errors
 ///
-/// Those of the file system.
+/// File system errors.
 pub fn remove_folder(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => take_apart(folder),
@@ -41,7 +41,7 @@ pub fn remove_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Puts every folder side by side into one that is nobody else's, and removes what is in each.
+/// Moves every folder into one flat, private folder, and removes the content of each.
 fn take_apart(folder: &Path) -> io::Result<()> {
     let parent = folder.parent().unwrap_or(folder);
     let pile = tempfile::tempdir_in(parent)?;
@@ -49,7 +49,7 @@ fn take_apart(folder: &Path) -> io::Result<()> {
     let mut put = |folder: &Path| {
         number += 1;
         let place = pile.path().join(number.to_string());
-        // A folder that is moved has to be writable itself.
+        // A folder must be writable itself before it can be moved.
         fs::set_permissions(folder, Permissions::from_mode(0o700))?;
         fs::rename(folder, &place).map(|()| place)
     };
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_plain_file_is_read() {
+    fn reads_only_regular_files() {
         let base = tempfile::tempdir().expect("a folder");
         let [file, link, pipe] = ["file", "link", "pipe"].map(|name| base.path().join(name));
         fs::write(&file, "text").expect("a file");
@@ -86,12 +86,12 @@ mod tests {
         assert_eq!(read_file(&file).expect("the file"), b"text");
         assert_eq!(read_file(&link).expect("the file"), b"text");
         for other in [&pipe, base.path()] {
-            assert!(read_file(other).is_err_and(|error| error.to_string().contains("plain")), "{}", other.display());
+            assert!(read_file(other).is_err_and(|error| error.to_string().contains("regular")), "{}", other.display());
         }
     }
 
     #[test]
-    fn what_was_locked_and_nested_is_removed_and_what_links_lead_to_stays() {
+    fn removes_locked_and_nested_folders_but_no_link_targets() {
         let base = tempfile::tempdir().expect("a folder");
         let [outside, folder] = ["outside", "folder"].map(|name| base.path().join(name));
         fs::create_dir(&outside).and_then(|()| fs::write(outside.join("kept"), "")).expect("written");

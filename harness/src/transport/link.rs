@@ -15,16 +15,16 @@ use super::process::{Launch, Leader, Process, ProcessGroup, SpawnError, Terminal
 use super::relay::{Caller, Order, RelayOrders, Relays, serve};
 use crate::trace::Exit;
 
-/// Something that came from the subject. An agent has one connection; a client has one for each start of its agent.
+/// An event from the subject. An agent has one connection; a client has one for each start of its agent.
 #[derive(Debug)]
 pub enum LinkEvent {
     /// A client started its agent.
     Connected {
         /// The number of the connection, from 0.
         connection: usize,
-        /// Who started it.
+        /// The process that started it.
         caller: Box<Caller>,
-        /// Where to write; the link keeps it.
+        /// The handle for writing, which the link keeps.
         orders: RelayOrders,
     },
     /// Bytes on the protocol stream.
@@ -39,7 +39,7 @@ pub enum LinkEvent {
         /// The connection.
         connection: usize,
     },
-    /// The subject takes nothing any more.
+    /// The subject closed its input.
     InputBroken {
         /// The connection.
         connection: usize,
@@ -51,7 +51,7 @@ pub enum LinkEvent {
         /// The name of the signal.
         name: String,
     },
-    /// The process that a client took for its agent is gone.
+    /// The process that a client took for its agent has exited.
     AgentEnded {
         /// The connection.
         connection: usize,
@@ -60,31 +60,30 @@ pub enum LinkEvent {
     Stdout(Vec<u8>),
     /// Bytes on the standard error of the subject.
     Stderr(Vec<u8>),
-    /// The process ended.
+    /// The process exited.
     Exited(Exit),
 }
 
-/// How many events wait for the runner at most. When it falls behind, the subject is made to wait, so that a flood
-/// costs no memory.
+/// The most events that wait for the runner. Beyond that the subject has to wait, so that a flood uses no memory.
 const BACKLOG: usize = 64;
 
-/// How long the output is still read after the whole process group was killed; only a process that left the group can
-/// hold it open then.
+/// The time for reading the output after the whole process group was killed. Only a process that left the group can still hold
+/// it open.
 const LAST_OUTPUT: Duration = Duration::from_millis(250);
 
 /// A running subject.
 pub struct Link {
-    /// The process id of the subject; none if somebody else started it.
+    /// The process id of the subject; `None` if a person started it.
     pub pid: Option<u32>,
     group: Option<ProcessGroup>,
-    /// The ways to the subject, by connection.
+    /// The handles for writing to the subject, by connection.
     inputs: Vec<Input>,
     /// The standard input of a client.
     keyboard: Option<mpsc::UnboundedSender<Vec<Vec<u8>>>>,
     events: mpsc::Receiver<LinkEvent>,
 }
 
-/// The way to the subject on one connection.
+/// The handle for writing to the subject on one connection.
 enum Input {
     Pipe(Option<mpsc::UnboundedSender<Vec<Vec<u8>>>>),
     Relay(RelayOrders),
@@ -95,7 +94,7 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// Only that the program could not be started.
+    /// The program could not be started.
     pub fn to_agent(launch: &Launch) -> Result<Self, SpawnError> {
         let process = launch.spawn()?;
         let output = |bytes| LinkEvent::Output { connection: 0, bytes };
@@ -106,22 +105,22 @@ impl Link {
         Ok(link)
     }
 
-    /// Starts a client, which will start what it takes for its agent; needs a Tokio runtime.
+    /// Starts a client, which will start a relay as its agent; needs a Tokio runtime.
     ///
     /// # Errors
     ///
-    /// Only that the program could not be started.
+    /// The program could not be started.
     pub fn to_client(launch: &Launch, relays: Relays) -> Result<Self, SpawnError> {
         let (link, events) = Self::serve(launch.spawn()?, LinkEvent::Stdout, || None);
         tokio::spawn(serve(relays, events));
         Ok(link)
     }
 
-    /// Starts a client on a terminal of its own; what it shows there comes as its standard output.
+    /// Starts a client on a terminal of its own; its output there arrives as standard output.
     ///
     /// # Errors
     ///
-    /// Only that the program could not be started.
+    /// The program could not be started.
     pub fn to_client_on_terminal(launch: &Launch, relays: Relays) -> Result<Self, SpawnError> {
         let TerminalProcess { terminal, leader, group } = launch.spawn_on_terminal()?;
         let (shown, typed) = terminal.into_split();
@@ -132,8 +131,8 @@ impl Link {
         Ok(link)
     }
 
-    /// Waits for whoever starts the relays, which nobody here does: a client that a person starts, or an agent that starts an
-    /// MCP server; needs a Tokio runtime.
+    /// Waits for relays that another program starts: a client that a person started, or an agent that starts an MCP server;
+    /// needs a Tokio runtime.
     #[must_use]
     pub fn to_relays(relays: Relays) -> Self {
         let (sender, events) = mpsc::channel(BACKLOG);
@@ -154,7 +153,7 @@ impl Link {
         (link, sender)
     }
 
-    /// A link with the task that waits for the process, and the queue of what is to be written to it.
+    /// Creates a link with the task that waits for the process, and the queue of bytes for it.
     fn of(
         mut leader: Leader,
         group: ProcessGroup,
@@ -175,14 +174,14 @@ impl Link {
     /// Queues bytes for the subject, in pieces that are written one after the other.
     pub fn write(&self, connection: usize, pieces: Vec<Vec<u8>>) {
         match self.inputs.get(connection) {
-            // A closed queue means that the input is broken, and that came as an event.
+            // A closed queue means broken input, which was already reported as an event.
             Some(Input::Pipe(Some(input))) => drop(input.send(pieces)),
             Some(Input::Relay(orders)) => orders.give(Order::Write(pieces)),
             _ => {}
         }
     }
 
-    /// How many bytes were queued for a relay and not taken by it yet.
+    /// Returns the number of bytes queued for a relay that it has not taken yet.
     #[must_use]
     pub fn unread(&self, connection: usize) -> usize {
         match self.inputs.get(connection) {
@@ -191,7 +190,7 @@ impl Link {
         }
     }
 
-    /// Ends the protocol stream to the subject, after everything that is queued.
+    /// Ends the protocol stream to the subject, after everything queued before.
     pub fn close_input(&mut self, connection: usize) {
         match self.inputs.get_mut(connection) {
             Some(Input::Pipe(input)) => *input = None,
@@ -200,21 +199,21 @@ impl Link {
         }
     }
 
-    /// Has the process that a client takes for its agent write to its standard error.
+    /// Makes the process that a client takes for its agent write to its standard error.
     pub fn agent_stderr(&self, connection: usize, bytes: Vec<u8>) {
         if let Some(Input::Relay(orders)) = self.inputs.get(connection) {
             orders.give(Order::Stderr(bytes));
         }
     }
 
-    /// Has the process that a client takes for its agent exit, after everything that is queued.
+    /// Makes the process that a client takes for its agent exit, after everything queued before.
     pub fn exit_agent(&self, connection: usize, code: i32) {
         if let Some(Input::Relay(orders)) = self.inputs.get(connection) {
             orders.give(Order::Exit(code));
         }
     }
 
-    /// Has SIGKILL end the process that a client takes for its agent, after everything that is queued.
+    /// Kills the process that a client takes for its agent with SIGKILL, after everything queued before.
     pub fn kill_agent(&self, connection: usize) {
         if let Some(Input::Relay(orders)) = self.inputs.get(connection) {
             orders.give(Order::Kill);
@@ -228,45 +227,45 @@ impl Link {
         }
     }
 
-    /// Ends the standard input of a client, after everything that is queued.
+    /// Ends the standard input of a client, after everything queued before.
     pub fn end_typing(&mut self) {
         self.keyboard = None;
     }
 
-    /// The next event, or nothing when the deadline comes first or nothing can come any more.
+    /// Returns the next event; `None` if the deadline comes first or nothing more can come.
     pub async fn next(&mut self, deadline: Instant) -> Option<LinkEvent> {
         timeout_at(deadline, self.events.recv()).await.ok().flatten()
     }
 
-    /// As [`next`](Self::next) without a deadline, for one who waits for several links at once.
+    /// Like [`next`](Self::next), but without a deadline, for callers that wait for several links at once.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<LinkEvent>> {
         self.events.poll_recv(context)
     }
 
-    /// Takes a new connection into use.
+    /// Starts to use a new connection.
     pub fn accept(&mut self, orders: RelayOrders) {
         self.inputs.push(Input::Relay(orders));
     }
 
-    /// Sends a signal to the subject itself, and not to what it started; false when there is no signal of this name.
+    /// Sends a signal to the subject itself but not to its children; false if the name is unknown.
     pub fn signal(&self, name: &str) -> bool {
         self.group.as_ref().is_some_and(|group| group.signal_leader(name))
     }
 
-    /// Whether a process of the group runs.
+    /// Whether a process of the group is running.
     #[must_use]
     pub fn runs(&self) -> bool {
         self.group.as_ref().is_some_and(ProcessGroup::alive)
     }
 
-    /// Asks the process group to end.
+    /// Sends SIGTERM to the process group.
     pub fn terminate(&self) {
         if let Some(group) = &self.group {
             group.terminate();
         }
     }
 
-    /// Ends the process group; if a person started the subject, only what it takes for its agent.
+    /// Kills the process group; if a person started the subject, only the process that it takes for its agent.
     pub fn kill(&self) {
         match &self.group {
             Some(group) => group.kill(),
@@ -274,7 +273,7 @@ impl Link {
         }
     }
 
-    /// The deadline for output that is still on its way after [`kill`](Self::kill).
+    /// Returns the deadline for output that still arrives after [`kill`](Self::kill).
     #[must_use]
     pub fn last_output_deadline() -> Instant {
         Instant::now() + LAST_OUTPUT
@@ -302,7 +301,7 @@ async fn read_all(
 async fn type_all(mut terminal: impl AsyncWrite + Unpin, mut queue: mpsc::UnboundedReceiver<Vec<Vec<u8>>>) {
     while let Some(pieces) = queue.recv().await {
         for piece in pieces {
-            // A terminal that is gone has shown the end of its program.
+            // A closed terminal has already reported the end of its program.
             if terminal.write_all(&piece).await.is_err() {
                 return;
             }
@@ -326,7 +325,7 @@ async fn write_all(
     }
 }
 
-/// Writes one piece; where a message is cut up, the next piece follows only when the subject has read this one.
+/// Writes one piece; if a message is split, the next piece follows only when the subject has read this one.
 async fn write_piece(stdin: &mut ChildStdin, piece: &[u8], cut_up: bool) -> io::Result<()> {
     stdin.write_all(piece).await?;
     stdin.flush().await?;

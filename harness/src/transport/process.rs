@@ -1,9 +1,8 @@
-//! Child processes in groups of their own, so that a peer ends together with everything it started.
+//! Child processes in groups of their own, so that a subject ends together with everything it started.
 //!
-//! [`Launch`] says what to start; [`Process`] and [`MergedProcess`] are the parts of what runs.
-//! [`ProcessGroup`] is the guard: dropping it kills the group on every path, early returns and panics included.
-//! [`Orphans`] is the guard of a whole run, for what left its group.
-//! Signals and the search for escaped descendants are in the platform's sibling module.
+//! [`Launch`] describes a program to start; [`Process`] and [`MergedProcess`] are running programs. Dropping a [`ProcessGroup`]
+//! kills the group on every path, including early returns and panics. [`Orphans`] does the same for a whole run and processes
+//! that left their group. Signals and the search for escaped descendants are in the platform's sibling module.
 
 mod children;
 mod group;

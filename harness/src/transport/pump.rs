@@ -1,4 +1,4 @@
-//! One way of a byte pump between two processes: whatever comes goes on at once, and an end on one side is one on the other.
+//! One direction of a byte pump between two processes: it forwards bytes at once, and an end on one side ends the other.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -6,14 +6,14 @@ use std::os::unix::fs::FileExt;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-/// What comes next from one of the two.
+/// The next event of one of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// So many bytes, at the beginning of the buffer.
+    /// The number of bytes at the beginning of the buffer.
     Bytes(usize),
-    /// Nothing any more.
+    /// The source has ended.
     Ended,
-    /// Whatever it is, the other one takes nothing any more.
+    /// The target has closed.
     Unwanted,
 }
 
@@ -27,7 +27,7 @@ pub fn next(from: &File, to: &File, buffer: &mut [u8]) -> Next {
             return Next::Ended;
         }
         let [there, gone] = [&sides[0], &sides[1]].map(PollFd::revents);
-        // What came is read before a broken pipe is believed: it was said.
+        // Bytes that arrived are read before a broken pipe counts, since they were sent before it.
         if !there.is_empty() {
             match { from }.read(buffer) {
                 Ok(0) => return Next::Ended,
@@ -41,13 +41,13 @@ pub fn next(from: &File, to: &File, buffer: &mut [u8]) -> Next {
     }
 }
 
-/// Writes all of it; false when nobody takes it.
+/// Writes all bytes; false if the target has closed.
 pub fn pass_on(to: &File, mut bytes: &[u8]) -> bool {
     while !bytes.is_empty() {
         match { to }.write(bytes) {
             Ok(n @ 1..) => bytes = &bytes[n..],
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // Whoever shares the pipe may have set it so.
+            // Another user of the pipe may have made it non-blocking.
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let _ = poll(&mut [PollFd::new(to, PollFlags::OUT)], None);
             }
@@ -57,11 +57,11 @@ pub fn pass_on(to: &File, mut bytes: &[u8]) -> bool {
     true
 }
 
-/// Reads from a place in a file to which somebody else is writing.
+/// Reads from a position in a file to which another process is writing.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Errors of the operating system.
 pub fn read_at(file: &File, buffer: &mut [u8], at: u64) -> std::io::Result<usize> {
     file.read_at(buffer, at)
 }

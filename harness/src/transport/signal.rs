@@ -1,11 +1,11 @@
-//! Requests to stop that reach this program itself.
+//! Stop requests to this program itself.
 
 use std::future::pending;
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The requests to stop, by Ctrl-C or by SIGTERM.
+/// Stop requests by Ctrl-C or SIGTERM.
 #[derive(Debug)]
 pub struct StopRequests {
     interrupt: io::Result<Signal>,
@@ -13,7 +13,7 @@ pub struct StopRequests {
 }
 
 impl StopRequests {
-    /// Listens from here on; needs a Tokio runtime. The two signals no longer end the program by themselves.
+    /// Listens from now on; needs a Tokio runtime. The two signals no longer end the program by themselves.
     #[must_use]
     pub fn listen() -> Self {
         Self { interrupt: signal(SignalKind::interrupt()), terminate: signal(SignalKind::terminate()) }
@@ -34,15 +34,15 @@ impl StopRequests {
     }
 }
 
-/// Has the signals by which a terminal or a person ends a program end this one no more.
+/// Ignores the signals with which a terminal or a person ends a program.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Errors of the operating system.
 pub fn outlive_signals() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _context = runtime.enter();
-    // Once somebody listens to a signal it never again ends the program, also when nobody listens any more.
+    // After the first listener, such a signal never ends the program again, even without a listener.
     [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()]
         .into_iter()
         .try_for_each(|kind| signal(kind).map(drop))

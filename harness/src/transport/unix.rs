@@ -1,5 +1,5 @@
-//! What [`process`](crate::transport::process) needs from Unix: groups, signals, shared pipes. All that is there on one system
-//! alone is here, such as `/proc` of Linux.
+//! The Unix parts of [`process`](crate::transport::process): groups, signals and shared pipes. Everything for one system alone
+//! is here, such as `/proc` of Linux.
 
 #[cfg(target_os = "linux")]
 mod proc;
@@ -27,10 +27,10 @@ pub(super) fn merge_output(command: &mut Command) -> io::Result<ChildStdout> {
     ChildStdout::from_std(OwnedFd::from(reader).into())
 }
 
-/// Reads what lies in the pipe without waiting, at most about `limit` bytes, and hands each piece to `sink`.
+/// Reads the bytes in the pipe without waiting, at most about `limit`, and passes each piece to `sink`.
 ///
-/// Returns whether the pipe has ended.
-/// After a process has ended, all it ever wrote is in the pipe, so this gets it even if others keep the pipe open.
+/// Returns whether the pipe has ended. After a process has exited, all of its output is in the pipe, so this reads all of it
+/// even if other processes keep the pipe open.
 pub(crate) fn read_available(pipe: &ChildStdout, limit: usize, mut sink: impl FnMut(&[u8])) -> io::Result<bool> {
     let mut buffer = vec![0; 16 * 1024];
     let mut total = 0;
@@ -61,34 +61,34 @@ pub(super) fn kill_group(id: u32) {
 
 fn signal_group(id: u32, signal: Signal) {
     if let Some(group) = pid(id) {
-        // The only failures are a group that is gone, and a member we may not signal: nothing to be done about either.
+        // The only failures are a missing group and a member that we may not signal; neither has a remedy.
         let _ = kill_process_group(group, signal);
     }
 }
 
-/// Whether the group has a member, be it only one that ended and was not waited for.
+/// Whether the group has a member, which may be a zombie.
 pub(super) fn group_exists(id: u32) -> bool {
     pid(id).is_some_and(|group| test_kill_process_group(group) != Err(Errno::SRCH))
 }
 
-/// Whether the group has a member that still runs.
+/// Whether the group has a member that is still running.
 pub(super) fn group_runs(id: u32) -> bool {
     group_exists(id) && members_run(id)
 }
 
-/// Orphans are waited for by process 1, which in containers often never does so; hence the look at their state.
+/// Process 1 reaps orphans, but in containers it often does not; so their state counts.
 #[cfg(target_os = "linux")]
 fn members_run(group: u32) -> bool {
     proc::pids().any(|pid| proc::state(pid).is_some_and(|state| state.group == group && state.runs))
 }
 
-/// Darwin refuses to signal a group of which all members have ended, even to its owner.
+/// Darwin refuses to signal a group whose members have all ended, even to its owner.
 #[cfg(not(target_os = "linux"))]
 fn members_run(group: u32) -> bool {
     pid(group).is_some_and(|group| test_kill_process_group(group).is_ok())
 }
 
-/// How the process ended.
+/// Converts the exit status of a process.
 pub(super) fn exit(status: ExitStatus) -> Exit {
     match (status.code(), status.signal()) {
         (Some(code), _) => Exit::Code(code),
@@ -126,7 +126,7 @@ const NAMES: [(Signal, &str); 26] = [
     (Signal::SYS, "SIGSYS"),
 ];
 
-/// Sends a signal of this name to one process; false when there is no such signal.
+/// Sends a signal to one process by its name; false if the name is unknown.
 pub(super) fn signal_process(id: u32, name: &str) -> bool {
     let Some((signal, _)) = NAMES.iter().find(|(_, known)| *known == name) else { return false };
     if let Some(target) = pid(id) {
@@ -142,11 +142,11 @@ fn signal_name(number: i32) -> String {
 }
 
 fn pid(id: u32) -> Option<Pid> {
-    // Process 1 as a group would address everything we may signal.
+    // As a group, process 1 would mean every process that we may signal.
     i32::try_from(id).ok().filter(|id| *id > 1).and_then(Pid::from_raw)
 }
 
-/// Has this thread run when no other one wants to; where only a whole process can, nothing happens.
+/// Lowers the priority of this thread below all others; does nothing where only a whole process has a priority.
 pub fn give_way() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, 10);
@@ -178,12 +178,12 @@ impl ProcessorTimes {
     }
 }
 
-/// Whether there is a process with this id that has not ended.
+/// Whether a process with this id exists and has not ended.
 #[must_use]
 pub fn is_running(id: u32) -> bool {
     #[cfg(target_os = "linux")]
     return proc::state(id).is_some_and(|state| state.runs);
-    // Elsewhere one that ended and was not waited for cannot be told from one that runs.
+    // Elsewhere, a zombie cannot be distinguished from a running process.
     #[cfg(not(target_os = "linux"))]
     return pid(id).is_some_and(|target| rustix::process::test_kill_process(target).is_ok());
 }
@@ -200,8 +200,8 @@ pub(super) fn kill_marked(marker: &str) -> usize {
     };
 }
 
-/// Has the system give this process whatever its descendants leave behind when they end, or no longer; false where it
-/// cannot, as anywhere but on Linux.
+/// Makes this process the parent of orphans of its descendants, or ends that; false if the system cannot, as anywhere but on
+/// Linux.
 pub(super) fn adopt_orphans(adopt: bool) -> bool {
     #[cfg(target_os = "linux")]
     return rustix::process::set_child_subreaper(adopt.then(rustix::process::getpid)).is_ok();
@@ -209,7 +209,7 @@ pub(super) fn adopt_orphans(adopt: bool) -> bool {
     return !adopt;
 }
 
-/// Every process that comes from this one, whoever its parent is by now. Works on Linux only; elsewhere it finds nothing.
+/// Returns every descendant of this process, whatever its parent is now. Works on Linux only; elsewhere it finds nothing.
 pub(super) fn descendants() -> Vec<u32> {
     #[cfg(target_os = "linux")]
     return proc::descendants();
@@ -217,8 +217,7 @@ pub(super) fn descendants() -> Vec<u32> {
     return Vec::new();
 }
 
-/// The children of this process that have ended and that nobody has waited for. Works on Linux only; elsewhere it finds
-/// nothing.
+/// Returns the children of this process that are zombies. Works on Linux only; elsewhere it finds nothing.
 pub(super) fn ended_children() -> Vec<u32> {
     #[cfg(target_os = "linux")]
     return proc::ended_children();
@@ -226,7 +225,7 @@ pub(super) fn ended_children() -> Vec<u32> {
     return Vec::new();
 }
 
-/// Waits for a child of this process that has ended; for any other nothing happens.
+/// Reaps a child of this process that has ended; does nothing for any other process.
 pub(super) fn wait_for_ended(id: u32) {
     if let Some(child) = pid(id) {
         let _ = waitpid(Some(child), WaitOptions::NOHANG);

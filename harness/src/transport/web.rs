@@ -1,7 +1,7 @@
-//! A small HTTP endpoint on loopback, for a subject that is to visit one.
+//! A small HTTP endpoint on loopback for a subject to visit.
 //!
-//! It takes every request, whatever its method and path, and leaves the answer to whoever listens. What it holds is bounded,
-//! and it is gone when it is dropped, with every connection.
+//! It accepts every request, whatever its method and path, and leaves the answer to the caller. Its queues are bounded.
+//! Dropping it closes the port and every connection.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,41 +19,41 @@ use tokio::task::JoinSet;
 
 use super::ACCEPT_AGAIN;
 
-/// The longest body of a request that is usually taken.
+/// The longest body of a request that is usually accepted, in bytes.
 const LONGEST_BODY: usize = 1 << 20;
 
-/// How many connections are open at most; further ones wait until one of them ends.
+/// The most open connections; further ones wait until one of them ends.
 const MOST_CONNECTIONS: usize = 64;
 
-/// How many requests, or events of one stream, wait to be taken.
+/// The most requests, or events of one stream, that wait in a queue.
 const BACKLOG: usize = 64;
 
 type Body = Either<Full<Bytes>, Channel<Bytes>>;
 
-/// An endpoint that is open, and the requests that come to it.
+/// An open endpoint and its requests.
 #[derive(Debug)]
 pub struct Web {
     address: SocketAddr,
     requests: mpsc::Receiver<WebRequest>,
-    /// Ends with this.
+    /// Dropping it stops the server.
     _serving: JoinSet<()>,
 }
 
 impl Web {
-    /// Opens an endpoint at a free port; needs a Tokio runtime.
+    /// Opens an endpoint on a free port; needs a Tokio runtime.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the operating system.
     pub async fn open() -> io::Result<Self> {
         Self::open_at(0, LONGEST_BODY).await
     }
 
-    /// Opens an endpoint at a port, or at a free one for 0, that takes bodies of up to so many bytes.
+    /// Opens an endpoint on a port, or on a free one for 0, that accepts bodies of up to `longest` bytes.
     ///
     /// # Errors
     ///
-    /// Those of the system, such as that the port is taken.
+    /// Errors of the operating system, for example a port in use.
     pub async fn open_at(port: u16, longest: usize) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
@@ -63,18 +63,18 @@ impl Web {
         Ok(Self { address, requests, _serving: serving })
     }
 
-    /// Where it is, as the beginning of a URL.
+    /// Returns its origin as the beginning of a URL.
     #[must_use]
     pub fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A request that has already come.
+    /// Returns a request that has already come.
     pub fn try_next(&mut self) -> Option<WebRequest> {
         self.requests.try_recv().ok()
     }
 
-    /// The next request. Nothing is lost when the wait for it is given up.
+    /// Waits for the next request. Cancelling the wait loses nothing.
     pub async fn next(&mut self) -> Option<WebRequest> {
         self.requests.recv().await
     }
@@ -87,20 +87,20 @@ pub struct WebRequest {
     pub method: String,
     /// Its path, with the query.
     pub path: String,
-    /// Its headers in the order of sending, with their names in small letters.
+    /// Its headers in the order of sending, with their names in lower case.
     pub headers: Vec<(String, String)>,
     /// Its body.
     pub body: Vec<u8>,
-    /// Where the answer goes.
+    /// The handle for the answer.
     pub reply: WebReply,
 }
 
-/// The place for the answer to a request. Without one the connection is closed.
+/// The handle for the answer to a request. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct WebReply(oneshot::Sender<Response<Body>>);
 
 impl WebReply {
-    /// Answers with a status, headers and a body. Whoever asked may be gone.
+    /// Answers with a status, headers and a body. The client may have gone, which is not an error.
     pub fn send(self, status: u16, headers: &[(&str, &str)], body: impl Into<Bytes>) {
         self.answer(status, headers, Either::Left(Full::new(body.into())));
     }
@@ -123,17 +123,17 @@ impl WebReply {
     }
 }
 
-/// A stream of server-sent events; it ends when this is dropped.
+/// A stream of server-sent events; dropping it ends the stream.
 #[derive(Debug)]
 pub struct WebStream(Sender<Bytes>);
 
 impl WebStream {
-    /// Sends an event with one line of data; false if nobody takes it.
+    /// Sends an event with one line of data; false if the client has gone.
     pub fn send(&mut self, event: &str, data: &str) -> bool {
         self.0.try_send(Frame::data(format!("event: {event}\ndata: {data}\n\n").into())).is_ok()
     }
 
-    /// Sends bytes as they are and waits until there is room for them; false if nobody takes them.
+    /// Sends raw bytes and waits until there is room for them; false if the client has gone.
     pub async fn send_bytes(&mut self, bytes: Vec<u8>) -> bool {
         self.0.send_data(bytes.into()).await.is_ok()
     }
@@ -156,13 +156,13 @@ async fn serve(listener: TcpListener, longest: usize, requests: mpsc::Sender<Web
         let requests = requests.clone();
         connections.spawn(async move {
             let service = service_fn(|request| answer(request, longest, &requests));
-            // A connection that breaks has nobody left to tell.
+            // A broken connection has no client to report to.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
 
-/// Hands a request on and waits for its answer; an error closes the connection.
+/// Forwards a request and waits for its answer; an error closes the connection.
 async fn answer(
     request: Request<Incoming>,
     longest: usize,
@@ -187,7 +187,7 @@ async fn answer(
     answer.await.map_err(|_| Unanswered)
 }
 
-/// Nobody answers a request, or it is too long.
+/// The request got no answer or is too long.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer")]
 struct Unanswered;
@@ -207,13 +207,13 @@ mod tests {
 
     async fn rest(mut stream: TcpStream) -> String {
         let mut text = String::new();
-        // An endpoint that closes over what it did not read resets the connection.
+        // An endpoint that closes with unread bytes resets the connection.
         let _ = stream.read_to_string(&mut text).await;
         text
     }
 
     #[tokio::test]
-    async fn a_request_is_handed_over_whole_and_gets_its_answer() {
+    async fn request_arrives_whole_and_gets_its_answer() {
         let mut web = Web::open().await.expect("a free port");
         let text = "POST /a/b?c=d HTTP/1.1\r\nHost: x\r\nX-Two: é\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
         let stream = visit(&web, text).await;
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_goes_on_until_it_is_dropped() {
+    async fn stream_ends_when_dropped() {
         let mut web = Web::open().await.expect("a free port");
         let stream = visit(&web, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
         let mut events = web.next().await.expect("a request").reply.stream();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_too_long_or_not_answered_is_closed() {
+    async fn closes_long_and_unanswered_requests() {
         let mut web = Web::open().await.expect("a free port");
         let stream = visit(&web, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").await;
         drop(web.next().await);

@@ -1,4 +1,4 @@
-//! OpenAI chat completions, which many other makers offer as well.
+//! OpenAI chat completions, which many other vendors offer as well.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::model::ask::{Ask, ModelTurn, Tool, ToolResult};
 #[derive(Debug, Clone, Copy)]
 pub struct Chat;
 
-/// What marks the end of a stream.
+/// The end mark of a stream.
 pub const DONE: &str = "[DONE]";
 
 impl Dialect for Chat {
@@ -84,7 +84,7 @@ impl Dialect for Chat {
             }
         }
         pieces.push(chunk(json!({}), Some(reason(answer.finish))));
-        // Those who did not ask for it pass over it.
+        // Clients that did not ask for it ignore it.
         pieces.push(StreamPiece::new(envelope(ask, "chat.completion.chunk", &json!([]), Some(usage(ask, answer)))));
         pieces.push(StreamPiece::new(DONE.into()));
         pieces
@@ -108,7 +108,7 @@ fn tool(tool: &Value) -> Option<Tool> {
     Some(Tool { name: function.get("name")?.as_str()?.to_owned(), group: None, schema: Some(schema) })
 }
 
-/// The schema of an answer that is to be JSON.
+/// Returns the schema of an answer in JSON.
 fn format(wanted: &Value) -> Option<Value> {
     match text_at(wanted, "type") {
         "json_schema" => Some(wanted.pointer("/json_schema/schema").cloned().unwrap_or_else(|| json!({}))),
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conversation_with_a_tool_is_read() {
+    fn reads_a_conversation_with_a_tool() {
         let ask = Chat.read(&json!({
             "model": "m", "stream": true,
             "messages": [
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_says_what_the_whole_says() {
+    fn stream_equals_the_whole_answer() {
         let call = ToolUse {
             id: "call_1".to_owned(),
             name: "read".to_owned(),

@@ -78,7 +78,7 @@ impl Dialect for Gemini {
     }
 }
 
-/// How many tokens a request has.
+/// Builds the answer with the number of tokens of a request.
 #[must_use]
 pub fn count(tokens: u64) -> Value {
     json!({ "totalTokens": tokens })
@@ -99,7 +99,7 @@ fn call(call: &Value) -> ToolUse {
     }
 }
 
-/// What a tool answered: its output or its error, which are texts by custom, or all of it.
+/// Reads the result of a tool: by custom its output or its error as text, or else the whole object.
 fn result(response: &Value) -> ToolResult {
     let said = response.get("response").unwrap_or(&Value::Null);
     let text = ["output", "error", "result"].iter().find_map(|name| said.get(name)?.as_str());
@@ -134,7 +134,7 @@ fn chunk(ask: &Ask, answer: &ModelAnswer, parts: &[Value], finish: Option<Finish
     })
 }
 
-/// There is no reason for calls: they are ends like any other.
+/// Returns the reason for the end. Calls have no reason of their own.
 const fn reason(finish: Finish) -> &'static str {
     match finish {
         Finish::Stop | Finish::Calls => "STOP",
@@ -143,7 +143,7 @@ const fn reason(finish: Finish) -> &'static str {
     }
 }
 
-/// A member by its name, or by the same name with `_` between the words: the API takes both.
+/// Returns a member by its name, or by the same name with `_` between the words, since the API accepts both.
 fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     let other = || {
         name.chars().fold(String::new(), |mut other, c| {
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conversation_with_a_tool_is_read() {
+    fn reads_a_conversation_with_a_tool() {
         let ask = Gemini.read(&json!({
             "systemInstruction": { "parts": [{ "text": "Be good." }] },
             "contents": [
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_says_what_the_whole_says() {
+    fn stream_equals_the_whole_answer() {
         let parts =
             vec![AnswerPart::Thought(vec!["Hm".to_owned()]), AnswerPart::Text(vec!["a".to_owned(), " b".to_owned()])];
         let answer = ModelAnswer { parts, finish: Finish::Length, pace: std::time::Duration::ZERO };

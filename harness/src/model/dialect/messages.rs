@@ -97,16 +97,16 @@ impl Dialect for Messages {
     }
 }
 
-/// How many tokens a request has.
+/// Builds the answer with the number of tokens of a request.
 #[must_use]
 pub fn count(tokens: u64) -> Value {
     json!({ "input_tokens": tokens })
 }
 
-/// Under a thought stands a signature, which nobody can check but its maker.
+/// The signature of a thought, which only its maker can check.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
 
-/// A tool of the agent; those that the maker of the model runs have no schema.
+/// Reads a tool of the agent; tools that the maker of the model runs have no schema.
 fn tool(tool: &Value) -> Option<Tool> {
     let schema = tool.get("input_schema")?.clone();
     Some(Tool { name: tool.get("name")?.as_str()?.to_owned(), group: None, schema: Some(schema) })
@@ -135,7 +135,7 @@ fn block(part: &AnswerPart) -> Value {
     }
 }
 
-/// A block as it begins in a stream.
+/// Builds a block as it begins in a stream.
 fn empty(part: &AnswerPart) -> Value {
     match part {
         AnswerPart::Thought(_) => json!({ "type": "thinking", "thinking": "", "signature": "" }),
@@ -144,7 +144,7 @@ fn empty(part: &AnswerPart) -> Value {
     }
 }
 
-/// A message before anything is said.
+/// Builds a message without content.
 fn opened(ask: &Ask) -> Value {
     let usage = json!({
         "input_tokens": tokens(ask.size()), "output_tokens": 0,
@@ -156,7 +156,7 @@ fn opened(ask: &Ask) -> Value {
     })
 }
 
-/// An event, which says its name in its data as well.
+/// Builds an event; its data also contains its name.
 fn event(name: &'static str, mut data: Value) -> StreamPiece {
     data["type"] = name.into();
     StreamPiece::new(data).named(name)
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_before_what_the_user_says_and_a_system_message_is_nobodys() {
+    fn results_precede_user_text_and_system_messages_are_no_turn() {
         let ask = Messages.read(&json!({
             "model": "m", "system": [{ "type": "text", "text": "Be good." }],
             "messages": [
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_says_what_the_whole_says() {
+    fn stream_equals_the_whole_answer() {
         let call =
             ToolUse { id: "t".to_owned(), name: "Read".to_owned(), group: None, arguments: json!({ "a": "é" }) };
         let parts = vec![

@@ -64,7 +64,7 @@ impl Dialect for Responses {
     }
 }
 
-/// The tools of one entry, which may be a group of them.
+/// Reads the tools of one entry, which may be a group.
 fn tools(entry: &Value) -> Vec<Tool> {
     let name = text_at(entry, "name").to_owned();
     let schema = || entry.get("parameters").cloned().unwrap_or_else(|| json!({}));
@@ -80,7 +80,7 @@ fn tools(entry: &Value) -> Vec<Tool> {
     }
 }
 
-/// The schema of an answer that is to be JSON.
+/// Returns the schema of an answer in JSON.
 fn wanted(format: &Value) -> Option<Value> {
     match text_at(format, "type") {
         "json_schema" => Some(format.get("schema").cloned().unwrap_or_else(|| json!({}))),
@@ -89,7 +89,7 @@ fn wanted(format: &Value) -> Option<Value> {
     }
 }
 
-/// Adds an item of the input to what is asked.
+/// Adds an item of the input to the request.
 fn add(ask: &mut Ask, item: &Value) {
     match text_at(item, "type") {
         "" | "message" => {
@@ -121,7 +121,7 @@ fn call(item: &Value) -> ToolUse {
     }
 }
 
-/// An item of the output.
+/// Builds an item of the output.
 fn item(ask: &Ask, answer: &ModelAnswer, at: usize, part: &AnswerPart) -> Value {
     let id = |kind: &str| format!("{kind}_{}_{at}", ask.number);
     match part {
@@ -133,7 +133,7 @@ fn item(ask: &Ask, answer: &ModelAnswer, at: usize, part: &AnswerPart) -> Value 
             "id": id("msg"), "type": "message", "role": "assistant", "status": status(answer.finish),
             "content": [content(answer.finish, &texts.concat())],
         }),
-        // A tool that takes any text is called in another way.
+        // A tool that takes free text has another kind of call.
         AnswerPart::Call(ToolUse { id: call, name, arguments: Value::String(input), .. }) => json!({
             "id": id("ctc"), "type": "custom_tool_call", "status": "completed", "call_id": call, "name": name, "input": input,
         }),
@@ -150,7 +150,7 @@ fn item(ask: &Ask, answer: &ModelAnswer, at: usize, part: &AnswerPart) -> Value 
     }
 }
 
-/// A content part of a message.
+/// Builds a content part of a message.
 fn content(finish: Finish, text: &str) -> Value {
     match finish {
         Finish::Refusal => json!({ "type": "refusal", "refusal": text }),
@@ -158,7 +158,7 @@ fn content(finish: Finish, text: &str) -> Value {
     }
 }
 
-/// An item as it begins in a stream.
+/// Builds an item as it begins in a stream.
 fn empty(item: &Value) -> Value {
     let mut item = item.clone();
     for (member, nothing) in
@@ -174,7 +174,7 @@ fn empty(item: &Value) -> Value {
     item
 }
 
-/// The events between the begin and the end of an item.
+/// Returns the events between the begin and the end of an item.
 fn inside(at: usize, part: &AnswerPart, finish: Finish, item: &Value) -> Vec<StreamPiece> {
     let id = text_at(item, "id");
     let at_item = |name: &'static str, mut data: Value| {
@@ -223,7 +223,7 @@ fn inside(at: usize, part: &AnswerPart, finish: Finish, item: &Value) -> Vec<Str
     pieces
 }
 
-/// The response as far as it is there; without an answer it has just begun.
+/// Builds the response so far; without an answer it has just begun.
 fn response(ask: &Ask, answer: Option<&ModelAnswer>, output: Vec<Value>) -> Value {
     let finish = answer.map(|answer| answer.finish);
     let usage = answer.map(|answer| {
@@ -246,7 +246,7 @@ const fn status(finish: Finish) -> &'static str {
     if matches!(finish, Finish::Length) { "incomplete" } else { "completed" }
 }
 
-/// An event, which says its name in its data as well.
+/// Builds an event; its data also contains its name.
 fn event(name: &'static str, mut data: Value) -> StreamPiece {
     data["type"] = name.into();
     StreamPiece::new(data).named(name)
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_that_follow_each_other_are_one_turn() {
+    fn consecutive_calls_are_one_turn() {
         let ask = Responses.read(&json!({
             "model": "m", "instructions": "Be good.", "stream": true,
             "input": [
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_says_what_the_whole_says() {
+    fn stream_equals_the_whole_answer() {
         let call = |arguments: Value| AnswerPart::Call(ToolUse { id: "1".to_owned(), arguments, ..ToolUse::default() });
         let text = |text: &str| vec![text.to_owned(), " more".to_owned()];
         let parts = vec![

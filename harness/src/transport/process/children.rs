@@ -1,5 +1,4 @@
-//! The children of this process: those that it starts, and on Linux those that it takes over, since whoever started them has
-//! ended.
+//! The children of this process: those that it starts, and on Linux orphans that it adopts.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,13 +10,13 @@ use tokio::process::Child;
 
 use crate::transport::unix as platform;
 
-/// The children that somebody waits for. It is locked while one is being started.
+/// The children with a waiter. It is locked while a child is being started.
 static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 /// Whether orphans are taken over.
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-/// How long the last orphans may take to end, once they were killed, and how often it is looked whether they have.
+/// The time that the last orphans may take to end after the kill, and the interval of checks.
 const END: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -25,7 +24,7 @@ fn started() -> MutexGuard<'static, BTreeSet<u32>> {
     STARTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `work` while no process is being started, for a moment in which every child inherits whatever is open.
+/// Runs `work` while no process is being started, since every child would inherit open files.
 pub(in crate::transport) fn exclusively<T>(work: impl FnOnce() -> T) -> T {
     let _alone = started();
     work()
@@ -40,7 +39,7 @@ pub(super) fn start<E: From<io::Error>>(spawn: impl FnOnce() -> Result<Child, E>
     Ok((child, id))
 }
 
-/// Says that the child has ended and was waited for, so that its id may be that of another process.
+/// Records that the child has ended and was waited for, so that its id may be reused.
 pub(super) fn ended(id: u32) {
     started().remove(&id);
 }
@@ -55,22 +54,22 @@ pub fn reap_marked(marker: &str) -> usize {
     killed
 }
 
-/// Waits for the orphans that have ended, so that nothing is left of them. A child that somebody else waits for is left alone.
+/// Reaps the orphans that have ended. Children with a waiter are skipped.
 fn wait_for_orphans() {
-    // Only who takes over orphans can tell them from the children of other code in the same program.
+    // Only a process that adopts orphans can distinguish them from the children of other code in the same program.
     if !ADOPTS.load(Ordering::Relaxed) {
         return;
     }
     for id in platform::ended_children() {
-        // One that is just being started is among those who are waited for when the lock is free.
+        // A child that is just being started has its waiter once the lock is free.
         if !started().contains(&id) {
             platform::wait_for_ended(id);
         }
     }
 }
 
-/// Kills everything that this program has started, with what comes from it as far as the system tells. No process starts after
-/// this, so it is for a program that ends at once.
+/// Kills everything that this program has started, with all descendants that the system can find. No process starts after this,
+/// so it is for a program that exits at once.
 pub fn kill_all() {
     let started = started();
     started.iter().copied().for_each(platform::kill_group);
@@ -80,11 +79,11 @@ pub fn kill_all() {
     }
 }
 
-/// Kills every process that comes from this one, on Linux, and waits for them, though not for ever.
+/// Kills every descendant of this process, on Linux, and waits for them for a limited time.
 fn kill_descendants() {
     let deadline = Instant::now() + END;
     loop {
-        // Killing one makes orphans of its children, which the next round finds again.
+        // Killing one turns its children into orphans, which the next round finds.
         let left = platform::descendants();
         for id in &left {
             platform::signal_process(*id, "SIGKILL");
@@ -97,17 +96,17 @@ fn kill_descendants() {
     }
 }
 
-/// While this lives, whatever a descendant leaves behind becomes a child of this process, on Linux. Dropping it ends every
-/// process that comes from this one, also those that left their group and took the mark out of their environment.
+/// While this exists, orphans of every descendant become children of this process, on Linux. Dropping it ends every descendant,
+/// including those that left their group and removed the marker from their environment.
 ///
-/// It is for a program whose only children are those of [`Launch`](crate::transport::process::Launch), and for one at a time.
-/// Where there are children already, as those of a shell that became this program, nothing is taken over.
+/// It is for a program whose only children come from [`Launch`](crate::transport::process::Launch), and only one may exist. If
+/// there are children already, such as those of a shell that became this program, nothing is adopted.
 #[derive(Debug)]
-#[must_use = "what is not kept ends at once"]
+#[must_use = "processes end at once unless this is kept"]
 pub struct Orphans(());
 
 impl Orphans {
-    /// Takes over orphans from here on.
+    /// Adopts orphans from now on.
     pub fn adopt() -> Self {
         let adopts = platform::descendants().is_empty() && platform::adopt_orphans(true);
         ADOPTS.store(adopts, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A started program and its group: signals, waiting, and the guard that leaves nothing behind.
+//! A started program and its group: signals, waiting, and the guard that kills the whole group.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::trace::Exit;
 use crate::transport::process::children;
 use crate::transport::unix as platform;
 
-/// The started program itself, as opposed to what it started in turn.
+/// The started program itself, without its children.
 #[derive(Debug)]
 pub struct Leader {
     child: Child,
@@ -32,30 +32,30 @@ impl Leader {
         (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take())
     }
 
-    /// The process id.
+    /// Returns the process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Waits for the program to end; may be dropped and called again, and repeats its answer.
+    /// Waits for the program to exit; may be dropped and called again, and then repeats its answer.
     ///
     /// # Errors
-    /// Only if the system cannot tell the status of its child.
+    /// If the system cannot report the status of its child.
     pub async fn wait(&mut self) -> io::Result<Exit> {
         let status = self.child.wait().await?;
         children::ended(self.id);
-        // With the leader reaped, its id protects nobody from reuse once the group is empty.
+        // Once the leader is reaped and the group is empty, its id may be reused.
         if !platform::group_exists(self.id) {
             self.gone.store(true, Ordering::Relaxed);
         }
         Ok(platform::exit(status))
     }
 
-    /// Waits as [`wait`](Self::wait) does, but for no longer than until `deadline`; `None` if it still runs then.
+    /// Like [`wait`](Self::wait), but only until `deadline`; `None` if the program is still running then.
     ///
     /// # Errors
-    /// Only if the system cannot tell the status of its child.
+    /// If the system cannot report the status of its child.
     pub async fn wait_until(&mut self, deadline: Instant) -> io::Result<Option<Exit>> {
         match timeout_at(deadline, self.wait()).await {
             Ok(exit) => exit.map(Some),
@@ -64,43 +64,44 @@ impl Leader {
     }
 }
 
-/// A process group of ours; dropping it kills whatever of it is left.
+/// A process group of ours; dropping it kills its remaining processes.
 ///
-/// A process that left for a session of its own is not reached; that is what [`reap_marked`](crate::transport::process::reap_marked) is for.
+/// It does not reach a process that moved to a session of its own; [`reap_marked`](crate::transport::process::reap_marked)
+/// does.
 #[derive(Debug)]
 pub struct ProcessGroup {
     id: u32,
-    /// Whether the group was seen empty, so that its id may belong to somebody else by now.
+    /// Whether the group was empty once, so that its id may have been reused.
     gone: Arc<AtomicBool>,
 }
 
 impl ProcessGroup {
-    /// The id of the group, which is the process id of its leader.
+    /// Returns the id of the group, which is the process id of its leader.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Asks every process of the group to end (SIGTERM).
+    /// Sends SIGTERM to every process of the group.
     pub fn terminate(&self) {
         if !self.seen_gone() {
             platform::terminate_group(self.id);
         }
     }
 
-    /// Ends every process of the group (SIGKILL).
+    /// Sends SIGKILL to every process of the group.
     pub fn kill(&self) {
         if !self.seen_gone() {
             platform::kill_group(self.id);
         }
     }
 
-    /// Sends the leader alone a signal, by its name; false when there is none of this name.
+    /// Sends a signal to the leader alone; false if the name is unknown.
     pub fn signal_leader(&self, name: &str) -> bool {
         !self.seen_gone() && platform::signal_process(self.id, name)
     }
 
-    /// Whether a process of the group still runs; one that ended but was not yet waited for does not count.
+    /// Whether a process of the group is still running; a zombie does not count.
     #[must_use]
     pub fn alive(&self) -> bool {
         if !platform::group_exists(self.id) {

@@ -1,4 +1,4 @@
-//! Starting a program: what to start, in which surroundings, and why that can fail.
+//! Starting a program: the command, its environment, and the reasons for a failure.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,21 +12,21 @@ use crate::transport::process::children;
 use crate::transport::process::group::{self, Leader, ProcessGroup};
 use crate::transport::unix as platform;
 
-/// What a child does to the environment it inherits.
+/// The changes to the environment that a child inherits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     changes: Vec<(OsString, Option<OsString>)>,
 }
 
 impl Environment {
-    /// Sets `name` to `value`, over whatever is inherited.
+    /// Sets `name` to `value`, also if it is inherited.
     #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.changes.push((name.into(), Some(value.into())));
         self
     }
 
-    /// Removes `name` from what is inherited.
+    /// Removes `name` from the inherited variables.
     #[must_use]
     pub fn without(mut self, name: impl Into<OsString>) -> Self {
         self.changes.push((name.into(), None));
@@ -45,7 +45,7 @@ impl Environment {
 
 /// A program to start in a process group of its own.
 ///
-/// A `program` without a slash is searched on the child's PATH; a relative one is taken from `cwd`.
+/// A `program` without a slash is searched on the child's PATH; a relative one starts at `cwd`.
 #[derive(Debug, Clone)]
 pub struct Launch {
     /// Name or path of the program.
@@ -61,7 +61,7 @@ pub struct Launch {
 /// A running child with its three streams.
 #[derive(Debug)]
 pub struct Process {
-    /// Writes to the child's standard input; dropping it is end of file.
+    /// Writes to the child's standard input; dropping it closes the input.
     pub stdin: ChildStdin,
     /// Reads the child's standard output.
     pub stdout: ChildStdout,
@@ -73,7 +73,7 @@ pub struct Process {
     pub group: ProcessGroup,
 }
 
-/// A running child without input, whose two output streams are one pipe and therefore in the order of writing.
+/// A running child without input, whose two output streams share a pipe and so keep the order of writing.
 #[derive(Debug)]
 pub struct MergedProcess {
     /// Reads standard output and standard error.
@@ -86,7 +86,7 @@ pub struct MergedProcess {
 
 /// A running child on a terminal of its own.
 pub struct TerminalProcess {
-    /// Reads what the child shows, and writes what is typed.
+    /// Reads the output of the child, and writes its input.
     pub terminal: Pty,
     /// Waits for the child itself.
     pub leader: Leader,
@@ -94,7 +94,7 @@ pub struct TerminalProcess {
     pub group: ProcessGroup,
 }
 
-/// Rows and columns of the terminals that programs are started on.
+/// Rows and columns of the terminals of programs.
 const TERMINAL_SIZE: (u16, u16) = (24, 80);
 
 impl Launch {
@@ -136,7 +136,7 @@ impl Launch {
         let output = platform::merge_output(&mut command).map_err(|error| self.error(error))?;
         command.stdin(Stdio::null());
         let (leader, group) = self.start(&mut command)?;
-        // Dropping `command` on return closes our copies of the pipe's writing end; without that it has no end of file.
+        // Dropping `command` on return closes our copies of the pipe's writing end; otherwise the pipe would never end.
         Ok(MergedProcess { output, leader, group })
     }
 
@@ -183,7 +183,7 @@ impl Launch {
             io::ErrorKind::NotFound if searched => {
                 SpawnError::NotOnPath { name: self.program.to_string_lossy().into_owned() }
             }
-            // An existing script whose interpreter is missing is reported as "not found" as well.
+            // "Not found" also means an existing script whose interpreter is missing.
             io::ErrorKind::NotFound if !self.cwd.join(program).exists() => {
                 SpawnError::NoSuchFile { path: program.to_owned() }
             }
@@ -199,31 +199,31 @@ impl Launch {
 /// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// The name was searched on PATH in vain.
+    /// The name is not on PATH.
     #[error("no program `{name}` on PATH{}", one_word(name))]
     NotOnPath {
         /// The name as given.
         name: String,
     },
-    /// The program was given as a path, and there is no such file.
+    /// The program was given as a path, and that file does not exist.
     #[error("no such program `{}`{}", path.display(), one_word(&path.to_string_lossy()))]
     NoSuchFile {
         /// The path as given.
         path: PathBuf,
     },
-    /// The path is that of a folder.
+    /// The path is a folder.
     #[error("`{}` is a folder", path.display())]
     IsFolder {
         /// The path as given.
         path: PathBuf,
     },
-    /// The file exists, but may not be executed.
+    /// The file exists but may not be executed.
     #[error("`{}` is not executable; chmod +x it, or put its interpreter before it, such as node", path.display())]
     NotExecutable {
         /// The program as given.
         path: PathBuf,
     },
-    /// The working directory does not exist or is no directory.
+    /// The working directory does not exist or is not a directory.
     #[error("working directory `{}` does not exist", cwd.display())]
     CwdMissing {
         /// The directory as given.
@@ -234,20 +234,20 @@ pub enum SpawnError {
     Other {
         /// The program as given.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl SpawnError {
-    /// Whether there is no such program.
+    /// Whether the program does not exist.
     #[must_use]
     pub const fn is_missing(&self) -> bool {
         matches!(self, Self::NotOnPath { .. } | Self::NoSuchFile { .. })
     }
 }
 
-/// What to say beside a program that is not there, if it looks like a whole command line in quotes.
+/// Returns a hint for a missing program whose name looks like a whole command line in quotes.
 fn one_word(program: &str) -> &'static str {
     if program.contains(char::is_whitespace) {
         "; it is one word: leave out the quotes around the command line"

@@ -1,4 +1,4 @@
-//! Reading what a process writes, without waiting for ever on whoever holds the other end.
+//! Reads the output of a process with a time limit, since another process may hold the stream open.
 
 use std::io;
 
@@ -8,21 +8,21 @@ use tokio::time::{Instant, timeout_at};
 /// Size of the buffer, a quarter of what a pipe usually holds.
 const BUFFER: usize = 16 * 1024;
 
-/// Why [`drain`] stopped.
+/// The reason why [`drain`] stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drained {
-    /// Everybody who could write has closed the stream.
+    /// Every writer has closed the stream.
     End,
-    /// Somebody, perhaps a process outside the group, still holds the stream open.
+    /// A process, perhaps outside the group, still holds the stream open.
     Deadline,
 }
 
 /// Reads until the end of the stream and hands each piece to `sink`; loses nothing if dropped before.
 ///
-/// Killing the writers does not bound this, since one of them may have left the group: see [`drain`].
+/// Killing the writers does not limit this, since one of them may have left the group: see [`drain`].
 ///
 /// # Errors
-/// Only if reading fails.
+/// If reading fails.
 pub async fn read_all<R>(reader: &mut R, mut sink: impl FnMut(&[u8])) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
@@ -36,10 +36,10 @@ where
     }
 }
 
-/// Reads as [`read_all`] does, but for no longer than until `deadline`.
+/// Like [`read_all`], but only until `deadline`.
 ///
 /// # Errors
-/// Only if reading fails.
+/// If reading fails.
 pub async fn drain<R>(reader: &mut R, deadline: Instant, sink: impl FnMut(&[u8])) -> io::Result<Drained>
 where
     R: AsyncRead + Unpin,

@@ -11,7 +11,7 @@ use super::*;
 use crate::trace::Exit;
 use crate::transport::unix::group_runs;
 
-/// Far more than anything here takes, and the bound of every wait that is expected to succeed.
+/// Far more time than anything here takes: the limit of every wait that is expected to succeed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn sh(script: &str) -> Launch {
@@ -35,7 +35,7 @@ async fn in_time<T>(future: impl Future<Output = T>) -> T {
 async fn ready(launch: &Launch) -> (Process, String) {
     let mut process = launch.spawn().expect("sh starts");
     let mut line = String::new();
-    // One byte at a time, or the reader would swallow what follows the line.
+    // One byte at a time, since a larger buffer would swallow the bytes after the line.
     let mut reader = BufReader::with_capacity(1, &mut process.stdout);
     in_time(reader.read_line(&mut line)).await.expect("a line");
     (process, line)
@@ -57,7 +57,7 @@ async fn output(mut merged: MergedProcess) -> String {
 async fn tells_how_it_ended() {
     assert_eq!(exit("exit 0").await, Exit::Code(0));
     assert_eq!(exit("exit 255").await, Exit::Code(255));
-    // None that `nohup` or a shell in the background has its children ignore.
+    // Without signals that `nohup` or a background shell makes its children ignore.
     for name in ["SIGKILL", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGSEGV", "SIGXFSZ"] {
         let script = format!("kill -{} $$", &name[3..]);
         assert_eq!(exit(&script).await, Exit::Signal(name.to_owned()));
@@ -65,7 +65,7 @@ async fn tells_how_it_ended() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn waits_no_longer_than_told_and_repeats_the_answer() {
+async fn waits_until_the_deadline_and_repeats_the_answer() {
     let (mut process, _) = ready(&sh("echo; read line; exit 4")).await;
     assert_eq!(in_time(process.leader.wait_until(Instant::now())).await.expect("a status"), None);
     drop(process.stdin);
@@ -81,7 +81,7 @@ async fn drop_kills_grandchildren() {
     let id = process.group.id();
     assert!(group_runs(id));
     drop(process.group);
-    // The stream ends when the last process that could write to it has.
+    // The stream ends with the last process that could write to it.
     let drained = drain(&mut process.stdout, soon(), |_| ()).await;
     assert_eq!(drained.expect("readable"), Drained::End);
     assert_eq!(in_time(process.leader.wait()).await.expect("a status"), Exit::Signal("SIGKILL".to_owned()));
@@ -99,7 +99,7 @@ async fn panic_kills_the_group() {
     assert_eq!(drain(&mut stdout, soon(), |_| ()).await.expect("readable"), Drained::End);
 }
 
-/// Waits until no process of the group runs; `false` if one still does at `deadline`.
+/// Waits until no process of the group is running; `false` if one still is at `deadline`.
 async fn gone_by(group: &ProcessGroup, deadline: Instant) -> bool {
     let mut ticks = interval(Duration::from_millis(5));
     while group.alive() {
@@ -130,7 +130,7 @@ async fn orphans_keep_the_group_alive() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn an_ended_leader_is_not_alive_even_before_it_is_waited_for() {
+async fn ended_leader_is_not_alive_before_it_is_reaped() {
     let (mut process, _) = ready(&sh("echo")).await;
     assert!(gone_by(&process.group, soon()).await);
     assert_eq!(in_time(process.leader.wait()).await.expect("a status"), Exit::Code(0));
@@ -138,7 +138,7 @@ async fn an_ended_leader_is_not_alive_even_before_it_is_waited_for() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "current_thread")]
-async fn marked_processes_are_found_outside_the_group() {
+async fn finds_marked_processes_outside_the_group() {
     let marker = format!("reap-{}", std::process::id());
     let mut launch = sh("setsid sh -c 'echo; sleep 1000; true' & wait");
     launch.environment = launch.environment.with(CASE_MARKER, &marker);
@@ -171,7 +171,7 @@ async fn merged_output_keeps_the_order_of_writing() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn spawn_errors_tell_what_is_missing() {
+async fn spawn_errors_name_the_missing_part() {
     let dir = tempfile::tempdir().expect("a directory");
     let plain = dir.path().join("plain");
     let script = dir.path().join("script");
@@ -204,7 +204,7 @@ async fn available_output_is_read_without_the_runtime() {
     let mut text = Vec::new();
     let deadline = std::time::Instant::now() + PATIENCE;
     while text != b"one\ntwo\n" {
-        // No await in here, so nothing but the direct reading can bring the output.
+        // Without an await, only direct reading can bring the output.
         let ended = read_available(&merged.output, 3, |piece| text.extend_from_slice(piece));
         assert!(!ended.expect("readable") && std::time::Instant::now() < deadline);
     }

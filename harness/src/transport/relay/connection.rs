@@ -13,26 +13,26 @@ use super::{FromRelay, Relays, ToRelay};
 use crate::transport::ACCEPT_AGAIN;
 use crate::transport::link::LinkEvent;
 
-/// How long a relay has to say who it is, on a machine that is busy with other things.
+/// The time for the first frame of a relay, which is generous for a busy machine.
 const GREETING: Duration = Duration::from_secs(10);
 
-/// Something that the process which a client takes for its agent is to do, in the order of giving.
+/// An order to the process that a client takes for its agent; orders are carried out in sequence.
 #[derive(Debug)]
 pub(in crate::transport) enum Order {
-    /// It writes these pieces, one after the other.
+    /// Write these pieces, one after the other.
     Write(Vec<Vec<u8>>),
-    /// It writes this to its standard error.
+    /// Write this to standard error.
     Stderr(Vec<u8>),
-    /// It closes its standard output.
+    /// Close standard output.
     CloseOutput,
-    /// It exits with this code.
+    /// Exit with this code.
     Exit(i32),
-    /// It is ended by SIGKILL.
+    /// Die by SIGKILL.
     Kill,
 }
 
 impl Order {
-    /// How many bytes it writes to standard output.
+    /// Returns the number of bytes that it writes to standard output.
     fn size(&self) -> usize {
         match self {
             Self::Write(pieces) => pieces.iter().map(Vec::len).sum(),
@@ -41,7 +41,7 @@ impl Order {
     }
 }
 
-/// Serves every relay that calls, until nobody listens to the events any more.
+/// Serves every relay that connects until the receiver of the events is dropped.
 pub(in crate::transport) async fn serve(relays: Relays, events: mpsc::Sender<LinkEvent>) {
     let mut number = 0;
     while !events.is_closed() {
@@ -50,7 +50,7 @@ pub(in crate::transport) async fn serve(relays: Relays, events: mpsc::Sender<Lin
             continue;
         };
         let (mut from, to) = stream.into_split();
-        // A relay greets at once; one that was killed or stopped before it could is no connection.
+        // A relay sends its first frame at once; one that was killed or stopped before that does not count as a connection.
         let Ok(Ok(FromRelay::Hello(caller))) = timeout(GREETING, FromRelay::read(&mut from)).await else { continue };
         let (orders, queue) = mpsc::unbounded_channel();
         let unread = Arc::new(AtomicUsize::new(0));
@@ -64,7 +64,7 @@ pub(in crate::transport) async fn serve(relays: Relays, events: mpsc::Sender<Lin
     }
 }
 
-/// Where the orders for one relay go. A relay ends when this is dropped.
+/// The sender of orders for one relay. Dropping it ends the relay.
 #[derive(Debug)]
 pub struct RelayOrders {
     orders: mpsc::UnboundedSender<Order>,
@@ -73,13 +73,13 @@ pub struct RelayOrders {
 }
 
 impl RelayOrders {
-    /// Queues an order; a relay that has ended takes none, which its connection tells.
+    /// Queues an order; a relay that has ended accepts none, and its connection reports that.
     pub(in crate::transport) fn give(&self, order: Order) {
         self.unread.fetch_add(order.size(), Ordering::Relaxed);
         let _ = self.orders.send(order);
     }
 
-    /// How many bytes wait to be written, because the relay does not take them.
+    /// Returns the number of bytes that wait because the relay does not read them.
     pub(in crate::transport) fn unread(&self) -> usize {
         self.unread.load(Ordering::Relaxed)
     }
@@ -102,7 +102,7 @@ async fn listen(number: usize, mut from: OwnedReadHalf, events: mpsc::Sender<Lin
             return;
         }
     }
-    // A relay that is gone, perhaps killed by its client, says no more.
+    // A relay that has gone, perhaps killed by its client, sends no end of its input.
     if !ended {
         let _ = events.send(LinkEvent::OutputEnded { connection: number }).await;
     }

@@ -1,4 +1,4 @@
-//! What relay and harness send each other: a byte for the kind, the length, and that many bytes; and the first argument of a relay.
+//! The frames between relay and harness: a byte for the kind, the length, and the payload. Also the first argument of a relay.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -6,28 +6,28 @@ use std::io::{self, Read};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The first argument of a program that is to be a relay; the second is the socket, and the others are the client's.
+/// The first argument of a program that becomes a relay; the second is the socket, and the others are the client's.
 pub(super) const WORD: &str = "--acp-conformance-relay";
 
-/// The same, for a relay that stays in the settings of a client when the run is over.
+/// The same, for a relay that stays in the settings of a client after the run.
 pub(super) const LASTING_WORD: &str = "--acp-conformance-lasting-relay";
 
-/// The longest frame that is taken; pieces of a stream are much shorter.
+/// The longest accepted frame; pieces of a stream are much shorter.
 const LONGEST: usize = 64 << 20;
 
-/// The bytes before the payload.
+/// The number of bytes before the payload.
 const HEAD: usize = 5;
 
-/// Who started a relay, and how.
+/// The start of a relay: the process that started it, and how.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Caller {
     /// The process id of the relay.
     pub pid: u32,
     /// The process id of its parent.
     pub parent: u32,
-    /// The arguments that it was given.
+    /// Its arguments.
     pub args: Vec<String>,
-    /// The directory that it was started in.
+    /// Its working directory.
     pub cwd: String,
     /// Its environment.
     pub environment: BTreeMap<String, String>,
@@ -35,27 +35,27 @@ pub struct Caller {
     pub terminal: bool,
 }
 
-/// What a relay says.
+/// A frame from a relay.
 #[derive(Debug)]
 pub(super) enum FromRelay {
-    /// The first frame: who started it, and how.
+    /// The first frame, about the start of the relay.
     Hello(Box<Caller>),
     /// The client wrote this to its agent.
     Input(Vec<u8>),
-    /// The client will write nothing more.
+    /// The client closed its end for writing.
     InputEnded,
     /// The client sent its agent a signal of this name.
     Signal(String),
-    /// The client does not read any more.
+    /// The client closed its end for reading.
     OutputBroken,
 }
 
-/// What a relay is told.
+/// A frame to a relay.
 #[derive(Debug)]
 pub(super) enum ToRelay {
     /// The agent writes this.
     Output(Vec<u8>),
-    /// The agent writes this piece of a message that is cut up on purpose.
+    /// The agent writes this piece of a message that is split on purpose.
     Piece(Vec<u8>),
     /// The agent writes this to its standard error.
     Stderr(Vec<u8>),
@@ -63,7 +63,7 @@ pub(super) enum ToRelay {
     CloseOutput,
     /// The agent exits with this code.
     Exit(i32),
-    /// The agent is ended by SIGKILL.
+    /// SIGKILL ends the agent.
     Kill,
 }
 
@@ -82,7 +82,7 @@ impl FromRelay {
     ///
     /// # Errors
     ///
-    /// That the stream ended or cannot be read, or that this is no frame of a relay.
+    /// The stream ended or cannot be read, or this is not a frame of a relay.
     pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Self> {
         let mut head = [0; HEAD];
         stream.read_exact(&mut head).await?;
@@ -144,5 +144,5 @@ fn length([_, a, b, c, d]: [u8; HEAD]) -> io::Result<usize> {
 }
 
 fn unknown(kind: u8) -> io::Error {
-    io::Error::other(format!("there is no frame of kind {kind}"))
+    io::Error::other(format!("unknown frame kind {kind}"))
 }

@@ -1,4 +1,4 @@
-//! The harness's side: the script that the subject is given as a program to start, and the socket behind it.
+//! The harness's side: the script that a subject starts, and the socket that its relay connects to.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -10,19 +10,19 @@ use tokio::net::{UnixListener, UnixStream};
 use super::frame::{LASTING_WORD, WORD};
 use crate::transport::process::exclusively;
 
-/// The place where relays call.
+/// The socket to which relays connect.
 #[derive(Debug)]
 pub struct Relays {
     listener: UnixListener,
 }
 
 impl Relays {
-    /// Writes the script at `program`, which is to be an absolute path without blanks, and listens at a socket in `folder`; needs
-    /// a Tokio runtime.
+    /// Writes the script at `program`, which must be an absolute path without blanks, and listens at a socket in `folder`;
+    /// needs a Tokio runtime.
     ///
     /// # Errors
     ///
-    /// Those of the file system, and that the path of the socket is too long for the system.
+    /// File system errors, and a socket path that is too long for the system.
     pub fn open(folder: &Path, program: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let socket = folder.join("s");
@@ -31,18 +31,18 @@ impl Relays {
         Ok(Self { listener })
     }
 
-    /// The stream to the next relay.
+    /// Waits for the next relay and returns the stream to it.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the operating system.
     pub(super) async fn accept(&self) -> io::Result<UnixStream> {
         Ok(self.listener.accept().await?.0)
     }
 }
 
-/// A place where relays call for longer than one case. The script stays where it is, also when nobody listens any more, and
-/// says so to the client that starts it then.
+/// A socket to which relays connect for longer than one case. The script is not removed. If the harness is not running, the
+/// script reports that to the client that starts it.
 #[derive(Debug)]
 pub struct LastingRelays {
     listener: std::os::unix::net::UnixListener,
@@ -50,12 +50,12 @@ pub struct LastingRelays {
 }
 
 impl LastingRelays {
-    /// Writes the script at `agent` and listens at `socket`, in the place of one that was left behind; both are to be absolute
-    /// paths without blanks. The caller sees to it that nobody else listens there.
+    /// Writes the script at `agent` and listens at `socket`, which may replace an old one; both must be absolute paths without
+    /// blanks. The caller makes sure that no other process listens there.
     ///
     /// # Errors
     ///
-    /// Those of the file system, and that the path of the socket is too long for the system.
+    /// File system errors, and a socket path that is too long for the system.
     pub fn open(socket: &Path, agent: &Path) -> io::Result<Self> {
         if let Err(error) = std::fs::remove_file(socket)
             && error.kind() != io::ErrorKind::NotFound
@@ -68,11 +68,12 @@ impl LastingRelays {
         Ok(Self { listener, socket: socket.to_owned() })
     }
 
-    /// The same place, for one case; a relay that calls between two cases waits for the next one. Needs a Tokio runtime.
+    /// Returns the same socket for one case; a relay that connects between two cases waits for the next one. Needs a Tokio
+    /// runtime.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the operating system.
     pub fn for_a_case(&self) -> io::Result<Relays> {
         Ok(Relays { listener: UnixListener::from_std(self.listener.try_clone()?)? })
     }
@@ -80,16 +81,16 @@ impl LastingRelays {
 
 impl Drop for LastingRelays {
     fn drop(&mut self) {
-        // Without the file a relay says the same as with one that nobody listens at.
+        // A relay reports the same for a missing file as for a socket without a listener.
         let _ = std::fs::remove_file(&self.socket);
     }
 }
 
-/// Writes the script of an agent that exits at once, in the place of one that calls.
+/// Writes the script of an agent that exits at once instead of a relay.
 ///
 /// # Errors
 ///
-/// Those of the file system.
+/// File system errors.
 pub fn write_idle_agent(agent: &Path) -> io::Result<()> {
     write_executable(agent, "#!/bin/sh\nexit 0\n")
 }
@@ -103,8 +104,7 @@ fn write_script(program: &Path, word: &str, socket: &Path) -> io::Result<()> {
     )
 }
 
-/// The path of this program, asked for once: of a file that is replaced in the middle of a run the system tells no path that
-/// could be started.
+/// Returns the path of this program. It is read once, since the path of a file that is replaced during a run cannot be started.
 fn this_program() -> io::Result<&'static Path> {
     static THIS: OnceLock<PathBuf> = OnceLock::new();
     match THIS.get() {
@@ -115,10 +115,10 @@ fn this_program() -> io::Result<&'static Path> {
 
 fn write_executable(program: &Path, script: &str) -> io::Result<()> {
     program.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-    // Somebody may be starting the script that is replaced.
+    // A client may be starting the script that is replaced.
     let fresh = program.with_extension("new");
     // A process that is just being started would inherit the open file, and the system refuses to run a file that is open for
-    // writing anywhere.
+    // writing.
     exclusively(|| {
         std::fs::write(&fresh, script)?;
         std::fs::set_permissions(&fresh, PermissionsExt::from_mode(0o755))
@@ -126,7 +126,7 @@ fn write_executable(program: &Path, script: &str) -> io::Result<()> {
     std::fs::rename(fresh, program)
 }
 
-/// A folder for sockets and scripts whose path is short and has no blanks: sockets have room for about a hundred bytes, and
+/// Makes a folder for sockets and scripts. Its path is short and without blanks: sockets have room for about 100 bytes, and
 /// some clients split the path of their agent at blanks.
 #[must_use]
 pub fn short_temp_dir() -> PathBuf {

@@ -1,4 +1,4 @@
-//! The relay's own side: what runs in the process that the client started.
+//! The relay's own side, which runs in the process that the client started.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Read, Write};
@@ -15,17 +15,17 @@ use super::frame::{Caller, FromRelay, LASTING_WORD, ToRelay, WORD};
 use crate::transport::pipe::{self, PIECE, PIECE_POLL, PIECE_TAKEN};
 use crate::transport::unix;
 
-/// The exit code of a relay whose harness is gone.
+/// The exit code of a relay whose harness has gone.
 const ALONE: u8 = 70;
 
-/// The signals that are passed on instead of obeyed.
+/// The signals that are forwarded instead of obeyed.
 const SIGNALS: [(SignalKind, &str); 3] =
     [(SignalKind::terminate(), "SIGTERM"), (SignalKind::interrupt(), "SIGINT"), (SignalKind::hangup(), "SIGHUP")];
 
-/// Plays the relay when this process was started as one; returns at once, with nothing, when it was not.
+/// Runs the relay if this process was started as one; otherwise returns `None` at once.
 ///
-/// Every program that drives subjects through this library calls it first in `main`, since they start that same program: a
-/// client in place of its agent, and an agent in place of an MCP server.
+/// Every program that drives subjects through this library must call it first in `main`: a client starts that same program as
+/// its agent, and an agent starts it as an MCP server.
 #[must_use]
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
@@ -43,11 +43,12 @@ pub fn run_if_asked() -> Option<ExitCode> {
     })
 }
 
-/// What a relay says that cannot reach the harness.
+/// Returns the error message of a relay that cannot reach the harness.
 fn why_alone(error: &io::Error, lasting: bool) -> String {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused if lasting => {
-            "no manual run of acp-conformance is going on; start one with `acp-conformance client --manual`".to_owned()
+            "no manual run of acp-conformance is in progress; start one with `acp-conformance client --manual`"
+                .to_owned()
         }
         _ => format!("this program is played by acp-conformance, which cannot be reached: {error}"),
     }
@@ -59,21 +60,22 @@ type Harness = Arc<Mutex<UnixStream>>;
 fn run(socket: &Path, args: Vec<OsString>) -> io::Result<()> {
     let mut orders = UnixStream::connect(socket)?;
     let harness: Harness = Arc::new(Mutex::new(orders.try_clone()?));
-    // The signals are caught before anybody can know of this process.
+    // The signals are caught before another process can send one.
     watch_signals(Arc::clone(&harness))?;
     tell(&harness, &FromRelay::Hello(Box::new(caller(&args))));
     let input = Arc::clone(&harness);
     std::thread::spawn(move || pump_input(&input));
     let (queue, said) = channel();
     std::thread::spawn(move || obey(&said, &harness));
-    // A client that does not read blocks the one that obeys, but not this one, which sees the end of the harness.
+    // A client that does not read blocks the thread that carries out orders, but not this one, which notices the end of the
+    // harness.
     while let Ok(order) = ToRelay::read(&mut orders) {
         let _ = queue.send(order);
     }
     end(0)
 }
 
-/// Tells the harness something; without a harness there is nothing left to do.
+/// Sends the harness a frame; without a harness, it does nothing.
 fn tell(harness: &Harness, what: &FromRelay) {
     let mut stream = harness.lock().unwrap_or_else(PoisonError::into_inner);
     if stream.write_all(&what.encode()).is_err() {
@@ -100,7 +102,7 @@ fn obey(orders: &Receiver<ToRelay>, harness: &Harness) {
             ToRelay::Output(bytes) => write(&bytes),
             ToRelay::Piece(bytes) => write(&bytes).map(|()| wait_until_taken()),
             ToRelay::Stderr(bytes) => {
-                // Nobody need read the standard error of an agent.
+                // The standard error of an agent may have no reader.
                 let _ = io::stderr().write_all(&bytes);
                 Ok(())
             }
@@ -131,7 +133,7 @@ fn wait_until_taken() {
     }
 }
 
-/// Another file in the place of standard output closes it for the client.
+/// Replaces standard output with another file, which closes it for the client.
 fn close_output() -> io::Result<()> {
     let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
     Ok(rustix::stdio::dup2_stdout(&nowhere)?)
@@ -175,7 +177,7 @@ fn caller(args: &[OsString]) -> Caller {
     }
 }
 
-#[expect(clippy::exit, reason = "another thread may be blocked for ever")]
+#[expect(clippy::exit, reason = "another thread may be blocked without end")]
 fn end(code: i32) -> ! {
     std::process::exit(code)
 }

@@ -1,4 +1,4 @@
-//! Looks into `/proc`, which Linux has.
+//! Reads `/proc`, which Linux has.
 
 use std::collections::HashSet;
 use std::fs;
@@ -8,25 +8,24 @@ use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::transport::process::CASE_MARKER;
 
-/// A victim can have forked between being found and being killed, so the search is repeated;
-/// only a fork bomb survives this many rounds.
+/// A process may fork between the search and the kill, so the search is repeated; only a fork bomb survives this many rounds.
 const ROUNDS: usize = 32;
 
-/// How long a process is waited for that has no environment yet, and how often it is looked at.
+/// The longest wait for a process that has no environment yet, and the interval of checks.
 const STARTS: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A thread of the kernel, in the flags of a process.
+/// The flag of kernel threads among the flags of a process.
 const OF_KERNEL: u32 = 0x0020_0000;
 
-/// The part of `/proc/<pid>/stat` that tells where a process belongs, and whether it has ended.
+/// The part of `/proc/<pid>/stat` with the parent of a process, and whether it has ended.
 pub(super) struct State {
     pub(super) group: u32,
     parent: u32,
     pub(super) runs: bool,
-    /// Whether it is no thread of the kernel.
+    /// Whether it is not a kernel thread.
     is_program: bool,
-    /// Whether it is not just between one program and the next, which has no environment yet.
+    /// Whether it has an environment; a process has none for a moment while it starts another program.
     is_settled: bool,
 }
 
@@ -51,13 +50,13 @@ pub(super) fn state(pid: u32) -> Option<State> {
     let runs = !matches!(fields.next()?, "Z" | "X" | "x");
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
-    // Whoever does not tell these, as some systems do that are only like Linux, is an ordinary process.
+    // Systems similar to Linux may leave these out; then the process counts as an ordinary one.
     let flags: u32 = fields.nth(3).and_then(|flags| flags.parse().ok()).unwrap_or_default();
     let is_settled = fields.nth(41).is_none_or(|end_of_environment| end_of_environment != "0");
     Some(State { group, parent, runs, is_program: flags & OF_KERNEL == 0, is_settled })
 }
 
-/// Every process that comes from this one, as far as its ancestors live.
+/// Returns every descendant of this process, as far as its ancestors are alive.
 pub(super) fn descendants() -> Vec<u32> {
     let mut rest: Vec<(u32, u32)> = pids().filter_map(|pid| Some((pid, state(pid)?.parent))).collect();
     let mut found = vec![std::process::id()];
@@ -69,7 +68,7 @@ pub(super) fn descendants() -> Vec<u32> {
     found.split_off(1)
 }
 
-/// The children of this process that have ended. They are looked for only if there is one, which is a quick question.
+/// Returns the children of this process that have ended. The search runs only if there is one, which is quick to find out.
 pub(super) fn ended_children() -> Vec<u32> {
     let question = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     if !waitid(WaitId::All, question).is_ok_and(|found| found.is_some()) {
@@ -89,7 +88,7 @@ pub(super) fn kill_marked(marker: &str) -> usize {
         }
         for pid in found {
             if let Some(target) = super::pid(pid) {
-                // It may have ended by itself meanwhile, which is as good.
+                // It may have exited by itself meanwhile, which has the same effect.
                 let _ = kill_process(target, Signal::KILL);
             }
             killed.insert(pid);
@@ -98,9 +97,9 @@ pub(super) fn kill_marked(marker: &str) -> usize {
     killed.len()
 }
 
-/// The processes that carry the mark. On a busy machine a process can be for a while between two programs, as a daemon
-/// that was just started is, and shows no mark then; such a one is waited for. Whoever ended before it was looked at may
-/// have left a child, so the list is asked for until it has nobody new.
+/// Returns the processes that carry the marker. On a busy machine, a new process may have no environment for a while, and so no
+/// marker; the search waits for it. A process that ends before it is read may have left a child, so the search is repeated
+/// until it finds no new process.
 fn marked(wanted: &[u8]) -> Vec<u32> {
     let deadline = Instant::now() + STARTS;
     let mut seen = HashSet::from([std::process::id()]);
@@ -123,14 +122,14 @@ fn marked(wanted: &[u8]) -> Vec<u32> {
     }
 }
 
-/// Whether the process carries the mark; nothing as long as that cannot be told.
+/// Whether the process carries the marker; `None` as long as that is unknown.
 fn carries(pid: u32, wanted: &[u8]) -> Option<bool> {
     let environ = || fs::read(format!("/proc/{pid}/environ"));
     let is_marked = |environ: &[u8]| environ.split(|byte| *byte == 0).any(|entry| entry == wanted);
     match environ() {
         Ok(read) if read.is_empty() => match state(pid).filter(|state| state.runs && state.is_program) {
             Some(state) if !state.is_settled => None,
-            // It may have settled since it was read.
+            // It may have an environment now.
             Some(_) => Some(environ().is_ok_and(|read| is_marked(&read))),
             None => Some(false),
         },
