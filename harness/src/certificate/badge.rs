@@ -1,4 +1,4 @@
-//! The badge: verdict and coverage as a picture that needs nothing else.
+//! The badge: verdict and coverage as a self-contained picture.
 
 use maud::html;
 
@@ -12,7 +12,7 @@ const MARGIN: usize = 8;
 /// The longest text.
 const LONGEST: usize = 200;
 
-/// The badge of a certificate, as SVG.
+/// Renders the badge of a certificate as SVG.
 #[must_use]
 pub(super) fn badge(certificate: &Certificate) -> String {
     let Certificate { subject, suite, verdict, coverage, .. } = certificate;
@@ -39,12 +39,12 @@ pub(super) fn badge(certificate: &Certificate) -> String {
     )
 }
 
-/// How wide a text is taken to be; `textLength` has it fill just that, whatever the font.
+/// Estimates the width of a text; `textLength` makes it fill exactly that width in any font.
 fn width(text: &str) -> usize {
     (text.chars().count() * 13).div_ceil(2)
 }
 
-/// Each of them dark enough for white letters.
+/// All colours are dark enough for white letters.
 const fn colour(verdict: Conformance) -> &'static str {
     match verdict {
         Conformance::Conformant => "#1a7f37",

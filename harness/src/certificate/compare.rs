@@ -1,14 +1,14 @@
-//! Where two JSON documents differ, for people.
+//! Compares two JSON documents for people.
 
 use serde_json::Value;
 
 /// The longest text that is quoted whole.
 const LONGEST: usize = 120;
 
-/// How many differences are told.
+/// The most differences that are listed.
 const MOST: usize = 10;
 
-/// What is in one document and not in the other, a line each.
+/// Lists the parts that only one of the documents has, one per line.
 pub(super) fn differences(is: &Value, wanted: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare("", Some(is), Some(wanted), &mut found);
@@ -49,7 +49,7 @@ fn quoted(value: &Value) -> String {
     shown(&value.to_string())
 }
 
-/// A text of somebody else on one line of a terminal: without characters that do something there, and cut.
+/// Prepares a foreign text for one line of a terminal: without control characters, and shortened.
 #[must_use]
 pub fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };

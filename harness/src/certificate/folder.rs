@@ -1,5 +1,5 @@
-//! The folder of a certificate. It may come from anybody: only what was found in it is ever opened, never a path that a file
-//! names; links are not followed, and there is a bound on everything.
+//! The folder of a certificate. Its author may be hostile: only listed files are opened, never a path that a file names; links
+//! are not followed, and everything has a limit.
 
 use std::collections::BTreeMap;
 use std::fs::{DirEntry, File};
@@ -17,13 +17,13 @@ pub(super) const REPORT: &str = "report.json";
 /// The report for people.
 pub(super) const PAGE: &str = "report.html";
 
-/// The picture.
+/// The badge.
 pub(super) const BADGE: &str = "badge.svg";
 
 /// The folder of the traces.
 pub(super) const TRACES: &str = "traces";
 
-/// Where tools put a signature of the certificate: minisign, cosign (a file of each kind) and GnuPG.
+/// The files in which tools store a signature of the certificate: minisign, cosign (one of each kind) and GnuPG.
 const SIGNATURES: [&str; 5] = [
     "certificate.json.minisig",
     "certificate.json.sigstore.json",
@@ -32,27 +32,27 @@ const SIGNATURES: [&str; 5] = [
     "certificate.json.asc",
 ];
 
-/// The largest file that is read: far more than any trace that a run leaves.
+/// The largest file that is read, in bytes: far more than any trace of a run.
 const LARGEST: u64 = 512 << 20;
 
-/// How many files there may be: far more than any suite has cases.
+/// The most files: far more than any suite has cases.
 const MOST: usize = 20_000;
 
-/// What lies in the folder.
+/// The content of the folder.
 pub(super) struct CertificateFolder {
     root: PathBuf,
-    /// The plain files, by their name from the folder on.
+    /// The regular files, by their path in the folder.
     files: BTreeMap<String, PathBuf>,
-    /// What else lies there, with what it is.
+    /// The other entries, each with its kind.
     pub(super) odd: BTreeMap<String, &'static str>,
 }
 
 impl CertificateFolder {
-    /// Looks what is there.
+    /// Lists the folder.
     ///
     /// # Errors
     ///
-    /// That the folder cannot be read, or that there is no end of files.
+    /// The folder cannot be read, or has too many files.
     pub(super) fn open(root: &Path) -> io::Result<Self> {
         let mut folder = Self { root: root.to_owned(), files: BTreeMap::new(), odd: BTreeMap::new() };
         let mut has_traces = false;
@@ -84,7 +84,7 @@ impl CertificateFolder {
             } else if kind.is_dir() {
                 "a folder has no place here"
             } else {
-                "it is no plain file"
+                "not a regular file"
             };
             self.odd.insert(shown, what);
         }
@@ -94,21 +94,21 @@ impl CertificateFolder {
         Ok(())
     }
 
-    /// The names of the plain files.
+    /// Returns the names of the regular files.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// Whether there is a plain file of that name.
+    /// Whether there is a regular file with this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.files.contains_key(name)
     }
 
-    /// The bytes of one of the files that were found.
+    /// Returns the bytes of a listed file.
     ///
     /// # Errors
     ///
-    /// That it cannot be read, that it is too large, or that it was not found.
+    /// The file cannot be read, is too large, or is not listed.
     pub(super) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let path = self.files.get(name).ok_or(io::ErrorKind::NotFound)?;
         let mut bytes = Vec::new();
@@ -119,11 +119,11 @@ impl CertificateFolder {
         Ok(bytes)
     }
 
-    /// Writes a file beside what was found.
+    /// Writes a file into the folder.
     ///
     /// # Errors
     ///
-    /// Only those of writing.
+    /// Errors of writing.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         write_file(&self.root.join(name), |file| file.write_all(bytes))
     }

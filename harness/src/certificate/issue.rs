@@ -1,4 +1,4 @@
-//! The making of a certificate from the traces of a run.
+//! Makes a certificate from the traces of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,53 +19,53 @@ use crate::verdict::{Conformance, Verdict};
 pub struct Issued {
     /// The certificate.
     pub certificate: Certificate,
-    /// The report that stands beside it.
+    /// The report next to it.
     pub report: RunReport,
 }
 
-/// Why no certificate was made.
+/// The reason why no certificate was made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IssueError {
     /// The folder cannot be read or written.
     #[error("cannot read or write the folder")]
     Io(#[from] std::io::Error),
-    /// A trace is none.
+    /// A file is not a valid trace.
     #[error("{file}: {error}")]
     Trace {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// The error in it.
         error: ReadError,
     },
-    /// Not all cases were run.
+    /// Some cases were not run.
     #[error("{count} cases were not run, {first} among them; a certificate is about all of them")]
     Missing {
-        /// How many.
+        /// The number of those cases.
         count: usize,
         /// One of them.
         first: String,
     },
     /// The harness itself failed.
-    #[error("the harness itself failed in {0}, so nothing is said about the subject")]
+    #[error("the harness itself failed in {0}, so this run cannot judge the subject")]
     Harness(String),
 }
 
-/// The built-in cases that test a party.
+/// Returns the built-in cases that test a party.
 pub(super) fn cases(bundle: &'static Bundle, party: Party) -> Vec<Case> {
     embedded(bundle).0.into_iter().filter(|case| case.subject == party).collect()
 }
 
-/// The name of the file with the trace of a case, from the folder on.
+/// Returns the name of the trace file of a case, relative to the folder.
 pub(super) fn trace_file(case: &str) -> String {
     format!("{TRACES}/{}", file_name(case))
 }
 
-/// Writes the certificate, and all that goes with it, into a folder that has the traces of all cases in `traces/`.
+/// Writes the certificate and its other files into a folder that has the traces of all cases in `traces/`.
 ///
 /// # Errors
 ///
-/// That a trace is missing or broken, that the harness failed in one of them, or that the folder cannot be written.
+/// A trace is missing or broken, the harness failed in one of them, or the folder cannot be written.
 pub fn issue(folder: &Path, claims: Claims, bundle: &'static Bundle) -> Result<Issued, IssueError> {
     let folder = CertificateFolder::open(folder)?;
     let cases = cases(bundle, claims.kind);

@@ -1,4 +1,4 @@
-//! From traces to all that follows from them: the same when a certificate is made and when it is verified.
+//! Derives everything in a certificate from its traces; the same code makes and verifies it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::report::{CASE_PLACE, Chart, Collector, PageReport, Renderer, SuiteEve
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 
-/// Judges the traces of a certificate, in the order of their cases.
+/// Checks the traces of a certificate, in the order of their cases.
 pub(super) struct Judging {
     claims: Claims,
     command: Vec<String>,
@@ -21,7 +21,7 @@ pub(super) struct Judging {
     page: PageReport<Vec<u8>>,
 }
 
-/// All that follows from the traces.
+/// The results of the traces.
 pub(super) struct Made {
     /// The certificate, without its seal.
     pub(super) certificate: Certificate,
@@ -32,7 +32,7 @@ pub(super) struct Made {
 }
 
 impl Judging {
-    /// Begins with what does not follow from the traces, and with the command line that they name.
+    /// Starts with the claims, which do not follow from the traces, and with the command line that the traces name.
     pub(super) fn new(bundle: &'static Bundle, claims: Claims, command: Vec<String>, cases: usize) -> Self {
         let collector = Collector::new(bundle.edition(), claims.kind, command.clone());
         let mut judging = Self { claims, command, collector, page: PageReport::new(Vec::new()) };
@@ -41,7 +41,7 @@ impl Judging {
         judging
     }
 
-    /// Judges the next trace, which lies in this file of the certificate. How long its case took is taken from it.
+    /// Checks the next trace, which is in this file of the certificate. The trace also contains the duration of its case.
     pub(super) fn add(&mut self, trace: &Trace, file: String) -> Verdict {
         let took = Duration::from_micros(trace.events.last().map_or(0, |event| event.us));
         let case = self.collector.add(trace, took, Some(file));
@@ -50,7 +50,7 @@ impl Judging {
         case.verdict
     }
 
-    /// Ends the report, and makes the certificate over these traces with all that goes with it.
+    /// Completes the report, and makes the certificate over these traces with its other files.
     pub(super) fn close(self, suite: SuiteMark, traces: BTreeMap<String, TraceMark>) -> Made {
         let Self { claims, command, collector, mut page } = self;
         let report = collector.finish(Duration::from_millis(claims.duration_ms), false);
@@ -76,7 +76,7 @@ impl Judging {
         Made { certificate, report, files }
     }
 
-    /// What starts the subject again, as far as that is known.
+    /// Returns the command that starts the subject again, as far as it is known.
     fn reproduce(&self) -> String {
         if self.claims.redacted {
             return String::new();
@@ -91,7 +91,7 @@ impl Judging {
 }
 
 fn tell(page: &mut PageReport<Vec<u8>>, event: &SuiteEvent<'_>) {
-    // It is made in memory, which never fails.
+    // Writing to memory does not fail.
     let _ = page.event(event);
 }
 

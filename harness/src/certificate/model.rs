@@ -1,4 +1,4 @@
-//! The certificate itself. Format `acp-conformance-certificate/1`, read by other programs.
+//! The certificate itself. Format `acp-conformance-certificate/1`, for other programs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::verdict::{Conformance, Verdict};
 /// The name and version of the format.
 pub const FORMAT: &str = "acp-conformance-certificate/1";
 
-/// The member that all others are hashed into.
+/// The member with the hash of all others.
 pub(super) const DIGEST: &str = "digest";
 
 /// The JSON Schema of a certificate, as it is committed in `schemas/certificate.schema.json`.
@@ -24,25 +24,25 @@ pub fn schema() -> Value {
     generator.into_root_schema_for::<Certificate>().to_value()
 }
 
-/// What a run of all cases says about a subject, with a digest of everything that proves it.
+/// The result of a run of all cases against a subject, with a digest of all the evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Certificate {
     /// Always `acp-conformance-certificate/1`.
     pub format: String,
-    /// What was judged.
+    /// The tested program.
     pub subject: CertifiedSubject,
-    /// By what it was judged.
+    /// The suite that checked it.
     pub suite: SuiteMark,
     /// The conformance of the subject.
     pub verdict: Conformance,
-    /// How many requirements that says something about.
+    /// The number of requirements that the verdict covers.
     pub coverage: Coverage,
     /// Whether the traces are redacted.
     pub redacted: bool,
-    /// When the run began: UTC, as in RFC 3339.
+    /// The start of the run: UTC, as in RFC 3339.
     pub began: String,
-    /// How long the run took.
+    /// The duration of the run.
     pub duration_ms: u64,
     /// SHA-256 of each file that was made from the traces, by its name.
     pub files: BTreeMap<String, String>,
@@ -52,19 +52,19 @@ pub struct Certificate {
     pub digest: String,
 }
 
-/// What was judged.
+/// The tested program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CertifiedSubject {
-    /// Which party it plays.
+    /// The party that it is.
     pub kind: Party,
-    /// The name that it gave itself.
+    /// Its name in `initialize`.
     pub name: Option<String>,
-    /// The version that it gave itself.
+    /// Its version in `initialize`.
     pub version: Option<String>,
     /// Program and arguments. They are redacted when the traces are.
     pub command: Vec<String>,
-    /// The profile that told how to start and drive it.
+    /// The profile that describes how to start and drive it.
     pub profile: Option<ProfileMark>,
 }
 
@@ -72,13 +72,13 @@ pub struct CertifiedSubject {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileMark {
-    /// The name in it.
+    /// The name in the profile.
     pub name: String,
     /// SHA-256 of the file.
     pub sha256: String,
 }
 
-/// A suite: the version of the program, and digests of all that it judges by and that is no program.
+/// A suite: the version of the program, and digests of the data that it checks with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SuiteMark {
@@ -92,17 +92,17 @@ pub struct SuiteMark {
     pub draft_schema_sha256: String,
     /// SHA-256 of the catalogue of requirements.
     pub catalogue_sha256: String,
-    /// SHA-256 over all case files with their includes: of what `sha256sum` prints for them in the order of their paths.
+    /// SHA-256 over all case files with their includes: over the output of `sha256sum` for them in the order of their paths.
     pub cases_sha256: String,
 }
 
-/// How many requirements the verdict is about.
+/// The number of requirements that the verdict covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Coverage {
-    /// Of those that bind.
+    /// Requirements with the level MUST.
     pub must: Counts,
-    /// Of those that are asked for and decide nothing.
+    /// Requirements with the level SHOULD, which decide nothing.
     pub should: Counts,
 }
 
@@ -114,11 +114,11 @@ pub struct Counts {
     pub pass: usize,
     /// Observed and violated.
     pub fail: usize,
-    /// Observed, and what was seen does not decide.
+    /// Observed but not decided.
     pub undecided: usize,
     /// Not advertised by the subject.
     pub not_applicable: usize,
-    /// Nothing happened that could have broken it, or this version does not judge it.
+    /// Nothing happened that could have violated it, or this version does not check it.
     pub not_exercised: usize,
 }
 
@@ -126,29 +126,29 @@ pub struct Counts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceMark {
-    /// What it says about its case.
+    /// The verdict on its case.
     pub verdict: Verdict,
     /// SHA-256 of the file.
     pub sha256: String,
 }
 
-/// What a certificate says that does not follow from the traces, so that nobody can find out whether it is true.
+/// The parts of a certificate that do not follow from the traces and cannot be verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claims {
-    /// Which party the subject plays.
+    /// The party that the subject is.
     pub kind: Party,
     /// The profile.
     pub profile: Option<ProfileMark>,
     /// Whether the traces are redacted.
     pub redacted: bool,
-    /// When the run began, as in RFC 3339.
+    /// The start of the run, as in RFC 3339.
     pub began: String,
-    /// How long it took.
+    /// The duration of the run.
     pub duration_ms: u64,
 }
 
 impl Certificate {
-    /// What it says that does not follow from the traces.
+    /// Returns the parts that do not follow from the traces.
     #[must_use]
     pub fn claims(&self) -> Claims {
         Claims {
@@ -160,7 +160,7 @@ impl Certificate {
         }
     }
 
-    /// The text of the file, with the digest of what stands there now.
+    /// Returns the text of the file, with the digest of the current content.
     #[must_use]
     pub fn sealed(mut self) -> (Self, String) {
         let value = serde_json::to_value(&self).unwrap_or_default();
@@ -170,12 +170,12 @@ impl Certificate {
     }
 }
 
-/// The only way in which a certificate may be written, whatever members it has.
+/// Returns the canonical text of a certificate with any members.
 pub(super) fn text(document: &Value) -> String {
     format!("{document:#}\n")
 }
 
-/// The digest of a certificate, whatever members it has.
+/// Returns the digest of a certificate with any members.
 pub(super) fn digest(document: &Value) -> String {
     let mut rest = document.clone();
     if let Value::Object(members) = &mut rest {
@@ -185,7 +185,7 @@ pub(super) fn digest(document: &Value) -> String {
 }
 
 impl Coverage {
-    /// Counts the requirements of a report, without those that fail only by mistakes that others own.
+    /// Counts the requirements of a report, except those that fail only by mistakes of other requirements.
     #[must_use]
     pub fn of(requirements: &[RequirementReport]) -> Self {
         let mut coverage = Self::default();
@@ -212,7 +212,7 @@ impl Counts {
         *count += 1;
     }
 
-    /// How many apply to the subject.
+    /// Returns the number of requirements that apply to the subject.
     #[must_use]
     pub const fn applicable(&self) -> usize {
         self.pass + self.fail + self.undecided + self.not_exercised

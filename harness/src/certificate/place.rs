@@ -1,4 +1,4 @@
-//! Where a certificate is put: made beside, and put in its place when it is whole.
+//! The target folder of a certificate: the certificate is made next to it and moved there when it is complete.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,7 +12,7 @@ use super::issue::trace_file;
 use super::model::Certificate;
 use crate::requirement::Party;
 
-/// A place for a certificate.
+/// The target folder of a certificate.
 pub struct CertificatePlace {
     parent: PathBuf,
     name: OsString,
@@ -21,40 +21,40 @@ pub struct CertificatePlace {
     desk: TempDir,
 }
 
-/// Why a certificate cannot be put there.
+/// The reason why a certificate cannot be stored there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlaceError {
-    /// Something is there.
+    /// The folder is not empty.
     #[error(
         "the folder is not empty; give a new one, or --replace if it holds an earlier certificate of the same subject"
     )]
     NotEmpty,
-    /// Something else than a certificate is there.
+    /// The folder holds files of another kind.
     #[error("only an earlier certificate can be replaced, and {0}")]
     NoCertificate(String),
-    /// The certificate of another subject is there.
-    #[error("it holds the certificate of {there}, and this is {here}; give another folder")]
+    /// The folder holds the certificate of another subject.
+    #[error("it holds the certificate of {there}, but this one is for {here}; give another folder")]
     OtherSubject {
-        /// Of which one.
+        /// The subject of the certificate that is there.
         there: String,
-        /// Which one it is not.
+        /// The subject of the new certificate.
         here: String,
     },
-    /// The folder has no name of its own.
-    #[error("give a folder with a name, which is made anew")]
+    /// The path has no final name.
+    #[error("give a folder with a name")]
     NoName,
-    /// The folder, or the one around it, cannot be read or written.
+    /// The folder or its parent cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl CertificatePlace {
-    /// Takes a place that is free, or holds an earlier certificate of such a party that may be replaced.
+    /// Reserves a target folder that is free, or holds an earlier certificate of this party that may be replaced.
     ///
     /// # Errors
     ///
-    /// That it is not, or that nothing can be written there.
+    /// The folder holds something else, or nothing can be written there.
     pub fn take(dir: &Path, replace: bool, kind: Party) -> Result<Self, PlaceError> {
         let dir = if dir.exists() { dir.canonicalize()? } else { std::path::absolute(dir)? };
         let (Some(parent), Some(name)) = (dir.parent(), dir.file_name()) else { return Err(PlaceError::NoName) };
@@ -71,23 +71,23 @@ impl CertificatePlace {
         Ok(place)
     }
 
-    /// The folder in which the certificate is made.
+    /// Returns the folder in which the certificate is made.
     #[must_use]
     pub fn folder(&self) -> PathBuf {
         self.desk.path().join("new")
     }
 
-    /// The folder for its traces.
+    /// Returns the folder for its traces.
     #[must_use]
     pub fn traces(&self) -> PathBuf {
         self.folder().join(TRACES)
     }
 
-    /// Whether the certificate of a subject with this name may stand here.
+    /// Checks that the certificate of a subject with this name may be stored here.
     ///
     /// # Errors
     ///
-    /// That an earlier one is of another subject.
+    /// An earlier certificate is about another subject.
     pub fn admit(&self, name: Option<&str>) -> Result<(), PlaceError> {
         match &self.earlier {
             Some(earlier) if earlier.subject.name.as_deref() != name => {
@@ -98,11 +98,11 @@ impl CertificatePlace {
         }
     }
 
-    /// Puts the certificate that was made there, all at once.
+    /// Moves the complete certificate to its target in one step.
     ///
     /// # Errors
     ///
-    /// Only those of renaming; what was there before is there again then.
+    /// Errors of renaming; the earlier content is restored then.
     pub fn put(self) -> io::Result<()> {
         let (dir, old) = (self.parent.join(&self.name), self.desk.path().join("old"));
         let was_there = dir.exists();
@@ -117,7 +117,7 @@ impl CertificatePlace {
     }
 }
 
-/// The certificate in a folder that holds nothing else.
+/// Returns the certificate in a folder without other files.
 fn earlier(dir: &Path, kind: Party) -> Result<Certificate, PlaceError> {
     let folder = CertificateFolder::open(dir)?;
     let none = |why: String| PlaceError::NoCertificate(why);
@@ -130,7 +130,7 @@ fn earlier(dir: &Path, kind: Party) -> Result<Certificate, PlaceError> {
     let is_own = |name: &str| own.iter().any(|own| own == name) || is_signature(name);
     let foreign = folder.names().find(|name| !is_own(name)).or_else(|| folder.odd.keys().next().map(String::as_str));
     if let Some(foreign) = foreign {
-        return Err(none(format!("{foreign} is no part of the one that is there")));
+        return Err(none(format!("{foreign} does not belong to the existing certificate")));
     }
     if certificate.subject.kind != kind {
         let [there, here] = [certificate.subject.kind, kind].map(|party| party.one().to_owned());

@@ -1,4 +1,4 @@
-//! The suite that this program is.
+//! Describes the suite of this program.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::edition::Bundle;
 use crate::protocol::sha256;
 
 impl SuiteMark {
-    /// The suite of this program.
+    /// Returns the suite of this program.
     #[must_use]
     pub fn here(bundle: &'static Bundle) -> Self {
         let edition = bundle.edition();
@@ -21,7 +21,7 @@ impl SuiteMark {
         }
     }
 
-    /// What differs in another suite: the name of the member, what stands in this one, and what in the other.
+    /// Returns the differences from another suite: the name of the member, its value here, and its value there.
     #[must_use]
     pub fn differences<'s>(&'s self, other: &'s Self) -> Vec<(&'static str, &'s str, &'s str)> {
         let members = |suite: &'s Self| {
@@ -42,7 +42,7 @@ impl SuiteMark {
     }
 }
 
-/// All case files, as `sha256sum` prints them in the folder of the repository.
+/// Lists all case files as `sha256sum` prints them in the folder of the repository.
 fn listing(bundle: &Bundle) -> String {
     bundle.case_files().into_iter().fold(String::new(), |mut list, (path, bytes)| {
         let _ = writeln!(list, "{}  cases/{path}", sha256(bytes));

@@ -1,4 +1,4 @@
-//! The verifying of a certificate: its files are what it says, and it says what follows from its traces.
+//! Verifies a certificate: its files match their digests, and its results follow from its traces.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,32 +18,32 @@ use crate::report::model::{FORMAT as REPORT_FORMAT, READABLE, RunReport};
 use crate::trace::{FORMAT as TRACE_FORMAT, Header, Trace};
 use crate::verdict::Verdict;
 
-/// What came of verifying.
+/// The result of a verification.
 #[derive(Debug, Clone, Default)]
 pub struct Verification {
     /// The certificate, if it could be read.
     pub certificate: Option<Certificate>,
-    /// What does not match.
+    /// The parts that do not match.
     pub mismatches: Vec<CertificateMismatch>,
-    /// What is not the same in the suite of this program, so that it cannot tell what follows from the traces.
+    /// The parts of the suite that differ in this program, so that it cannot decide which results follow from the traces.
     pub other_suite: Vec<OtherSuite>,
     /// The format of the report, if an earlier version wrote it. Such a report and the page that shows it cannot be made again
     /// byte for byte, so only their verdicts are compared.
     pub older_report: Option<String>,
-    /// What the traces say by the rules of this program, where the suite is another one and says something else.
+    /// The verdicts that differ by the requirements of this program, if the certificate is from another suite.
     pub changed: Vec<Changed>,
-    /// Signatures that lie beside the certificate, and that this program does not check.
+    /// Signatures next to the certificate, which this program does not check.
     pub signatures: Vec<String>,
-    /// How many traces were judged again.
+    /// The number of traces checked again.
     pub judged: usize,
 }
 
-/// Something that does not match.
+/// A part that does not match.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CertificateMismatch {
-    /// The file, from the folder on.
+    /// The file, relative to the folder.
     pub file: String,
-    /// What is wrong with it.
+    /// The mismatch.
     pub what: String,
 }
 
@@ -53,51 +53,51 @@ impl fmt::Display for CertificateMismatch {
     }
 }
 
-/// Something of the suite that is not the same here.
+/// A part of the suite that differs here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherSuite {
     /// The member of the certificate.
     pub member: &'static str,
-    /// What the certificate says.
+    /// The value in the certificate.
     pub there: String,
-    /// What this program has.
+    /// The value in this program.
     pub here: String,
 }
 
-/// A verdict that is another one by the rules of this program.
+/// A verdict that differs by the requirements of this program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Changed {
-    /// The id of a requirement or of a case; `verdict` for that of the whole run.
+    /// The id of a requirement or of a case; `verdict` for the whole run.
     pub id: String,
-    /// What the certificate says; nothing if it says nothing of it.
+    /// The verdict in the certificate; `None` if it has none.
     pub was: Option<String>,
-    /// What this program says; nothing if it says nothing of it.
+    /// The verdict of this program; `None` if it has none.
     pub is: Option<String>,
 }
 
-/// What a verification comes to.
+/// The conclusion of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Integrity {
-    /// Everything is as the certificate says.
+    /// Everything matches.
     Matches,
-    /// The files are whole, there is a trace of every case of this suite, and the traces give the same verdicts. What else the report
-    /// and the page say cannot be compared, since their format is an earlier one.
+    /// The files are intact, there is a trace of every case of this suite, and the traces give the same verdicts. The rest of
+    /// the report and the page cannot be compared, since their format is older.
     Intact,
-    /// Something is not.
+    /// A part does not match.
     DoesNotMatch,
-    /// The files are whole, and what follows from them cannot be told: this program is another suite, or an earlier report has
+    /// The files are intact, but their results cannot be verified: this program is another suite, or an earlier report has
     /// other verdicts.
     CannotBeTold,
 }
 
 impl Verification {
-    /// What it comes to.
+    /// Returns the conclusion.
     #[must_use]
     pub fn outcome(&self) -> Integrity {
         if !self.mismatches.is_empty() {
             Integrity::DoesNotMatch
         } else if !self.is_own_suite() {
-            // Which cases another suite has is not known here, so a case that was left out does not show.
+            // The cases of another suite are unknown here, so a missing case cannot be noticed.
             Integrity::CannotBeTold
         } else if self.older_report.is_none() {
             Integrity::Matches
@@ -124,15 +124,15 @@ impl Verification {
     }
 }
 
-/// Why there is nothing to verify.
+/// The reason why there is nothing to verify.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoCertificate {
     /// The folder cannot be read.
     #[error("cannot read the folder")]
     Io(#[from] std::io::Error),
-    /// There is none.
-    #[error("there is no certificate.json in it")]
+    /// The folder has no certificate.
+    #[error("it contains no certificate.json")]
     Missing,
 }
 
@@ -140,7 +140,7 @@ pub enum NoCertificate {
 ///
 /// # Errors
 ///
-/// Only that there is no certificate in the folder.
+/// There is no certificate in the folder.
 pub fn verify(folder: &Path, editions: &Editions) -> Result<Verification, NoCertificate> {
     let folder = CertificateFolder::open(folder)?;
     if !folder.has(CERTIFICATE) && !folder.odd.contains_key(CERTIFICATE) {
@@ -151,7 +151,7 @@ pub fn verify(folder: &Path, editions: &Editions) -> Result<Verification, NoCert
         found.wrong(name, *what);
     }
     if let Some((document, certificate)) = read(&folder, &mut found) {
-        // The traces of an edition that is not here are read by another one, which shows as another suite.
+        // The traces of an unknown edition are read by another one, which appears as another suite.
         let bundle = editions.named(&certificate.suite.edition).unwrap_or_else(|_| editions.preferred());
         found.other_suite = other_suite(bundle, &certificate);
         found.older_report = older_report(&folder);
@@ -177,12 +177,12 @@ fn read(folder: &CertificateFolder, found: &mut Verification) -> Option<(Value, 
     }
 }
 
-/// A certificate is written in one way only, and holds its own digest.
+/// A certificate has only one valid text, and contains its own digest.
 fn understand(bytes: &[u8], found: &mut Verification) -> Option<(Value, Certificate)> {
     let document: Value = match serde_json::from_slice(bytes) {
         Ok(document) => document,
         Err(error) => {
-            found.wrong(CERTIFICATE, format!("it is no JSON: {error}"));
+            found.wrong(CERTIFICATE, format!("not JSON: {error}"));
             return None;
         }
     };
@@ -199,14 +199,14 @@ fn understand(bytes: &[u8], found: &mut Verification) -> Option<(Value, Certific
             return None;
         }
         None => {
-            found.wrong(CERTIFICATE, "it is no certificate: it has no `format`");
+            found.wrong(CERTIFICATE, "not a certificate: `format` is missing");
             return None;
         }
     }
     match serde_json::from_value(document.clone()) {
         Ok(certificate) => Some((document, certificate)),
         Err(error) => {
-            found.wrong(CERTIFICATE, format!("it is no certificate: {}", shown(&error.to_string())));
+            found.wrong(CERTIFICATE, format!("not a certificate: {}", shown(&error.to_string())));
             None
         }
     }
@@ -219,7 +219,7 @@ fn other_suite(bundle: &'static Bundle, certificate: &Certificate) -> Vec<OtherS
     differences.into_iter().map(other).collect()
 }
 
-/// Compares the files with their digests: whether all traces are there, and none was changed.
+/// Compares the files with their digests: all traces must be present and unchanged.
 fn compare_files(folder: &CertificateFolder, certificate: &Certificate, found: &mut Verification) -> bool {
     let mut listed: BTreeMap<String, &str> =
         certificate.traces.iter().map(|(case, trace)| (trace_file(case), trace.sha256.as_str())).collect();
@@ -241,13 +241,13 @@ fn compare_files(folder: &CertificateFolder, certificate: &Certificate, found: &
         if is_signature(name) {
             found.signatures.push(name.to_owned());
         } else {
-            found.wrong(name, "it is surplus: the certificate does not name it");
+            found.wrong(name, "unexpected: the certificate does not name it");
         }
     }
     whole
 }
 
-/// Judges every trace, and compares what follows from them; nothing does if they are not `whole`.
+/// Checks every trace, and compares the results; without `whole`, it compares nothing.
 fn judge_again(
     bundle: &'static Bundle,
     folder: &CertificateFolder,
@@ -297,23 +297,23 @@ fn judge_again(
     }
 }
 
-/// A certificate is about all cases of its suite, and no other.
+/// A certificate must cover exactly the cases of its suite.
 fn same_cases(cases: &BTreeMap<&str, &Case>, certificate: &Certificate, found: &mut Verification) {
     for id in cases.keys().filter(|id| !certificate.traces.contains_key(**id)) {
         found.wrong(CERTIFICATE, format!("it has no trace of the case {id}"));
     }
     for id in certificate.traces.keys().filter(|id| !cases.contains_key(id.as_str())) {
-        found.wrong(CERTIFICATE, format!("it has a trace of {}, and there is no such case", shown(id)));
+        found.wrong(CERTIFICATE, format!("it has a trace of the unknown case {}", shown(id)));
     }
 }
 
-/// The trace in this file; none if it is missing, which was told, or broken.
+/// Returns the trace in this file; `None` if it is broken or missing, which was already reported.
 fn trace(folder: &CertificateFolder, file: &str, mark: &TraceMark, found: &mut Verification) -> Option<Trace> {
     let bytes = folder.read(file).ok()?;
     match Trace::read(&bytes[..]) {
         Ok(trace) => Some(trace),
         Err(error) => {
-            // One that another suite wrote may be sound all the same.
+            // A trace that another suite wrote may still be valid.
             if found.is_own_suite() || sha256(&bytes) != mark.sha256 {
                 found.wrong(file, shown(&error.to_string()));
             }
@@ -322,9 +322,9 @@ fn trace(folder: &CertificateFolder, file: &str, mark: &TraceMark, found: &mut V
     }
 }
 
-/// Why a trace cannot be that of the case in this certificate.
+/// Explains why a trace does not belong to the case in this certificate.
 fn foreign(header: &Header, id: &str, certificate: &Certificate, case: Option<&Case>, first: bool) -> Option<String> {
-    // Redaction has other words for each trace; the certificate has those of the first.
+    // Redaction replaces words differently in each trace; the certificate has those of the first.
     let is_redacted = certificate.redacted && !first;
     let command = if is_redacted { &header.command } else { &certificate.subject.command };
     let wanted = Header {
@@ -345,13 +345,13 @@ fn foreign(header: &Header, id: &str, certificate: &Certificate, case: Option<&C
     different.first().map(|first| format!("it is a trace of something else: in its header {first}"))
 }
 
-/// Why a trace of another suite cannot be that of the case in this certificate.
+/// Explains why a trace of another suite does not belong to the case in this certificate.
 fn mistaken(header: &Header, id: &str, certificate: &Certificate) -> Option<String> {
     let fits = header.case.as_deref() == Some(id) && header.subject == Some(certificate.subject.kind);
     (!fits).then(|| "it is a trace of another case or party".to_owned())
 }
 
-/// Compares what was made again with what lies there.
+/// Compares the results made again with the files in the folder.
 fn follow(
     folder: &CertificateFolder,
     document: &Value,
@@ -397,7 +397,7 @@ fn not_following(there: &[u8], wanted: &[u8]) -> String {
     )
 }
 
-/// Verdicts that are other ones than in the certificate and the report of another suite.
+/// Returns the verdicts that differ from the certificate and the report of another suite.
 fn changed(folder: &CertificateFolder, certificate: &Certificate, report: &RunReport) -> Vec<Changed> {
     let there = folder.read(REPORT).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     let there = there.unwrap_or_default();
@@ -418,7 +418,7 @@ fn changed(folder: &CertificateFolder, certificate: &Certificate, report: &RunRe
 /// The name for the verdict of a whole run.
 const WHOLE: &str = "verdict";
 
-/// The verdicts of a report of any format: that of the run, and those of its requirements and cases by their ids.
+/// Returns the verdicts of a report of any format: that of the run, and those of its requirements and cases by their ids.
 fn verdicts(report: &Value) -> BTreeMap<&str, &str> {
     let lists = ["requirements", "cases"].map(|list| report[list].as_array());
     let all = lists.into_iter().flatten().flatten();
@@ -489,8 +489,8 @@ mod tests {
     /// Traces of format 1.
     const OLD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests/regressions/certificate-old/traces");
 
-    /// Writes a certificate over those traces as another suite did with the earlier format; `edit` changes its report before it is
-    /// sealed.
+    /// Writes a certificate over those traces like another suite with the earlier format; `edit` changes its report before it
+    /// is sealed.
     fn old_certificate(edit: impl FnOnce(&mut Value)) -> TempDir {
         let dir = tempfile::tempdir().expect("a folder");
         fs::create_dir(dir.path().join(TRACES)).expect("a folder");

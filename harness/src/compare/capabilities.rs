@@ -8,10 +8,10 @@ use crate::requirement::Party;
 use crate::trace::{Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
-/// What free members are called, which advertise nothing.
+/// The name of free members, which advertise nothing.
 const META: &str = "_meta";
 
-/// The paths of everything that the subject of a trace advertises, with the value where it is more than a yes.
+/// Returns the paths of everything that the subject of a trace advertises, with the value unless it is just `true`.
 pub(super) fn advertised(trace: &Trace) -> BTreeSet<String> {
     let subject = trace.header.subject.unwrap_or(Party::Agent);
     let mut paths = BTreeSet::new();
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_what_is_said_yes_to() {
+    fn paths_name_advertised_capabilities() {
         let said = json!({
             "protocolVersion": 1,
             "agentCapabilities": {

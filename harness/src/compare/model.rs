@@ -1,4 +1,4 @@
-//! What changed between two runs. Format `acp-conformance-diff/1`, read by other programs.
+//! The differences between two runs. Format `acp-conformance-diff/1`, for other programs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,31 +17,31 @@ pub fn schema() -> serde_json::Value {
     generator.into_root_schema_for::<DiffReport>().to_value()
 }
 
-/// What changed from one run to another.
+/// The differences between two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffReport {
     /// Always `acp-conformance-diff/1`.
     pub format: String,
-    /// The run before.
+    /// The earlier run.
     pub old: SideInfo,
-    /// The run after.
+    /// The later run.
     pub new: SideInfo,
-    /// Whether both were judged by the same suite. Otherwise a verdict may have changed because the rules did.
+    /// Whether the same suite checked both. If not, a verdict may have changed because the requirements did.
     pub same_suite: bool,
     /// Whether a requirement or a case passed before and fails now.
     pub regression: bool,
-    /// The requirements with another verdict, in the order of the new report.
+    /// The requirements whose verdict changed, in the order of the new report.
     pub requirements: Vec<VerdictChange>,
-    /// The cases with another verdict, in the order of their ids.
+    /// The cases whose verdict changed, in the order of their ids.
     pub cases: Vec<VerdictChange>,
-    /// What the subject advertises otherwise; empty where one side has no traces.
+    /// The capabilities that changed; empty if one side has no traces.
     pub capabilities: Vec<CapabilityChange>,
-    /// The cases in which other messages were exchanged; empty where one side has no traces.
+    /// The cases whose messages changed; empty if one side has no traces.
     pub messages: Vec<MessageChange>,
-    /// What only the run before has.
+    /// The requirements and cases that only the earlier run has.
     pub only_old: OneSided,
-    /// What only the run after has.
+    /// The requirements and cases that only the later run has.
     pub only_new: OneSided,
 }
 
@@ -49,35 +49,35 @@ pub struct DiffReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SideInfo {
-    /// From where it was read.
+    /// The path that it was read from.
     pub path: String,
-    /// By what was judged.
+    /// The suite that checked it.
     pub suite: SuiteInfo,
-    /// What was judged.
+    /// The tested program.
     pub subject: SubjectInfo,
     /// The conformance of the subject.
     pub verdict: Conformance,
-    /// How many traces it has.
+    /// The number of its traces.
     pub traces: usize,
     /// Why the run ended before all of its cases had run, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Partial>,
 }
 
-/// Another verdict.
+/// A changed verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VerdictChange {
-    /// The requirement or the case, by its id.
+    /// The id of the requirement or the case.
     pub id: String,
-    /// How binding the requirement is; none for a case.
+    /// The level of the requirement; none for a case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<Level>,
-    /// The verdict before.
+    /// The verdict in the earlier run.
     pub old: Verdict,
-    /// The verdict after.
+    /// The verdict in the later run.
     pub new: Verdict,
-    /// In which direction that is.
+    /// The direction of the change.
     pub change: VerdictTrend,
     /// Whether it passed before and fails now.
     pub regression: bool,
@@ -87,54 +87,54 @@ pub struct VerdictChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictTrend {
-    /// Something passed and no longer does, or fails that did not.
+    /// It passed and no longer passes, or it fails and did not fail.
     Worse,
-    /// Something failed and no longer does, or passes that did not.
+    /// It failed and no longer fails, or it passes and did not pass.
     Better,
-    /// Neither: it is undecided for another reason, or the harness failed.
+    /// Neither: for example, it is undecided for another reason, or the harness failed.
     Otherwise,
 }
 
-/// What a subject advertises otherwise.
+/// A change in the capabilities that a subject advertises.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CapabilityChange {
-    /// Who advertises it, to the other party.
+    /// The party that advertises it.
     pub by: Party,
     /// The path in its part of the initialization, such as `agentCapabilities.loadSession`.
     pub path: String,
-    /// Whether it is there now, or no longer.
+    /// Whether it was added or removed.
     pub change: Gain,
 }
 
-/// Whether something came or went.
+/// Whether a capability was added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gain {
-    /// It was not there before.
+    /// Only the later run has it.
     Gained,
-    /// It is no longer there.
+    /// Only the earlier run has it.
     Lost,
 }
 
-/// Other messages in a case.
+/// A case with changed messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageChange {
-    /// The case, by its id.
+    /// The id of the case.
     pub case: String,
-    /// How many lines of the transcript went.
+    /// The number of removed lines of the transcript.
     pub removed: usize,
-    /// How many came.
+    /// The number of added lines.
     pub added: usize,
-    /// The lines that differ, in the unified form.
+    /// The changed lines as a unified diff.
     pub diff: String,
-    /// Whether something of that was left out; `--full` shows it.
+    /// Whether the diff was shortened; `--full` shows all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
 
-/// What is only on one side, by id.
+/// The ids that only one side has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OneSided {

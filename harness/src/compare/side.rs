@@ -1,4 +1,4 @@
-//! Puts two runs side by side.
+//! Compares two runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,35 +12,35 @@ use crate::snapshot::{self, Bound};
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 
-/// One of the runs: its report, and what its traces tell.
+/// One of the runs: its report and the facts from its traces.
 #[derive(Debug, Clone)]
 pub struct Side {
     path: String,
     report: RunReport,
-    told: BTreeMap<String, Told>,
+    traces: BTreeMap<String, CaseTrace>,
 }
 
-/// What is kept of the trace of a case.
+/// The facts that are kept of the trace of a case.
 #[derive(Debug, Clone)]
-struct Told {
+struct CaseTrace {
     text: String,
     advertised: BTreeSet<String>,
 }
 
 impl Side {
-    /// A run, with the name by which it is shown.
+    /// Creates a run with the name that reports show.
     #[must_use]
     pub const fn new(path: String, report: RunReport) -> Self {
-        Self { path, report, told: BTreeMap::new() }
+        Self { path, report, traces: BTreeMap::new() }
     }
 
     /// Adds the trace of one of its cases.
     pub fn add(&mut self, case: String, trace: &Trace) {
-        let told = Told { text: snapshot::text(trace), advertised: advertised(trace) };
-        self.told.insert(case, told);
+        let traces = CaseTrace { text: snapshot::text(trace), advertised: advertised(trace) };
+        self.traces.insert(case, traces);
     }
 
-    /// The report.
+    /// Returns the report.
     #[must_use]
     pub const fn report(&self) -> &RunReport {
         &self.report
@@ -52,7 +52,7 @@ impl Side {
             suite: self.report.suite.clone(),
             subject: self.report.subject.clone(),
             verdict: self.report.verdict,
-            traces: self.told.len(),
+            traces: self.traces.len(),
             partial: self.report.partial,
         }
     }
@@ -66,7 +66,7 @@ impl Side {
     }
 }
 
-/// What changed from the one to the other.
+/// Returns the differences between two runs.
 #[must_use]
 pub fn compare(old: &Side, new: &Side, bound: Bound) -> DiffReport {
     let (requirements, old_requirements, new_requirements) = verdicts(&old.requirements(), &new.requirements());
@@ -88,7 +88,7 @@ pub fn compare(old: &Side, new: &Side, bound: Bound) -> DiffReport {
 
 type Judged<'s> = [(&'s str, Option<Level>, Verdict)];
 
-/// The verdicts that changed, and what is only on the one side or only on the other.
+/// Returns the changed verdicts, and the entries that only one side has.
 fn verdicts(old: &Judged<'_>, new: &Judged<'_>) -> (Vec<VerdictChange>, Vec<String>, Vec<String>) {
     let before: BTreeMap<&str, Verdict> = old.iter().map(|(id, _, verdict)| (*id, *verdict)).collect();
     let after: BTreeSet<&str> = new.iter().map(|(id, ..)| *id).collect();
@@ -107,7 +107,7 @@ fn verdicts(old: &Judged<'_>, new: &Judged<'_>) -> (Vec<VerdictChange>, Vec<Stri
 }
 
 fn direction(old: Verdict, new: Verdict) -> VerdictTrend {
-    // A failure of the harness says nothing about the subject, on either side.
+    // A failure of the harness proves nothing about the subject, on either side.
     let rank = |verdict| match verdict {
         Verdict::Pass => Some(2),
         Verdict::Inconclusive | Verdict::NotApplicable | Verdict::NotExercised => Some(1),
@@ -121,12 +121,12 @@ fn direction(old: Verdict, new: Verdict) -> VerdictTrend {
     }
 }
 
-/// The cases of which both sides have a trace.
-fn common<'s>(old: &'s Side, new: &'s Side) -> impl Iterator<Item = (&'s String, &'s Told, &'s Told)> {
-    old.told.iter().filter_map(|(case, told)| Some((case, told, new.told.get(case)?)))
+/// Returns the cases for which both sides have a trace.
+fn common<'s>(old: &'s Side, new: &'s Side) -> impl Iterator<Item = (&'s String, &'s CaseTrace, &'s CaseTrace)> {
+    old.traces.iter().filter_map(|(case, trace)| Some((case, trace, new.traces.get(case)?)))
 }
 
-/// What is advertised in any of the common cases; in others, more or less may be.
+/// Compares the capabilities that the common cases advertise; other cases may advertise more or less.
 fn capabilities(old: &Side, new: &Side) -> Vec<CapabilityChange> {
     let before: BTreeSet<&String> = common(old, new).flat_map(|(_, old, _)| &old.advertised).collect();
     let after: BTreeSet<&String> = common(old, new).flat_map(|(_, _, new)| &new.advertised).collect();
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_has_a_direction_and_only_from_pass_to_fail_is_it_a_regression() {
+    fn only_pass_to_fail_is_a_regression() {
         for (old, new, wanted, is_regression) in [
             (Pass, Fail, Worse, true),
             (Pass, Inconclusive, Worse, false),

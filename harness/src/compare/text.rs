@@ -1,4 +1,4 @@
-//! What changed, for people.
+//! Writes the differences for people.
 
 use std::io::{self, Write};
 
@@ -15,17 +15,17 @@ const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 const GREEN: Style = AnsiColor::Green.on_default().bold();
 
-/// How many entries of one kind are shown at a glance.
+/// The most entries of one kind in the short form.
 const MOST: usize = 30;
 
-/// How many differences of messages are shown at a glance; the other cases are named.
+/// The most message diffs in the short form; the other cases are only listed.
 const MOST_DIFFS: usize = 10;
 
-/// Writes what changed; at a glance, long lists are cut.
+/// Writes the differences; the short form cuts long lists.
 ///
 /// # Errors
 ///
-/// Only those of the stream.
+/// Errors of the stream.
 pub fn write(out: &mut dyn Write, report: &DiffReport, bound: Bound) -> io::Result<()> {
     side(out, "old", &report.old)?;
     side(out, "new", &report.new)?;
@@ -53,17 +53,17 @@ fn side(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
     let SideInfo { path, subject, verdict, suite, traces, partial: cut } = side;
     let version = subject.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
     let called = subject.name.as_deref().unwrap_or("a program that gives no name");
-    let told = in_one_line(&format!("{called}{version}  {}, judged by {}", verdict.name(), suite.edition));
+    let facts = in_one_line(&format!("{called}{version}  {}, judged by {}", verdict.name(), suite.edition));
     let traces = count(*traces, "trace", "traces");
-    writeln!(out, "{BOLD}{name}{BOLD:#}  {told}  {DIM}{}, {traces}{DIM:#}", in_one_line(path))?;
+    writeln!(out, "{BOLD}{name}{BOLD:#}  {facts}  {DIM}{}, {traces}{DIM:#}", in_one_line(path))?;
     cut.map_or(Ok(()), |cut| writeln!(out, "     {BOLD}partial{BOLD:#}: {}", partial(cut)))
 }
 
 fn suite(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
     let suite = &side.suite;
     let schema: String = suite.schema_sha256.chars().take(12).collect();
-    let told = format!("acp-conformance {}, edition {}, schema {schema}…", suite.version, suite.edition);
-    writeln!(out, "  {name}  {}", in_one_line(&told))
+    let facts = format!("acp-conformance {}, edition {}, schema {schema}…", suite.version, suite.edition);
+    writeln!(out, "  {name}  {}", in_one_line(&facts))
 }
 
 fn verdicts(out: &mut dyn Write, what: &str, changes: &[VerdictChange], most: usize) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Writes the case: what stands above, and the transcript line by line.
+//! Writes the case: the keys above the transcript, and the transcript line by line.
 
 use serde_json::{Map, Value, json};
 
@@ -13,24 +13,24 @@ use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::Trace;
 
-/// What is known about a trace beside what stands in it.
+/// Facts about a trace that are not in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Aim<'r> {
-    /// Where it came from, for the comment.
+    /// The origin of the trace, for the comment.
     pub origin: &'r str,
-    /// Whose behaviour is to be kept, where the trace does not say.
+    /// The party under test, if the trace does not name it.
     pub subject: Option<Party>,
-    /// The requirements that were seen to be kept in it.
+    /// The requirements that passed in it.
     pub kept: &'r [String],
-    /// The edition of the protocol that it speaks.
+    /// The edition of the protocol that it uses.
     pub edition: &'static Edition,
 }
 
-/// The text of a case file in which the exchange of the trace is played again.
+/// Returns the text of a case file that repeats the exchange of the trace.
 ///
 /// # Errors
 ///
-/// Each way in which a trace is no exchange that a case could play.
+/// Each reason why no case can repeat the trace.
 pub fn record(trace: &Trace, aim: &Aim<'_>) -> Result<String, RecordError> {
     let exchange = RecordedExchange::read(trace, aim.subject)?;
     let new = exchange.turns.iter().find_map(|turn| match &turn.said {
@@ -67,7 +67,7 @@ struct Writer<'w> {
     own: &'w Own,
     names: Names,
     lines: Vec<String>,
-    /// What the reader of the case has to know.
+    /// Notes for the reader of the case.
     remarks: Vec<String>,
     vocabulary: Vocabulary,
 }
@@ -90,7 +90,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds a line, unless it says again what may come any number of times.
+    /// Adds a line, unless it repeats a line that already matches any number of messages.
     fn put(&mut self, line: String) {
         let again = self.lines.iter().rev().take_while(|known| known.contains("*: ")).any(|known| *known == line);
         if !again {
@@ -102,7 +102,7 @@ impl Writer<'_> {
         self.remarks.push(text.into());
     }
 
-    /// Writes the usual opening as an include; how many turns it stands for.
+    /// Writes the usual opening as an include, and returns the number of turns that it replaces.
     fn opening(&mut self) -> usize {
         let subject = self.exchange.subject;
         let mut includes = vec![("initialize", 2)];
@@ -129,7 +129,7 @@ impl Writer<'_> {
         turns
     }
 
-    /// Whether the turn at this place is what the includes have there.
+    /// Whether the turn at this place is the same as in the includes.
     fn is_usual(&self, at: usize) -> bool {
         let Some(turn) = self.exchange.turns.get(at) else { return false };
         let agent = self.exchange.subject == Party::Agent;
@@ -183,7 +183,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A request or a notification, of which the line has everything but the params.
+    /// Writes a request or a notification; `line` has everything but the params.
     fn call(&mut self, turn: &RecordedTurn, mark: &str, mut line: Map<String, Value>) -> Option<String> {
         let is_subject = turn.from == self.exchange.subject;
         let (method, params) = turn.called()?;
@@ -232,8 +232,8 @@ impl Writer<'_> {
         Some(format!("- {}: {}", turn.from, flow(&Value::Object(line))))
     }
 
-    /// How an update is awaited. What a turn is about is hoped for, and so is what the tester spoke upon; of the rest any
-    /// number may come.
+    /// Returns the mark for an update. An update about the content of the turn is optional, and so is one that the tester
+    /// reacts to; any number of the others may come.
     fn mark(&self, at: usize, method: &str, params: Option<&Value>) -> &'static str {
         if method.starts_with('_') {
             return "*";
@@ -246,11 +246,12 @@ impl Writer<'_> {
             matches!(variant, "tool_call" | "tool_call_update" | "plan" | "current_mode_update")
         });
         let next = self.exchange.turns.get(at + 1);
-        let spoken_upon = next.is_some_and(|next| next.from != self.exchange.subject && next.called().is_some());
-        if telling || spoken_upon && self.exchange.is_in_turn(at) { "?" } else { "*" }
+        let answered_by_request =
+            next.is_some_and(|next| next.from != self.exchange.subject && next.called().is_some());
+        if telling || answered_by_request && self.exchange.is_in_turn(at) { "?" } else { "*" }
     }
 
-    /// An update with nothing but its session and its kind; of what is somebody's own nothing.
+    /// Returns the pattern of an update with only its session and its kind; `None` for extension methods.
     fn kind_of_update(&mut self, method: &str, params: &Value) -> Option<Value> {
         let variant = params.pointer("/update/sessionUpdate").filter(|_| method == "session/update")?;
         let mut kind = self.names.pattern(&json!({ "sessionId": params.get("sessionId") }));
@@ -258,7 +259,7 @@ impl Writer<'_> {
         Some(kind)
     }
 
-    /// A step of the case that was played, as it stands there.
+    /// Returns a step of the recorded case as written there.
     fn act(&mut self, text: &str) -> Option<String> {
         let step = text.trim_start_matches("- ");
         let is_one_line = !step.contains('\n') && ["user: ", "agent-process: "].iter().any(|key| step.starts_with(key));
@@ -270,7 +271,7 @@ impl Writer<'_> {
         None
     }
 
-    /// Whether a request of the tester is named by its id later, which the runner would choose otherwise.
+    /// Whether a later line refers to a request of the tester by its id, which the runner would otherwise choose.
     fn is_named_by_number(&self, id: &Value) -> bool {
         let tester = self.exchange.subject.other();
         self.exchange.turns.iter().any(|turn| match &turn.said {
@@ -282,14 +283,14 @@ impl Writer<'_> {
     }
 }
 
-/// Whether this is a request that is no part of the protocol, which a case can only make as bytes.
+/// Whether the request is not part of the protocol, so that a case can send it only as bytes.
 fn is_unheard_of(turn: &RecordedTurn, vocabulary: &Vocabulary) -> bool {
     let Said::Request { method, .. } = &turn.said else { return false };
     let is_own = method.starts_with('_') || method.starts_with("$/");
     !is_own && !turn.deliberate && vocabulary.kind_of(turn.from, method) == MethodKind::Unknown
 }
 
-/// Whether a case could say this without breaking the protocol.
+/// Whether a case could send this without violating the protocol.
 fn is_legal(by: Party, turn: &RecordedTurn, vocabulary: &Vocabulary) -> bool {
     let Some((method, params)) = turn.called() else { return true };
     let is_request = matches!(turn.said, Said::Request { .. });
@@ -299,12 +300,12 @@ fn is_legal(by: Party, turn: &RecordedTurn, vocabulary: &Vocabulary) -> bool {
     is_own || vocabulary.kind_of(by, method) == kind && fits(by, PayloadKind::Params(method), params, vocabulary)
 }
 
-/// Whether a payload is as the schema has it.
+/// Whether a payload fits the schema.
 fn fits(by: Party, payload: PayloadKind<'_>, value: &Value, vocabulary: &Vocabulary) -> bool {
     vocabulary.misfits(by, payload, value).is_empty()
 }
 
-/// A prompt with the intents that stand in it, by which any agent can be asked for the same.
+/// Returns a prompt as the intents in it, which any agent can follow.
 fn by_intent(params: &Value) -> Value {
     let intent = |block: &Value| {
         let (_, intent) = block.get("text")?.as_str()?.rsplit_once(MARKER)?;
@@ -328,7 +329,7 @@ fn by_intent(params: &Value) -> Value {
     params
 }
 
-/// Bytes of the tester that are no message.
+/// Writes bytes of the tester that are not a message.
 fn raw(bytes: &[u8]) -> String {
     use base64::Engine;
     match std::str::from_utf8(bytes) {

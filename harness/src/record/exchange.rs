@@ -1,4 +1,4 @@
-//! The messages of a trace, each with the request that it answers; and why there may be no case in them.
+//! The messages of a trace, each with the request that it answers, or the reason why they cannot become a case.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use crate::requirement::Party;
 use crate::trace::{Event, FENCE, Lack, Outcome, StepKind, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
-/// Why a trace cannot become a case.
+/// The reason why a trace cannot become a case.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// Nothing says whose behaviour is to be kept.
+    /// The party under test is unknown.
     #[error("the trace does not say whether the agent or the client is the subject; give --subject")]
     NoSubject,
     /// The lines of both parties have no common order.
@@ -22,31 +22,31 @@ pub enum RecordError {
     #[error("the trace has {0} connections, and a case has one; record it from a trace of one")]
     Connections(usize),
     /// A line without a sender.
-    #[error("event #{0} is a line that nobody is known to have sent")]
+    #[error("event #{0} is a line without a known sender")]
     NoSender(usize),
     /// A broken line.
-    #[error("event #{0} is no message, so that nothing can be awaited in its place")]
+    #[error("event #{0} is not a message, so no step can wait for it")]
     Broken(usize),
     /// The beginning is missing.
     #[error("the trace does not begin with initialize and its answer, and a case does")]
     NoInitialize,
 }
 
-/// What was said or done, in the order of the trace.
+/// A message or an act, in the order of the trace.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RecordedTurn {
     /// The position of the event.
     pub(super) n: usize,
-    /// Who did it; the tester's party for what is done around the conversation.
+    /// The party that did it; the tester's party for acts outside the conversation.
     pub(super) from: Party,
-    /// Whether the tester broke the protocol with it on purpose.
+    /// Whether the tester violated the protocol with it on purpose.
     pub(super) deliberate: bool,
-    /// What it was.
+    /// The message or act.
     pub(super) said: Said,
 }
 
 impl RecordedTurn {
-    /// The method and the params of a request or a notification.
+    /// Returns the method and the params of a request or a notification.
     pub(super) fn called(&self) -> Option<(&str, Option<&Value>)> {
         match &self.said {
             Said::Request { method, params, .. } | Said::Notification { method, params } => {
@@ -57,7 +57,7 @@ impl RecordedTurn {
     }
 }
 
-/// What was said or done.
+/// A message or an act.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Said {
     /// A request.
@@ -66,13 +66,13 @@ pub(super) enum Said {
     Notification { method: String, params: Option<Value> },
     /// The answer to the request at this place of the exchange: a result or an error.
     Answer { to: usize, outcome: Result<Value, Value> },
-    /// A request that shows that nothing more will come.
+    /// A request that proves that nothing more will come.
     Fence,
-    /// Bytes of the tester that are no message, or an answer to nothing.
+    /// Bytes of the tester that are not a message, or an answer to no request.
     Raw(Vec<u8>),
-    /// A step of the case that was played: something that its user did, as it was written.
+    /// A step of the recorded case: an act of its user, as written.
     Act(String),
-    /// An answer of the subject to nothing that is known.
+    /// An answer of the subject to no known request.
     Stray,
 }
 
@@ -105,7 +105,7 @@ impl RecordedExchange {
         if begins && agreed { Ok(exchange) } else { Err(RecordError::NoInitialize) }
     }
 
-    /// The answer to the request at this place, and where it stands.
+    /// Returns the answer to the request at this place, and the place of the answer.
     pub(super) fn answer_of(&self, request: usize) -> Option<(usize, &Result<Value, Value>)> {
         self.turns.iter().enumerate().skip(request).find_map(|(at, turn)| match &turn.said {
             Said::Answer { to, outcome } if *to == request => Some((at, outcome)),
@@ -120,7 +120,7 @@ impl RecordedExchange {
         prompts.into_iter().any(|prompt| self.answer_of(prompt).is_none_or(|(answer, _)| answer > at))
     }
 
-    /// The request at this place.
+    /// Returns the request at this place.
     pub(super) fn request(&self, at: usize) -> Option<(&str, Option<&Value>)> {
         match &self.turns.get(at)?.said {
             Said::Request { method, params, .. } => Some((method, params.as_ref())),
@@ -128,7 +128,7 @@ impl RecordedExchange {
         }
     }
 
-    /// The requests of a party with their answers: place, method, params and outcome.
+    /// Returns the requests of a party with their answers: place, method, params and outcome.
     pub(super) fn answered(&self, by: Party) -> impl Iterator<Item = AnsweredRequest<'_>> {
         self.turns.iter().enumerate().filter_map(move |(at, turn)| match &turn.said {
             Said::Answer { to, outcome } if turn.from == by => {
@@ -139,14 +139,14 @@ impl RecordedExchange {
         })
     }
 
-    /// The result of the first `session/new` without the id.
+    /// Returns the result of the first `session/new` without the id.
     pub(super) fn first_session(&self) -> Map<String, Value> {
         let new = self.answered(Party::Agent).find(|answered| answered.method == "session/new");
         new.and_then(|new| new.outcome.as_ref().ok()).map(members_but_id).unwrap_or_default()
     }
 }
 
-/// The members of a result of `session/new` without the id.
+/// Returns the members of a result of `session/new` without the id.
 pub(super) fn members_but_id(result: &Value) -> Map<String, Value> {
     let mut members = result.as_object().cloned().unwrap_or_default();
     members.shift_remove("sessionId");
@@ -166,12 +166,12 @@ pub(super) struct AnsweredRequest<'e> {
 }
 
 impl<'e> AnsweredRequest<'e> {
-    /// A text among the params.
+    /// Returns a text among the params.
     pub(super) fn text(&self, name: &str) -> Option<&'e str> {
         self.params?.get(name)?.as_str()
     }
 
-    /// A number among the params.
+    /// Returns a number among the params.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.params?.get(name)?.as_u64()
     }
@@ -180,7 +180,7 @@ impl<'e> AnsweredRequest<'e> {
 struct TurnReader {
     subject: Party,
     turns: Vec<RecordedTurn>,
-    /// The open requests, by who asked and the id.
+    /// The open requests, by sender and id.
     open: HashMap<(Party, RpcId), usize>,
     fences: Vec<RpcId>,
     /// The tester's next request is a fence.
@@ -224,7 +224,7 @@ impl TurnReader {
                 if call.method == FENCE || from != self.subject && std::mem::take(&mut self.is_fence_next) =>
             {
                 self.fences.extend(call.id.map(RpcId::new));
-                // Several requests in a row are one fence.
+                // Consecutive requests form one fence.
                 if self.turns.last().is_some_and(|turn| turn.said == Said::Fence) {
                     return Ok(None);
                 }

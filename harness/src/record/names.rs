@@ -1,11 +1,11 @@
-//! What stands for the values of a trace in a case: names, labels and patterns.
+//! Replaces the values of a trace in a case by names, labels and patterns.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// Members that hold an id which the subject makes up, and how such a thing is called.
+/// Members with an id that the subject invents, and the name for such an id.
 const MADE: [(&str, &str); 6] = [
     ("compactionId", "compaction"),
     ("elicitationId", "elicitation"),
@@ -15,7 +15,7 @@ const MADE: [(&str, &str); 6] = [
     ("toolCallId", "tool"),
 ];
 
-/// Members whose texts are likely to be the same again: words of the protocol, and ids of what a program offers.
+/// Members whose texts are likely to repeat: words of the protocol, and ids of things that a program offers.
 const WORDS: [&str; 17] = [
     "action",
     "configId",
@@ -36,10 +36,10 @@ const WORDS: [&str; 17] = [
     "type",
 ];
 
-/// Members whose numbers are likely to be the same again.
+/// Members whose numbers are likely to repeat.
 const NUMBERS: [&str; 6] = ["code", "exitCode", "limit", "line", "outputByteLimit", "protocolVersion"];
 
-/// Members that say nothing about the exchange, or what nobody but the two programs knows.
+/// Members that do not matter for the exchange, or that only the two programs understand.
 const DROPPED: [&str; 13] = [
     "_meta",
     "agentCapabilities",
@@ -56,13 +56,13 @@ const DROPPED: [&str; 13] = [
     "usage",
 ];
 
-/// The names of further sessions, as the includes have them.
+/// The names of further sessions, as in the includes.
 const SESSIONS: [&str; 5] = ["session", "second", "third", "fourth", "fifth"];
 
 /// The names of a case.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Directories with what stands for them, the working directory first.
+    /// Directories with the names that replace them, the working directory first.
     places: Vec<(String, &'static str)>,
     /// The name of each id.
     ids: HashMap<String, String>,
@@ -71,8 +71,8 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The names of a case whose first session is opened here. In a trace of a case the working directory is the folder
-    /// `work` around that, with the HOME beside it.
+    /// Creates the names of a case whose first session uses this directory. In a trace of a case, the working directory is the
+    /// folder `work`, next to the HOME.
     pub(super) fn new(cwd: Option<&str>, of_a_case: bool) -> Self {
         let mut places = Vec::new();
         if let Some(cwd) = cwd.filter(|cwd| Path::new(cwd).is_absolute() && cwd.len() > 1) {
@@ -83,13 +83,13 @@ impl Names {
         Self { places, ..Self::default() }
     }
 
-    /// Whether a path lies in the working directory; the path from there.
+    /// Returns the path relative to the working directory, if it is inside.
     pub(super) fn below_cwd<'p>(&self, path: &'p str) -> Option<&'p str> {
         let (cwd, _) = self.places.first()?;
         path.strip_prefix(cwd.as_str())?.strip_prefix('/').filter(|rest| !rest.split('/').any(|part| part == ".."))
     }
 
-    /// The label of the request at this place of the exchange.
+    /// Returns the label of the request at this place of the exchange.
     pub(super) fn label(&mut self, at: usize, method: &str) -> String {
         if let Some(label) = self.labels.get(&at) {
             return label.clone();
@@ -116,7 +116,7 @@ impl Names {
             || self.ids.values().any(|known| known == name)
     }
 
-    /// Something that the tester says, with what has a name by its name.
+    /// Returns a value that the tester sends, with names instead of named values.
     pub(super) fn said(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => self.text(text).into(),
@@ -126,7 +126,7 @@ impl Names {
         }
     }
 
-    /// What a payload of the subject is to look like; ids get a name at first sight.
+    /// Returns the pattern for a payload of the subject; ids get a name at their first use.
     pub(super) fn pattern(&mut self, value: &Value) -> Value {
         match value {
             Value::Object(members) => Value::Object(self.members(members)),
@@ -173,7 +173,7 @@ impl Names {
         name
     }
 
-    /// The base alone the first time, and with a number from then on; sessions are counted in words.
+    /// Returns the base alone the first time, and with a number from then on; sessions are numbered in words.
     fn numbered(&mut self, base: &str, otherwise: &str) -> String {
         let base = if base.starts_with(|c: char| c.is_ascii_lowercase()) { base } else { otherwise };
         let count = self.counts.entry(base.to_owned()).or_default();
@@ -185,7 +185,7 @@ impl Names {
         }
     }
 
-    /// A text with names for what has one, and a literal `<` where it could be taken for a name.
+    /// Returns a text with names instead of named values, and with an escaped `<` where it would look like a name.
     fn text(&self, text: &str) -> String {
         if let Some(name) = self.ids.get(text) {
             return format!("<{name}>");
@@ -195,16 +195,16 @@ impl Names {
     }
 }
 
-/// Puts the name in place of a path, but not of the beginning of a longer name of a folder.
+/// Replaces a path by its name, but not where it is the beginning of a longer path.
 fn replace_path(text: &str, path: &str, name: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(path) {
-        let (before, behind) = (&rest[..at], &rest[at + path.len()..]);
+        let (before, after) = (&rest[..at], &rest[at + path.len()..]);
         out.push_str(before);
-        let goes_on = behind.starts_with(|c: char| c.is_alphanumeric() || "-_.".contains(c));
-        out.push_str(if goes_on { path } else { name });
-        rest = behind;
+        let continues = after.starts_with(|c: char| c.is_alphanumeric() || "-_.".contains(c));
+        out.push_str(if continues { path } else { name });
+        rest = after;
     }
     out + rest
 }

@@ -1,6 +1,6 @@
-//! Which answers of the tester need not be written, because it would give them by itself.
+//! Decides which answers of the tester need not be written, because the tester gives them by default.
 //!
-//! A transcript that answers one request of a method answers them all, so this is asked of a method as a whole; the
+//! A transcript that answers one request of a method answers them all, so this is decided for each method as a whole; the
 //! methods of terminals belong together.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,25 +13,25 @@ use crate::case::{PayloadKind, Vocabulary};
 use crate::protocol::Edition;
 use crate::requirement::Party;
 
-/// The error of a method that does not exist.
+/// The error code of an unknown method.
 const NO_METHOD: i64 = -32601;
 
-/// The error of a file that does not exist.
+/// The error code of a missing file.
 const NOT_FOUND: i64 = -32002;
 
-/// What the tester has to be set up with so that it answers by itself as it did.
+/// The setup with which the tester gives the same answers by default.
 #[derive(Debug, Default)]
 pub(super) struct Own {
-    /// The methods whose answers have to be written.
+    /// The methods whose answers must be written.
     pub(super) by_hand: BTreeSet<String>,
-    /// The files that were read, by their path from the working directory.
+    /// The files that were read, by their path relative to the working directory.
     pub(super) workspace: BTreeMap<String, String>,
-    /// How requests for permission were answered, where that was always the same way and not the usual one.
+    /// The answers to permission requests, if they were always the same and not the default.
     pub(super) permission: Option<&'static str>,
 }
 
 impl Own {
-    /// Finds out what the tester would answer by itself.
+    /// Determines the answers that the tester gives by default.
     pub(super) fn of(exchange: &RecordedExchange, names: &Names, edition: &'static Edition) -> Self {
         let mut own = Self::default();
         let tester = exchange.subject.other();
@@ -62,11 +62,11 @@ impl Own {
         own
     }
 
-    /// Lays out the files that a client read, as far as their content was seen.
+    /// Collects the files that a client read, as far as their content is known.
     fn lay_out(&mut self, exchange: &RecordedExchange, names: &Names) {
         let mut read: Vec<_> =
             exchange.answered(Party::Client).filter(|one| one.method == "fs/read_text_file").collect();
-        // What was read as a whole is better than a part.
+        // A file that was read as a whole is better than a part.
         read.sort_by_key(|one| (one.number("limit").is_some(), one.number("line").is_some(), one.at));
         for one in read {
             let content = one.outcome.as_ref().ok().and_then(|result| result.get("content")?.as_str());
@@ -106,7 +106,7 @@ impl Own {
         }
     }
 
-    /// Whether a file of the working directory was read as a whole, or was not there; such a file is laid out.
+    /// Whether a file of the working directory was read as a whole, or did not exist; such a file is collected.
     fn is_read(&mut self, exchange: &RecordedExchange, names: &Names, answer: &AnsweredRequest<'_>) -> bool {
         let whole = ["line", "limit"].iter().all(|name| answer.params.is_none_or(|params| params.get(name).is_none()));
         let path = answer.text("path").filter(|_| whole);
@@ -136,7 +136,7 @@ impl Own {
     }
 }
 
-/// What was written last to a file through the client.
+/// Returns the content that was last written to a file through the client.
 fn written_before<'e>(exchange: &'e RecordedExchange, at: usize, path: &str) -> Option<&'e str> {
     exchange.turns[..at].iter().rev().find_map(|turn| match &turn.said {
         Said::Request { method, params: Some(params), .. } if method == "fs/write_text_file" => {
@@ -146,7 +146,7 @@ fn written_before<'e>(exchange: &'e RecordedExchange, at: usize, path: &str) -> 
     })
 }
 
-/// Whether the tester kept to the protocol in its answers and put nothing of its own into them.
+/// Whether the tester's answers followed the protocol and contain nothing special.
 fn are_usual(tester: Party, method: &str, answers: &[AnsweredRequest<'_>], edition: &'static Edition) -> bool {
     let vocabulary = Vocabulary::of(edition);
     let results = answers.iter().filter_map(|answer| answer.outcome.as_ref().ok());
@@ -155,7 +155,7 @@ fn are_usual(tester: Party, method: &str, answers: &[AnsweredRequest<'_>], editi
     })
 }
 
-/// The policy by which the tester would answer this request for permission as it did.
+/// Returns the policy with which the tester would give this answer to a permission request.
 fn decision(exchange: &RecordedExchange, answer: &AnsweredRequest<'_>) -> Option<&'static str> {
     let outcome = answer.outcome.as_ref().ok()?.get("outcome")?;
     if outcome.get("outcome")? == "cancelled" {

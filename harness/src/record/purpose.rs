@@ -1,14 +1,14 @@
-//! What a recorded case is for: its title, and the requirements that it names.
+//! The title of a recorded case and its requirements.
 
 use std::collections::BTreeSet;
 
 use super::exchange::{RecordedExchange, RecordedTurn, Said};
 use crate::requirement::{Catalogue, Level, Status};
 
-/// How many requirements of one area are named; a case that is for everything is for nothing.
+/// The most requirements of one area; a case with many requirements has no clear purpose.
 const MOST_OF_AN_AREA: usize = 2;
 
-/// The methods behind the opening, in the order of their first use; one that is no word has no place in a title.
+/// Returns the methods after the opening, in the order of their first use; texts that are not words are left out of the title.
 fn methods(exchange: &RecordedExchange) -> Vec<&str> {
     let mut methods = Vec::new();
     for turn in &exchange.turns {
@@ -22,7 +22,7 @@ fn methods(exchange: &RecordedExchange) -> Vec<&str> {
     methods
 }
 
-/// What the case shows, as far as it can be told from its methods.
+/// Returns the title of the case, as far as its methods determine one.
 pub(super) fn title(exchange: &RecordedExchange) -> String {
     match methods(exchange).as_slice() {
         [] => "The opening of a session, as it was recorded".to_owned(),
@@ -31,7 +31,7 @@ pub(super) fn title(exchange: &RecordedExchange) -> String {
     }
 }
 
-/// What the case is for: what the case was for that the trace is of, or else a few rules of each area that it has.
+/// Returns the requirements of the case: those of the case in the trace, or else a few of each area in it.
 pub(super) fn requirements<'r>(
     exchange: &RecordedExchange,
     wanted: &'r [String],
@@ -62,7 +62,7 @@ pub(super) fn requirements<'r>(
     chosen
 }
 
-/// The areas of the catalogue that the messages belong to.
+/// Returns the areas of the catalogue that the messages belong to.
 fn areas(exchange: &RecordedExchange) -> BTreeSet<&'static str> {
     let mut areas: BTreeSet<&str> = exchange.turns.iter().filter_map(area).collect();
     if areas.is_empty() {
@@ -99,7 +99,7 @@ fn area(turn: &RecordedTurn) -> Option<&'static str> {
     })
 }
 
-/// A notification of somebody's own, which tells nothing of the exchange.
+/// Whether this is an extension notification, which does not matter for the exchange.
 fn is_own_notice(turn: &RecordedTurn) -> bool {
     matches!(&turn.said, Said::Notification { method, .. } if method.starts_with('_'))
 }

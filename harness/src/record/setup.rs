@@ -1,4 +1,4 @@
-//! What stands above the transcript: what the subject must advertise, how the tester is set up, and its user.
+//! The keys above the transcript: the capabilities that the subject must advertise, the setup of the tester, and its user.
 
 use serde_json::{Map, Value, json};
 
@@ -9,10 +9,10 @@ use crate::case::UserSetup;
 use crate::protocol::Edition;
 use crate::requirement::Party;
 
-/// The name by which the harness introduces itself, which a case need not say.
+/// The harness's name in `initialize`, which a case need not contain.
 const HARNESS: &str = "acp-conformance";
 
-/// The keys above the transcript, each with its value.
+/// Returns the keys above the transcript, each with its value.
 pub(super) fn keys(
     exchange: &RecordedExchange,
     names: &Names,
@@ -35,7 +35,7 @@ pub(super) fn keys(
     keys
 }
 
-/// What the subject advertised for the requests that it answered.
+/// Returns the capabilities that the subject advertised for the requests that it answered.
 fn needs(exchange: &RecordedExchange, edition: &Edition) -> Value {
     let adapter = edition.adapter;
     let mut needs: Vec<String> = Vec::new();
@@ -83,7 +83,7 @@ fn agent(exchange: &RecordedExchange, names: &Names, own: &Own) -> Value {
     Value::Object(setup)
 }
 
-/// What can be seen of the user: the first prompt, decisions about permissions, and what is configured.
+/// Returns the observable acts of the user: the first prompt, decisions about permissions, and settings.
 fn user(exchange: &RecordedExchange, names: &Names) -> Value {
     let mut user = Map::new();
     let params = |wanted: &str| {
@@ -105,7 +105,7 @@ fn user(exchange: &RecordedExchange, names: &Names) -> Value {
     Value::Object(user)
 }
 
-/// What a user decided who was asked for something; a request that was withdrawn was left open.
+/// Returns the decision of a user who was asked; a withdrawn request has none.
 fn decision(asked: &AnsweredRequest<'_>) -> Option<&'static str> {
     let result = asked.outcome.as_ref().ok();
     let text = |pointer: &str| result.and_then(|result| result.pointer(pointer)?.as_str());
@@ -121,7 +121,7 @@ fn decision(asked: &AnsweredRequest<'_>) -> Option<&'static str> {
     })
 }
 
-/// The kind of the option with this id.
+/// Returns the kind of the option with this id.
 fn kind_of<'e>(asked: &AnsweredRequest<'e>, chosen: &str) -> &'e str {
     let options = asked.params.and_then(|params| params.get("options")?.as_array());
     let option = options.into_iter().flatten().find(|option| option.get("optionId") == Some(&chosen.into()));

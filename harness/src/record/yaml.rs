@@ -1,8 +1,8 @@
-//! Writes values in one line, as the case files have them.
+//! Writes values in one line, in the style of the case files.
 
 use serde_json::Value;
 
-/// A value in the flow style of YAML, with as few quotes as it takes.
+/// Writes a value in the flow style of YAML, with as few quotes as possible.
 pub(super) fn flow(value: &Value) -> String {
     match value {
         Value::String(text) => scalar(text),
@@ -17,12 +17,12 @@ pub(super) fn flow(value: &Value) -> String {
     }
 }
 
-/// A text, quoted unless it means itself.
+/// Writes a text, quoted if YAML would read it as another value.
 pub(super) fn scalar(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// The text in quotes. JSON lets characters stand as they are that YAML does not, or that end a line of it.
+/// Quotes a text. JSON allows some raw characters that YAML does not allow, or that end a line of it.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     for c in Value::from(text).to_string().chars() {
@@ -36,7 +36,7 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Whether YAML would read the bare word as this very text.
+/// Whether YAML reads the bare word as this exact text.
 fn is_plain(text: &str) -> bool {
     const RESERVED: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || "<_/".contains(c));

@@ -1,4 +1,4 @@
-//! What a report holds against the subject, for the forms that list it one by one.
+//! Lists the failures in a report one by one.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use super::visible::cut;
 use super::words::level;
 use crate::verdict::Verdict;
 
-/// The longest message that is told whole.
+/// The longest message without a cut.
 const LONGEST: usize = 2000;
 
-/// A requirement that was broken, and where that was found.
+/// A violated requirement and the finding.
 #[derive(Clone, Copy)]
 pub(super) struct Broken<'r> {
     pub(super) requirement: &'r RequirementReport,
     pub(super) finding: &'r FindingReport,
 }
 
-/// Everything that was broken, in the order of the catalogue.
+/// Returns all violations, in the order of the catalogue.
 pub(super) fn broken(report: &RunReport) -> impl Iterator<Item = Broken<'_>> {
     report.requirements.iter().flat_map(failures)
 }
 
-/// Every way in which a requirement was broken by mistakes of its own.
+/// Returns every violation of a requirement by its own mistakes.
 pub(super) fn failures(requirement: &RequirementReport) -> impl Iterator<Item = Broken<'_>> {
     let is_own = |finding: &&FindingReport| finding.verdict == Verdict::Fail && finding.same_as.is_none();
     requirement.findings.iter().filter(is_own).map(move |finding| Broken { requirement, finding })
 }
 
-/// The same by the id of the case.
+/// Returns all violations by the id of the case.
 pub(super) fn broken_by_case(report: &RunReport) -> BTreeMap<&str, Vec<Broken<'_>>> {
     let mut by_case: BTreeMap<&str, Vec<Broken<'_>>> = BTreeMap::new();
     for broken in broken(report) {
@@ -38,22 +38,22 @@ pub(super) fn broken_by_case(report: &RunReport) -> BTreeMap<&str, Vec<Broken<'_
 }
 
 impl Broken<'_> {
-    /// The entry of the baseline that expects it.
+    /// Returns the entry of the baseline that expects it.
     pub(super) fn expected<'r>(&self, report: &'r RunReport) -> Option<&'r EntryReport> {
         report.expected.as_ref()?.entry_of(&self.requirement.id, self.finding)
     }
 
-    /// Whether its case fails for it: it counts against the subject, was not expected, and no other case fails for it.
+    /// Whether its case fails because of it: it counts, was not expected, and no other case fails for it.
     pub(super) fn counts(&self, report: &RunReport) -> bool {
         report.counts(self.requirement.level) && self.expected(report).is_none() && self.finding.counted_in.is_none()
     }
 
-    /// What was seen.
+    /// Returns the observation.
     pub(super) fn message(&self) -> String {
         cut(&self.finding.text, LONGEST)
     }
 
-    /// Who is at fault and what was seen, with the lines that prove it.
+    /// Returns the responsible party and the observation, with the lines that prove it.
     pub(super) fn told(&self) -> String {
         let Self { requirement, finding } = self;
         let mut lines = vec![

@@ -1,4 +1,4 @@
-//! From traces to the report: judges each case as it ends, and joins what all of them say.
+//! From traces to the report: checks each case when it ends, and joins the results of all cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::requirement::{Party, Requirement, Status};
 use crate::trace::{Event, McpEvent, McpWhat, ProcessEvent, Trace, What};
 use crate::verdict::Verdict;
 
-/// Gathers the cases of a run.
+/// Collects the cases of a run.
 pub struct Collector {
     edition: &'static Edition,
     kind: Party,
@@ -35,31 +35,30 @@ pub struct Collector {
     cases: Vec<CaseReport>,
     model: BTreeMap<String, usize>,
     by_requirement: BTreeMap<String, Vec<SeenIn>>,
-    /// The shapes of cases that ended undecided before they exercised a requirement that they were written for, by
-    /// requirement.
+    /// The shapes of cases that ended undecided before they exercised one of their requirements, by requirement.
     undecided: BTreeMap<String, BTreeSet<String>>,
     fences: BTreeMap<String, usize>,
-    /// How often the subject was started.
+    /// The number of starts of the subject.
     starts: usize,
-    /// How many cases of shared conversations ran again alone.
+    /// The number of cases of shared conversations that ran again alone.
     again: usize,
     shared: Shared,
     only_shared: Vec<OnlyShared>,
 }
 
-/// What one case says about one requirement.
+/// The result of one case for one requirement.
 struct SeenIn {
     case: String,
     tally: Tally,
-    /// For each finding, what proves it.
+    /// The proof of each finding.
     proofs: Vec<Proof>,
 }
 
-/// What proves a finding.
+/// The proof of a finding.
 struct Proof {
     /// The lines of the events.
     lines: Vec<String>,
-    /// The line of the step that was played.
+    /// The line of the current step.
     line: Option<usize>,
 }
 
@@ -67,7 +66,7 @@ struct Proof {
 const LONGEST_QUOTE: usize = 600;
 
 impl Collector {
-    /// A collector for one run against one subject.
+    /// Creates a collector for one run against one subject.
     #[must_use]
     pub fn new(edition: &'static Edition, kind: Party, command: Vec<String>) -> Self {
         Self {
@@ -95,14 +94,14 @@ impl Collector {
         self.edition
     }
 
-    /// Says that a person operated the subject.
+    /// Marks the subject as operated by a person.
     #[must_use]
     pub const fn driven_by_hand(mut self) -> Self {
         self.driven = Some(Driven::Manual);
         self
     }
 
-    /// What is known before the first case of a run; `reproduce` is the command that runs a case again.
+    /// Returns the facts that are known before the first case of a run; `reproduce` is the command that runs a case again.
     #[must_use]
     pub fn begin(&self, cases: usize, whole: bool, reproduce: String) -> Begin {
         Begin { suite: self.suite(), subject: self.subject(), cases, whole, reproduce, cut_short: false }
@@ -127,7 +126,7 @@ impl Collector {
         }
     }
 
-    /// Judges the trace of a case and keeps what it says.
+    /// Checks the trace of a case and keeps the result.
     pub fn add(&mut self, trace: &Trace, took: Duration, file: Option<String>) -> CaseReport {
         let mut session = JudgingSession::new(&trace.header, self.edition);
         trace.events.iter().for_each(|event| session.event(event));
@@ -139,7 +138,7 @@ impl Collector {
         self.report(id, &judged, took, file)
     }
 
-    /// Counts the starts of the subject and what the scripted model did.
+    /// Counts the starts of the subject and the actions of the scripted model.
     fn count(&mut self, trace: &Trace) {
         for event in &trace.events {
             match &event.what {
@@ -150,12 +149,12 @@ impl Collector {
         }
     }
 
-    /// Counts starts of the subject that a recording shows.
+    /// Counts the starts of the subject in a recording.
     pub const fn count_starts(&mut self, starts: usize) {
         self.starts += starts;
     }
 
-    /// Keeps what a recording says; `evidence` holds the events that [`JudgedTrace::evidence`] asks for.
+    /// Keeps the result of a recording; `evidence` holds the events that [`JudgedTrace::evidence`] asks for.
     pub fn add_recording(
         &mut self,
         id: String,
@@ -168,15 +167,14 @@ impl Collector {
         self.report(id, judged, took, file)
     }
 
-    /// The events of a trace that findings name, as long as it was the last of its case that was added.
+    /// Returns the events of a trace that findings name, if it is the trace of its case that was added last.
     #[must_use]
     pub fn evidence(&self, case: &str) -> BTreeSet<usize> {
         let last = self.by_requirement.values().filter_map(|seen| seen.last()).filter(|seen| seen.case == case);
         last.flat_map(|seen| &seen.tally.findings).flat_map(|finding| finding.events.iter().copied()).collect()
     }
 
-    /// The failures in a trace, each by its requirement, as long as it was the last of its case that was
-    /// added.
+    /// Returns the failures in a trace, each with its requirement, if it is the trace of its case that was added last.
     pub fn failures<'c>(&'c self, case: &'c str) -> impl Iterator<Item = (&'c str, &'c Fact)> {
         let last = self.by_requirement.iter().filter_map(|(id, seen)| Some((id, seen.last()?)));
         let last = last.filter(move |(_, seen)| seen.case == case);
@@ -231,7 +229,7 @@ impl Collector {
         }
     }
 
-    /// Joins everything into the report. With `strict`, a broken SHOULD counts like a broken MUST.
+    /// Joins everything into the report. With `strict`, a violated SHOULD counts like a violated MUST.
     #[must_use]
     pub fn finish(mut self, took: Duration, strict: bool) -> RunReport {
         self.cases.sort_by(|a, b| a.id.cmp(&b.id));
@@ -281,7 +279,7 @@ impl Collector {
     }
 }
 
-/// One finding of a recording as a report on its requirement, for who does not wait for the end.
+/// Returns one finding of a recording as a report on its requirement, for callers that report before the end.
 #[must_use]
 pub fn alone<'t>(
     edition: &Edition,
@@ -296,7 +294,7 @@ pub fn alone<'t>(
     Some(join(edition, requirement, vec![SeenIn { case: recording.to_owned(), tally, proofs }], BTreeSet::new()))
 }
 
-/// What all cases together say about one requirement.
+/// Joins the results of all cases for one requirement.
 fn join(
     edition: &Edition,
     requirement: &Requirement,
@@ -331,13 +329,13 @@ fn join(
     }
 }
 
-/// The verdict over all cases: no pass where the subject stopped answering in one of them.
+/// Returns the verdict over all cases: no pass if the subject stopped answering in one of them.
 pub(super) fn unless_stalled(verdict: Verdict, findings: &[FindingReport]) -> Verdict {
     let stalled = findings.iter().any(|finding| finding.stalled);
     if verdict == Verdict::Pass && stalled { Verdict::Inconclusive } else { verdict }
 }
 
-/// What all cases together saw of a probe; none when they saw nothing.
+/// Joins the observations of all cases for a probe; `None` if there are none.
 fn told(edition: &Edition, probe: &Requirement, seen: &[SeenIn]) -> Option<ProbeReport> {
     let notes = notes(seen);
     let telling = seen.iter().filter(|seen| !seen.tally.notes.is_empty());
@@ -374,7 +372,7 @@ fn findings(party: Party, seen: SeenIn) -> Vec<FindingReport> {
         .collect()
 }
 
-/// The counts of a run that took so long.
+/// Returns the counts of a run with this duration.
 pub(super) fn summary(requirements: &[RequirementReport], cases: &[CaseReport], duration_ms: u64) -> Summary {
     Summary {
         requirements: count(requirements.iter().filter(|it| it.same_as.is_empty()).map(|it| it.verdict)),
@@ -401,7 +399,7 @@ fn focus(fact: &Fact) -> &str {
     pointer.rsplit('/').next().unwrap_or(pointer)
 }
 
-/// The lines of the events that prove something, in the order in which they were seen.
+/// Returns the lines of the events that prove a finding, in the order of the trace.
 fn quote<'t>(event: &dyn Fn(usize) -> Option<&'t Event>, events: &[usize], focus: &str) -> Vec<String> {
     let events: BTreeSet<usize> = events.iter().copied().collect();
     let seen = events.into_iter().filter_map(event);
@@ -436,7 +434,7 @@ fn describe(what: &What, focus: &str) -> String {
     }
 }
 
-/// A long text is cut; what the finding is about stays in sight.
+/// Shortens a long text around the part that the finding is about.
 fn cut(text: &str, focus: &str) -> String {
     let characters = text.chars().count();
     if characters <= LONGEST_QUOTE {
@@ -463,7 +461,7 @@ mod tests {
 
     const SURVIVES: &str = "jsonrpc.survives-bad-input.agent";
 
-    /// The trace of one shape of a case: a fence that was answered, a bad line, and the fence that decides.
+    /// Builds the trace of one shape of a case: an answered fence, a bad line, and the deciding fence.
     fn shape(name: &str, calm: &str, last: &str) -> Trace {
         let fence = |kind: &str, n: usize, outcome: &str, decides: &str| {
             format!(
@@ -498,7 +496,7 @@ mod tests {
         Trace::read(lines.join("\n").as_bytes()).expect("a trace")
     }
 
-    /// The trace of one shape of a case, in which one step ends like this.
+    /// Builds the trace of one shape of a case in which one step ends like this.
     fn stepped(name: &str, step: &str) -> Trace {
         let header = format!(
             r#"{{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent","case":"{name}","requirements":["{SURVIVES}"]}}"#

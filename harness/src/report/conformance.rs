@@ -1,4 +1,4 @@
-//! The conformance that a run shows.
+//! Computes the conformance of the subject of a run.
 
 use super::model::{CaseReport, RequirementReport};
 use crate::requirement::{Level, Status};
@@ -10,7 +10,7 @@ pub(super) fn conformance<'r>(
     cases: &[CaseReport],
     strict: bool,
 ) -> Conformance {
-    // Requirements that this version does not judge are in the report and say nothing about the subject.
+    // The report contains requirements that this version does not check; they prove nothing about the subject.
     let binding = |r: &&RequirementReport| {
         (r.level == Level::Must || (strict && r.level == Level::Should)) && r.status == Status::Checked
     };

@@ -198,7 +198,7 @@ fn ended(trace: &Trace) -> Option<String> {
     })
 }
 
-/// Whether the subject was asked to end before it did.
+/// Whether the subject was asked to exit before it did.
 fn was_stopped(trace: &Trace) -> bool {
     let asked =
         |event: &ProcessEvent| matches!(event, ProcessEvent::StdinClosed | ProcessEvent::Signalled(_)).then_some(());

@@ -1,4 +1,4 @@
-//! What renderers are told while a run goes on; each of them makes its own of the same events.
+//! The events that renderers get during a run; each renderer writes them in its own format.
 
 use std::io;
 
@@ -6,54 +6,54 @@ use super::Chart;
 use super::model::{CaseReport, RunReport, SubjectInfo, SuiteInfo};
 use crate::trace::Trace;
 
-/// What happens in a run, in this order: it begins, cases start and end, it is over.
+/// The events of a run, in this order: it begins, cases start and end, it is over.
 #[derive(Debug, Clone, Copy)]
 pub enum SuiteEvent<'r> {
     /// The run begins.
     Begin(&'r Begin),
     /// The case with this id starts.
     Start(&'r str),
-    /// The transcript of the case with this id is over; it is judged when its conversation ends.
+    /// The transcript of the case with this id is over. The case is judged when its conversation ends.
     Played(&'r str),
-    /// A case is over, and judged. Its trace is there unless it was too long to be kept.
+    /// A case is over, and judged. Its trace is included unless it was too long to keep.
     Case(&'r CaseReport, Option<&'r Trace>),
-    /// What a page shows of the trace of the case with this id; told after the case, and only where a page is made.
+    /// The chart of the case with this id, for a page; it comes after the case, and only if a page is written.
     Chart(&'r str, &'r Chart),
     /// The run is over.
     Run(&'r RunReport),
 }
 
-/// What is known before the first case.
+/// The facts that are known before the first case.
 #[derive(Debug, Clone)]
 pub struct Begin {
-    /// By what will be judged.
+    /// The suite.
     pub suite: SuiteInfo,
-    /// What will be judged; it has not given its name yet.
+    /// The subject, whose own name is not known yet.
     pub subject: SubjectInfo,
-    /// How many cases will run.
+    /// The number of cases to run.
     pub cases: usize,
-    /// Whether they are all cases that there are for such a subject.
+    /// Whether these are all cases for such a subject.
     pub whole: bool,
-    /// The command that runs a case against the same subject again, with `{case}` in the place of its id; empty if there is none.
+    /// The command that runs a case against the same subject again, with `{case}` instead of its id; empty if there is none.
     pub reproduce: String,
-    /// Whether only the first contact is reported, because nothing can be learned from the subject.
+    /// Whether only the first contact is reported, because the subject cannot be tested.
     pub cut_short: bool,
 }
 
-/// Makes something of the events of a run: text, a file, a line in a log.
+/// Renders the events of a run as text, a file, or lines of a log.
 pub trait Renderer {
-    /// Takes in the next event.
+    /// Renders the next event.
     ///
     /// # Errors
     ///
-    /// Only those of writing.
+    /// Errors of writing.
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()>;
 
-    /// Learns that nothing more comes. Of a recording there may have been two reports before, one on each party.
+    /// Ends the output. A recording may have produced two reports before, one on each party.
     ///
     /// # Errors
     ///
-    /// Only those of writing.
+    /// Errors of writing.
     fn close(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The events of a run as JSON Lines while it goes on. Format `acp-conformance-events/1`, read by other programs.
+//! The events of a run as JSON Lines while it runs. Format `acp-conformance-events/1`, for other programs.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ pub fn schema() -> serde_json::Value {
     generator.into_root_schema_for::<SuiteLine>().to_value()
 }
 
-/// A line: something that happened in the run.
+/// A line: an event of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum SuiteLine {
@@ -26,35 +26,34 @@ pub enum SuiteLine {
     Begin {
         /// Always `acp-conformance-events/1`.
         format: String,
-        /// By what will be judged.
+        /// The suite.
         suite: SuiteInfo,
-        /// What will be judged; it has not given its name yet.
+        /// The subject, whose own name is not known yet.
         subject: SubjectInfo,
-        /// How many cases will run.
+        /// The number of cases to run.
         cases: usize,
-        /// Whether they are all cases that there are for such a subject.
+        /// Whether these are all cases for such a subject.
         whole: bool,
     },
-    /// A case starts. Not everything that ends was told to start: the handshake comes before the run, and recordings are only
-    /// judged.
+    /// A case starts. Some cases end without a start: the handshake runs before the run, and recordings are only checked.
     Start {
         /// The id of the case.
         case: String,
     },
     /// A case is over.
     Case {
-        /// How it went.
+        /// The result of the case.
         case: Box<CaseReport>,
     },
     /// The run is over; the last line, unless the program was killed.
     Run {
-        /// Everything that was found.
+        /// The report with all results.
         report: Box<RunReport>,
     },
 }
 
 impl SuiteLine {
-    /// The line for an event; none for a chart, which is for people.
+    /// Returns the line for an event; `None` for a chart, which is for people.
     #[must_use]
     pub fn of(event: &SuiteEvent<'_>) -> Option<Self> {
         Some(match event {
@@ -73,13 +72,13 @@ impl SuiteLine {
     }
 }
 
-/// Writes each event as soon as it is there.
+/// Writes each event at once.
 pub struct EventLines<W> {
     out: W,
 }
 
 impl<W: Write> EventLines<W> {
-    /// Events on this stream.
+    /// Writes events to this stream.
     pub const fn new(out: W) -> Self {
         Self { out }
     }

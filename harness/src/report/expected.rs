@@ -1,4 +1,4 @@
-//! Sets what is known to fail apart from what is new.
+//! Separates known failures from new ones.
 
 use super::conformance::conformance;
 use super::mistakes::failed;
@@ -7,21 +7,21 @@ use crate::expected::{BaselineChanges, Date, Expectation, PLACEHOLDER, Standing}
 use crate::requirement::{Catalogue, Level};
 use crate::verdict::Verdict;
 
-/// With what expectations are weighed.
+/// The conditions for applying a baseline.
 #[derive(Debug, Clone, Copy)]
 pub struct Weighing<'c> {
-    /// Whether all cases were run that there are for the subject.
+    /// Whether all cases for the subject ran.
     pub whole: bool,
-    /// Whether a broken SHOULD counts like a broken MUST.
+    /// Whether a violated SHOULD counts like a violated MUST.
     pub strict: bool,
-    /// The day in UTC.
+    /// Today's date in UTC.
     pub today: Date,
     /// The requirements of the edition.
     pub catalogue: &'c Catalogue,
 }
 
 impl RunReport {
-    /// Weighs what is expected against what was found.
+    /// Compares the expectations with the results.
     #[must_use]
     pub fn weigh(&self, expectations: &[Expectation], weighing: Weighing<'_>) -> ExpectedReport {
         let concerned = expectations.iter().filter(|entry| entry.concerns(self.subject.kind, weighing.catalogue));
@@ -40,11 +40,11 @@ impl RunReport {
         report
     }
 
-    /// What to change in a baseline so that it says what this run found: the positions of the stale entries, and a new entry for
-    /// each requirement that fails. The first `n_own` of the entries are those of the baseline.
+    /// Returns the changes that make a baseline match this run: the positions of the stale entries, and a new entry for each
+    /// requirement that fails. The first `n_own` of the entries are those of the baseline.
     ///
-    /// A failure about which an entry has expired gets no new entry, since a person set its last day. Where there are entries
-    /// for single cases of a requirement, so is the new one.
+    /// A failure with an expired entry gets no new entry, since a person set its last day. If there are entries for single
+    /// cases of a requirement, the new entry is also for a single case.
     #[must_use]
     pub fn expected_changes(&self, entries: &[Expectation], n_own: usize, weighing: Weighing<'_>) -> BaselineChanges {
         let is_stale = |entry: &Expectation| {
@@ -76,7 +76,7 @@ impl RunReport {
     fn weigh_one(&self, entry: &Expectation, weighing: Weighing<'_>) -> EntryReport {
         let verdict = self.verdict_on(entry);
         let standing = entry.standing(verdict, weighing.whole, weighing.today);
-        // A case is expected to fail by what decides it; a requirement is, whether it decides or not.
+        // An expected case depends only on failures that decide it; an expected requirement also on others.
         let all = weighing.strict || entry.requirement.is_some();
         let mut failures: Vec<FailureReport> = match standing {
             Standing::Holds => self.failures(all).filter(|it| entry.covers(&it.requirement, &it.case)).collect(),
@@ -97,7 +97,7 @@ impl RunReport {
         }
     }
 
-    /// What the run says of that which an entry names.
+    /// Returns the verdict on the requirement or case that an entry names.
     fn verdict_on(&self, entry: &Expectation) -> Verdict {
         let requirement =
             entry.requirement.as_ref().and_then(|id| self.requirements.iter().find(|known| known.id == *id));
@@ -114,19 +114,19 @@ impl RunReport {
         }
     }
 
-    /// The failures of MUSTs, and if asked those of all requirements; once for each finding.
+    /// Returns the failures of MUSTs, or with `all` of all requirements; one for each finding.
     fn failures(&self, all: bool) -> impl Iterator<Item = FailureReport> {
         let counted = self.requirements.iter().filter(move |it| all || it.level == Level::Must);
         counted.flat_map(|requirement| failed(requirement).map(|finding| FailureReport::new(requirement, finding)))
     }
 
-    /// Whether the requirement fails, and only as expected.
+    /// Whether the requirement fails only as expected.
     fn is_expected(&self, requirement: &RequirementReport, expected: &ExpectedReport) -> bool {
         requirement.verdict == Verdict::Fail
             && failed(requirement).all(|finding| expected.entry_of(&requirement.id, finding).is_some())
     }
 
-    /// The requirements that fail otherwise than expected, with those findings alone that are new.
+    /// Returns the requirements with unexpected failures, and only those findings.
     #[must_use]
     pub fn surprises(&self) -> Vec<RequirementReport> {
         let failing = self.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail);
@@ -142,7 +142,7 @@ impl RunReport {
     }
 }
 
-/// What one case says of a requirement.
+/// Returns the verdict of one case on a requirement.
 fn verdict_in(requirement: &RequirementReport, case: &str) -> Verdict {
     let found = requirement.findings.iter().filter(|finding| finding.case == case).map(|finding| finding.verdict);
     match found.max() {

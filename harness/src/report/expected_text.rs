@@ -1,4 +1,4 @@
-//! What is known to fail, for people.
+//! Writes the results of a baseline for people.
 
 use std::io::{self, Write};
 
@@ -13,11 +13,11 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 
-/// Writes what became of each entry. What was not exercised is news only in a `whole` run.
+/// Writes the result of each entry. Missing observations are reported only in a `whole` run.
 ///
 /// # Errors
 ///
-/// Only those of the stream.
+/// Errors of the stream.
 pub(super) fn write(out: &mut dyn Write, expected: &ExpectedReport, whole: bool) -> io::Result<()> {
     let of = |standing| expected.entries.iter().filter(move |entry| entry.standing == standing).collect::<Vec<_>>();
     let holding = of(Standing::Holds);
@@ -49,7 +49,7 @@ fn line(out: &mut dyn Write, entry: &EntryReport, text: &str) -> io::Result<()> 
     writeln!(out, "  {}: {}{DIM}{}{DIM:#}", in_one_line(&entry.name()), visible(text), visible(&rest))
 }
 
-/// What the summary says of the failures beside the verdict, which stays what it is.
+/// Returns the part of the summary on known failures, which do not change the verdict.
 pub(super) fn summary(expected: &ExpectedReport) -> String {
     let mut parts = Vec::new();
     let known: usize = expected.entries.iter().map(|entry| entry.failures.len()).sum();

@@ -1,13 +1,13 @@
-//! The gaps of a recording in sentences: the things that it does not show, and that are therefore not judged.
+//! Describes the gaps of a recording: the facts that it does not contain, and that are therefore not checked.
 
 use crate::judge::{JudgedTrace, TIME_LIMIT};
 use crate::trace::Lack;
 
-/// Says what a recording does not show, a sentence each.
+/// Describes each gap in a sentence.
 pub(super) fn notes(judged: &JudgedTrace) -> Vec<String> {
-    let late = "it begins in the middle of a conversation: what depends on what was said before is not judged";
+    let late = "it begins in the middle of a conversation: checks that need the earlier messages are skipped";
     let lacks = judged.header().lacks.iter().map(|lack| match lack {
-        Lack::Bytes => "its messages were written anew: the bytes, and lines that are no messages, are not judged",
+        Lack::Bytes => "its messages were rewritten: the bytes, and lines that are not messages, are not checked",
         Lack::Ends => "it does not tell how lines ended: what depends on that is not judged",
         Lack::Times => "it has no times: what depends on them is not judged",
         Lack::Processes => "it does not tell when a program was ended: what depends on that is not judged",

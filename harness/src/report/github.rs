@@ -1,7 +1,7 @@
-//! What was broken as workflow commands of GitHub Actions, which become annotations: a MUST is an error, a SHOULD a warning.
+//! Violations as workflow commands of GitHub Actions, which become annotations: a MUST is an error, a SHOULD a warning.
 //!
-//! One command stands for one requirement, since GitHub shows ten of each kind and step. A file is named where it is one of
-//! the user's own; built-in cases are not in the repository that GitHub shows.
+//! There is one command for each requirement, since GitHub shows ten of each kind and step. A command names the file only if it
+//! belongs to the user; built-in cases are not in the repository that GitHub shows.
 
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ pub struct GithubReport<W> {
 }
 
 impl<W: Write> GithubReport<W> {
-    /// A report on this stream.
+    /// Writes a report to this stream.
     pub const fn new(out: W) -> Self {
         Self { out }
     }
@@ -44,7 +44,7 @@ impl<W: Write> GithubReport<W> {
         self.summary(report)
     }
 
-    /// One command for all ways in which a requirement was broken.
+    /// Writes one command for all violations of a requirement.
     fn requirement(&mut self, command: &str, requirement: &RequirementReport, report: &RunReport) -> io::Result<()> {
         let mut all: Vec<_> = failures(requirement).filter(|broken| broken.expected(report).is_none()).collect();
         all.sort_by_key(|broken| broken.finding.counted_in.is_some());
@@ -87,7 +87,7 @@ impl<W: Write> Renderer for GithubReport<W> {
     }
 }
 
-/// Where an annotation goes.
+/// The place of an annotation.
 #[derive(Default)]
 struct Place {
     file: Option<String>,
@@ -101,12 +101,12 @@ impl Place {
     }
 }
 
-/// The text as the message of a command.
+/// Encodes a text as the message of a command.
 fn data(text: &str) -> String {
     visible(text).replace('%', "%25").replace('\n', "%0A")
 }
 
-/// The text as the value of a property.
+/// Encodes a text as the value of a property.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,4 +1,4 @@
-//! The reports of the shards of a run, joined to the one that the run would have had without them.
+//! Joins the reports of the shards of a run to the report of the whole run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::reasons::reasons;
 use super::words::subject;
 use crate::expected::Expectation;
 
-/// Why two reports are not of two shards of one run, if they are not.
+/// Explains why two reports do not belong to two shards of one run.
 #[must_use]
 pub fn mismatch(one: &RunReport, other: &RunReport) -> Option<String> {
     suites(one, other)
@@ -41,7 +41,7 @@ fn subjects(one: &RunReport, other: &RunReport) -> Option<String> {
     if mine.kind != others.kind {
         return Some(format!("one is of {}, and the other of {}", mine.kind.one(), others.kind.one()));
     }
-    // One that was not asked for its name in any case has none.
+    // A subject has no name if no case asked for it.
     let named = mine.name.is_some() && others.name.is_some();
     if named && (&mine.name, &mine.version) != (&others.name, &others.version) {
         return Some(format!("one is of {}, and the other of {}", subject(one), subject(other)));
@@ -53,7 +53,7 @@ fn subjects(one: &RunReport, other: &RunReport) -> Option<String> {
     (mine.driven != others.driven).then(|| "only one of them was driven by hand".to_owned())
 }
 
-/// What was started, wherever it lies on its machine.
+/// Returns the command of the subject without paths that depend on the machine.
 fn words(subject: &SubjectInfo) -> Vec<&str> {
     let mut words: Vec<&str> = subject.command.iter().map(String::as_str).collect();
     if let Some(program) = words.first_mut() {
@@ -77,7 +77,7 @@ fn expectations(report: &RunReport) -> Vec<Expectation> {
     report.expected.iter().flat_map(|expected| &expected.entries).map(EntryReport::expectation).collect()
 }
 
-/// A case that is in both, unless one of them tells of nothing but the first contact.
+/// Returns a case that is in both, unless one of them reports only the first contact.
 fn twice<'r>(one: &'r RunReport, other: &RunReport) -> Option<&'r str> {
     let is_cut = |report: &RunReport| report.shard.as_ref().is_some_and(|shard| shard.cut_short);
     if is_cut(one) || is_cut(other) {
@@ -87,8 +87,8 @@ fn twice<'r>(one: &'r RunReport, other: &RunReport) -> Option<&'r str> {
     one.cases.iter().find(is_known).map(|case| case.id.as_str())
 }
 
-/// Joins two reports without [`mismatch`]. What is expected to fail is to be weighed anew: only all cases together tell what
-/// became of it.
+/// Joins two reports without [`mismatch`]. The expected failures must be applied again, since only all cases show the result of
+/// an entry.
 #[must_use]
 pub fn join(one: RunReport, other: RunReport) -> RunReport {
     let pairs = one.requirements.into_iter().zip(other.requirements);
@@ -173,7 +173,7 @@ fn probes(one: Vec<ProbeReport>, other: Vec<ProbeReport>) -> Vec<ProbeReport> {
     probes
 }
 
-/// Both in the order of their cases. Those of one case stay as they were.
+/// Merges both in the order of their cases. Entries of the same case keep their order.
 fn sorted<T>(one: Vec<T>, other: Vec<T>, case: impl Fn(&T) -> &String) -> Vec<T> {
     let mut all: Vec<T> = one.into_iter().chain(other).collect();
     all.sort_by(|a, b| case(a).cmp(case(b)));
@@ -194,7 +194,7 @@ fn timings(one: Timings, other: Timings) -> Timings {
     Timings::new(one.jobs.max(other.jobs), wall, start_up, floor(one.floor, other.floor), cases)
 }
 
-/// The medians are those of different machines; the lesser one is nearer to the least that a case can take.
+/// The medians come from different machines; the lower one is closer to the least time of a case.
 fn floor(one: Floor, other: Floor) -> Floor {
     match (one, other) {
         (Floor::Measured { starts: a, median_us: one }, Floor::Measured { starts: b, median_us: other }) => {

@@ -1,4 +1,4 @@
-//! The report for programs: the model as it is.
+//! The report for programs: the model as JSON.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ pub struct JsonReport<W> {
 }
 
 impl<W: Write> JsonReport<W> {
-    /// A report on this stream.
+    /// Writes a report to this stream.
     pub const fn new(out: W) -> Self {
         Self { out }
     }

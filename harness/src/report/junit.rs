@@ -1,7 +1,7 @@
 //! The report as JUnit XML: a test suite for each area, a test case for each case.
 //!
-//! A broken requirement is a failure, a fault of the harness an error, and whatever was not decided is skipped, with the
-//! reason. A broken SHOULD is told in the output of a case that passed, unless the run was strict.
+//! A violated requirement is a failure, an error of the harness an error, and a case without a verdict is skipped, with the
+//! reason. A violated SHOULD is in the output of a passed case, unless the run was strict.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -21,12 +21,12 @@ const LONGEST: usize = 500;
 /// Writes the report as JUnit XML when the run is over.
 pub struct JunitReport<W> {
     out: W,
-    /// How the subject is started again.
+    /// The command that runs a case again.
     again: String,
 }
 
 impl<W: Write> JunitReport<W> {
-    /// A report on this stream.
+    /// Writes a report to this stream.
     pub const fn new(out: W) -> Self {
         Self { out, again: String::new() }
     }
@@ -86,7 +86,7 @@ impl<W: Write> JunitReport<W> {
         }
     }
 
-    /// Puts everything that was broken into one element: many readers look at the first alone.
+    /// Writes all violations into one element, since many readers use only the first.
     fn failure(&self, case: &TestCase<'_>) -> Markup {
         let reason = case.case.reason.as_deref().unwrap_or_default();
         let (kind, message, text) = match case.failed.as_slice() {
@@ -116,7 +116,7 @@ impl<W: Write> Renderer for JunitReport<W> {
     }
 }
 
-/// What becomes of a case in JUnit.
+/// The result of a case in JUnit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Pass,
@@ -125,15 +125,15 @@ enum Kind {
     Skipped,
 }
 
-/// A case with what was broken in it.
+/// A case with its violations.
 struct TestCase<'r> {
     case: &'r CaseReport,
     kind: Kind,
-    /// What counts.
+    /// The violations that count.
     failed: Vec<Broken<'r>>,
-    /// What does not, or was expected.
+    /// The violations that do not count, or were expected.
     tolerated: Vec<Broken<'r>>,
-    /// Why it is skipped, where all that failed was expected.
+    /// The reason for skipping it, if all of its failures were expected.
     expected: Option<String>,
 }
 
@@ -155,7 +155,7 @@ impl<'r> TestCase<'r> {
     }
 }
 
-/// How many cases became what.
+/// The number of cases by result.
 #[derive(Default)]
 struct SuiteCounts {
     tests: usize,
@@ -175,7 +175,7 @@ impl SuiteCounts {
     }
 }
 
-/// The folder of a case.
+/// Returns the folder of a case.
 fn area(case: &str) -> &str {
     case.rsplit_once('/').map_or("recordings", |(area, _)| area)
 }
@@ -188,7 +188,7 @@ fn seconds(ms: u64) -> String {
     format!("{}.{:03}", ms / 1000, ms % 1000)
 }
 
-/// Cuts a text to the length of an attribute and puts it into one line, as readers of XML do.
+/// Shortens a text for an attribute and joins its lines, as XML readers do.
 fn attribute(text: &str) -> String {
     in_one_line(&cut(text, LONGEST))
 }

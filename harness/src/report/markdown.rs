@@ -1,4 +1,4 @@
-//! The report in Markdown, as the summary of a job: the verdict, what was covered, what was broken, and the evidence.
+//! The report in Markdown, as the summary of a job: the verdict, the coverage, the violations, and the evidence.
 
 use std::io::{self, Write};
 
@@ -14,20 +14,20 @@ use crate::verdict::{Conformance, Verdict};
 /// The longest message in the table.
 const LONGEST: usize = 300;
 
-/// How many findings of one requirement are shown.
+/// The most findings of one requirement that are shown.
 const SHOWN: usize = 3;
 
 /// Writes the report as Markdown when the run is over.
 pub struct MarkdownReport<W> {
     out: W,
-    /// How the subject is started again.
+    /// The command that runs a case again.
     again: String,
-    /// Whether all cases were to be run; otherwise what was not exercised is no news.
+    /// Whether all cases were selected; otherwise, missing coverage is not reported.
     whole: bool,
 }
 
 impl<W: Write> MarkdownReport<W> {
-    /// A report on this stream.
+    /// Writes a report to this stream.
     pub const fn new(out: W) -> Self {
         Self { out, again: String::new(), whole: true }
     }
@@ -76,7 +76,7 @@ impl<W: Write> MarkdownReport<W> {
         writeln!(self.out, "| cases | {} |\n", counts(&report.summary.cases))
     }
 
-    /// Lists what recordings do not tell, and which of their conversations this edition does not cover.
+    /// Lists the gaps of recordings, and their conversations that this edition does not cover.
     fn notes(&mut self, report: &RunReport) -> io::Result<()> {
         let notes = report.cases.iter().flat_map(|case| case.notes.iter().map(move |note| (&case.id, note)));
         let lines: Vec<String> =
@@ -98,7 +98,7 @@ impl<W: Write> MarkdownReport<W> {
         writeln!(self.out, "{}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n", in_markdown(&requirement.text))
     }
 
-    /// Lists requirements below a line that counts them: as one, or as many.
+    /// Lists requirements below a line with their number, in singular or plural.
     fn list<'r>(
         &mut self,
         [one, many]: [&str; 2],
@@ -128,14 +128,14 @@ impl<W: Write> Renderer for MarkdownReport<W> {
     }
 }
 
-/// What the verdict means.
+/// Explains the verdict.
 const fn said(report: &RunReport) -> &'static str {
     match report.verdict {
         Conformance::Conformant => "Every MUST that applies and that a program can decide was exercised and kept.",
         Conformance::Incomplete => "No MUST was broken, and some that apply were not exercised.",
         Conformance::NotConformant if report.strict => "A MUST or a SHOULD was broken.",
         Conformance::NotConformant => "A MUST was broken.",
-        Conformance::HarnessError => "The harness itself failed, so nothing is said about the subject.",
+        Conformance::HarnessError => "The harness itself failed, so this run cannot judge the subject.",
     }
 }
 
@@ -146,7 +146,7 @@ fn block(broken: &Broken<'_>) -> String {
     lines.join("\n")
 }
 
-/// A table of the requirements that were broken, and how that was seen first. The links are for the caller to choose.
+/// Writes a table of the violated requirements with the first finding of each. The caller chooses the links.
 pub(super) fn broken_table(
     failed: &[&RequirementReport],
     linked: fn(&RequirementReport) -> String,
@@ -167,7 +167,7 @@ pub(super) fn broken_table(
     Ok(())
 }
 
-/// A requirement with the link to the specification.
+/// Returns a requirement with the link to the specification.
 fn linked(requirement: &RequirementReport) -> String {
     match &requirement.link {
         Some(link) => format!("[{}]({link})", requirement.id),
@@ -175,7 +175,7 @@ fn linked(requirement: &RequirementReport) -> String {
     }
 }
 
-/// A fence that is longer than every one in the text.
+/// Returns a fence that is longer than every fence in the text.
 fn fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     "`".repeat(longest.max(2) + 1)

@@ -1,4 +1,4 @@
-//! Counts each mistake once: over requirements by its owner, and over cases by the one case that fails for it.
+//! Counts each mistake once: among requirements by its owner, and among cases by the one case that fails for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::judge::signature;
 use crate::requirement::Level;
 use crate::verdict::Verdict;
 
-/// Decides which requirements and which cases fail by a mistake. Both are in their order; the result does not depend on the
+/// Decides which requirements and which cases fail because of a mistake. Both are sorted; the result does not depend on the
 /// order in which cases ended, and is the same for the joined reports of shards.
 pub(super) fn settle(requirements: &mut [RequirementReport], cases: &mut [CaseReport]) {
     own(requirements);
@@ -20,7 +20,7 @@ pub(super) fn settle(requirements: &mut [RequirementReport], cases: &mut [CaseRe
     cases.iter_mut().for_each(|case| decide_verdict(case, requirements));
 }
 
-/// Sets which requirements fail only by mistakes of others, and what the owners say of it.
+/// Marks the requirements that fail only by mistakes of others, and lists them in the owners.
 fn own(requirements: &mut [RequirementReport]) {
     let mut general: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for requirement in requirements.iter_mut() {
@@ -37,8 +37,8 @@ fn own(requirements: &mut [RequirementReport]) {
     }
 }
 
-/// Lets one case fail for a violation that several show: the first that is for the requirement, or else the first. Every case
-/// that is for the requirement stands for itself, and so does every recording, which is for none.
+/// Makes one case fail for a violation that several show: the first that names the requirement, or else the first. Every case
+/// that names the requirement fails by itself, and so does every recording, which names none.
 fn count_once(requirement: &mut RequirementReport, for_it: &BTreeMap<&str, BTreeSet<&str>>) {
     let id = requirement.id.as_str();
     let is_own = |case: &str| for_it.get(case).is_some_and(|own| own.contains(id));
@@ -60,7 +60,7 @@ fn count_once(requirement: &mut RequirementReport, for_it: &BTreeMap<&str, BTree
     }
 }
 
-/// Sets the verdict on a case by what counts in it.
+/// Sets the verdict on a case from the findings that count.
 fn decide_verdict(case: &mut CaseReport, requirements: &[RequirementReport]) {
     let here = |requirement: &RequirementReport, counts: bool| {
         failed(requirement).any(|finding| finding.case == case.id && finding.counted_in.is_none() == counts)
@@ -75,7 +75,7 @@ fn decide_verdict(case: &mut CaseReport, requirements: &[RequirementReport]) {
     }
 }
 
-/// The findings by which a requirement fails.
+/// Returns the findings by which a requirement fails.
 pub(super) fn failed(requirement: &RequirementReport) -> impl Iterator<Item = &FindingReport> {
     requirement.findings.iter().filter(|finding| finding.verdict == Verdict::Fail)
 }
@@ -96,7 +96,7 @@ mod tests {
     /// A message that violates nothing.
     const QUIET: &str = r#"{\"jsonrpc\":\"2.0\",\"method\":\"_x\"}"#;
 
-    /// The report on cases, each with the requirement that it is for and what the agent prints in it.
+    /// Builds the report on cases, each with its requirement and the output of the agent.
     fn report(cases: &[(&str, &str, &str)]) -> RunReport {
         let mut collector = Collector::new(V1.edition(), Party::Agent, Vec::new());
         for (case, requirement, line) in cases {

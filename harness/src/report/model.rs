@@ -1,4 +1,4 @@
-//! The report of a run. Format `acp-conformance-report/2`, read by other programs.
+//! The report of a run. Format `acp-conformance-report/2`, for other programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::verdict::{Conformance, Verdict};
 /// The name and version of the format.
 pub const FORMAT: &str = "acp-conformance-report/2";
 
-/// The formats that can be read. Format 1 had a `message` in place of kind, fields and text, and no text of requirements.
+/// The readable formats. Format 1 had a `message` instead of kind, fields and text, and no text of requirements.
 pub const READABLE: [&str; 2] = ["acp-conformance-report/1", FORMAT];
 
 /// The JSON Schema of a report, as it is committed in `schemas/report.schema.json`.
@@ -29,69 +29,70 @@ pub fn schema() -> serde_json::Value {
     generator.into_root_schema_for::<RunReport>().to_value()
 }
 
-/// Everything that one run found.
+/// The results of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunReport {
-    /// Always `acp-conformance-report/1`.
+    /// Always `acp-conformance-report/2`.
     pub format: String,
-    /// By what was judged.
+    /// The suite that checked the subject.
     pub suite: SuiteInfo,
-    /// What was judged.
+    /// The tested program.
     pub subject: SubjectInfo,
-    /// When the run began: UTC, as in RFC 3339. None where traces were judged, which do not say it.
+    /// The start of the run: UTC, as in RFC 3339. Absent if traces were checked, which do not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<String>,
     /// The conformance of the subject.
     pub verdict: Conformance,
-    /// Whether a broken SHOULD counted like a broken MUST.
+    /// Whether a violated SHOULD counted like a violated MUST.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
-    /// Every requirement that binds the subject and that a program can decide, in the order of the catalogue.
+    /// Every requirement for the subject that a program can decide, in the order of the catalogue.
     pub requirements: Vec<RequirementReport>,
-    /// What was seen of all that the specification leaves open, in the order of the catalogue.
+    /// The observations on everything that the specification leaves open, in the order of the catalogue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeReport>,
     /// Every case, in the order of the ids.
     pub cases: Vec<CaseReport>,
-    /// Why cases are undecided or do not apply: those with the same reason together, the most frequent reason of a verdict first.
+    /// The reasons why cases are undecided or do not apply: cases with the same reason together, the most frequent reason of a
+    /// verdict first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonReport>,
     /// The failures that cases showed only after other cases of the same conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only_shared: Vec<OnlyShared>,
-    /// What the scripted model did, if there was one, such as `read-file: called Read`, and how often.
+    /// The actions of the scripted model, if there was one, such as `read-file: called Read`, with their number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model: BTreeMap<String, usize>,
     /// The counts.
     pub summary: Summary,
-    /// What became of the failures that are known, if any were named.
+    /// The results of the known failures, if a baseline was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<ExpectedReport>,
-    /// Where the time went, if that was asked.
+    /// The distribution of the time, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timings: Option<Timings>,
-    /// Which part of a run this is, if it is not the whole run.
+    /// The part of the run that this report covers, if it is not the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardInfo>,
     /// Why the run ended before all of its cases had run, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Partial>,
-    /// Why nothing could be learned from the subject, if that is so; only the first contact is in the report then.
+    /// The reason why the subject could not be tested, if there is one; then the report contains only the first contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
-    /// What the user can do so that the next run decides more, a sentence each; other versions may word them otherwise.
+    /// Steps by which the user can make the next run decide more, a sentence each; other versions may word them differently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_steps: Vec<String>,
 }
 
-/// A run that ended before all of its cases had run. A case that was cut short is not in the report.
+/// A run that ended before all of its cases had run. A case that was interrupted is not in the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Partial {
     /// Why it ended.
     pub reason: PartialReason,
-    /// How many of the selected cases did not run to their end.
+    /// The number of selected cases that did not run to their end.
     pub not_run: usize,
 }
 
@@ -103,20 +104,20 @@ pub enum PartialReason {
     Interrupted,
     /// `--time-limit`.
     TimeLimit,
-    /// `--fail-fast`, after a case had failed.
+    /// `--fail-fast`, after a case failed.
     FailFast,
     /// The person who operated the subject ended it.
     Quit,
 }
 
 impl RunReport {
-    /// Whether a broken requirement of this level breaks the conformance of the subject.
+    /// Whether a violated requirement of this level makes the subject non-conformant.
     #[must_use]
     pub fn counts(&self, level: Level) -> bool {
         level == Level::Must || self.strict && level == Level::Should
     }
 
-    /// Whether every case passed or does not apply, and there is one.
+    /// Whether there are cases and each passed or does not apply.
     #[must_use]
     pub fn all_passed(&self) -> bool {
         let fine = |case: &CaseReport| matches!(case.verdict, Verdict::Pass | Verdict::NotApplicable);
@@ -130,26 +131,26 @@ impl RunReport {
     }
 }
 
-/// Which part of a run a report is of, and what joins it to the others.
+/// The part of a run that a report covers, with the data for joining it to the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShardInfo {
     /// Its number, from 1.
     pub number: usize,
-    /// How many shards there are.
+    /// The number of shards.
     pub of: usize,
-    /// SHA-256 of the ids of the cases of all shards, a line each, in lower-case hexadecimal.
+    /// SHA-256 of the ids of the cases of all shards, one per line, in lower-case hexadecimal.
     pub selection: String,
-    /// Whether the cases of all shards are all that there are for such a subject.
+    /// Whether the cases of all shards are all cases for such a subject.
     pub whole: bool,
-    /// Whether only the first contact is told of, because nothing could be learned from the subject.
+    /// Whether the report contains only the first contact, because the subject could not be tested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
-    /// The command that runs a case against the same subject again, with `{case}` in the place of its id.
+    /// The command that runs a case against the same subject again, with `{case}` instead of its id.
     pub reproduce: String,
 }
 
-/// By what was judged.
+/// The suite that checked the subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SuiteInfo {
@@ -163,27 +164,27 @@ pub struct SuiteInfo {
     pub schema_sha256: String,
 }
 
-/// What was judged.
+/// The tested program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubjectInfo {
-    /// Which party it plays.
+    /// The party that it is.
     pub kind: Party,
     /// Program and arguments.
     pub command: Vec<String>,
-    /// The name that it gave itself.
+    /// Its name in `initialize`.
     pub name: Option<String>,
-    /// The version that it gave itself.
+    /// Its version in `initialize`.
     pub version: Option<String>,
-    /// Who operated it, if that was no program.
+    /// Who operated it, if a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driven: Option<Driven>,
-    /// The profile that told how to start and drive it.
+    /// The profile that describes how to start and drive it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<ProfileInfo>>,
 }
 
-/// What a profile says of its subject.
+/// The facts in the profile of a subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileInfo {
@@ -191,26 +192,26 @@ pub struct ProfileInfo {
     pub name: String,
     /// The name of the subject, for people.
     pub title: String,
-    /// Where to read about it.
+    /// The address of its page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub homepage: Option<String>,
-    /// How to install it.
+    /// The command that installs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
-    /// The version that is installed; asked for only where the subject did not give itself one.
+    /// The installed version; only if the subject did not report one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
-/// Who operated a subject.
+/// The operator of a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Driven {
-    /// A person, who was told what to do.
+    /// A person, who followed instructions.
     Manual,
 }
 
-/// What the run says about one requirement.
+/// The result for one requirement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequirementReport {
@@ -219,35 +220,35 @@ pub struct RequirementReport {
     pub id: String,
     /// The accountable party.
     pub party: Party,
-    /// How binding it is.
+    /// Its level.
     pub level: Level,
     /// The verdict over all cases.
     pub verdict: Verdict,
-    /// What it asks, in a sentence.
+    /// Its text, in a sentence.
     #[serde(default)]
     pub text: String,
-    /// The precondition, in words; `always` where there is none.
+    /// The precondition, in words; `always` if there is none.
     #[serde(default)]
     pub applies_when: String,
     /// Whether this program checks it.
     #[serde(default = "checked")]
     pub status: Status,
-    /// Where the specification says so.
+    /// The place in the specification.
     pub source: String,
     /// The address of the page that the source names.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "link")]
     pub link: Option<String>,
     /// The cases that exercised it, by id.
     pub cases: Vec<String>,
-    /// The shapes of cases that were written for it and ended undecided before they exercised it, by id.
+    /// The shapes of its cases that ended undecided before they exercised it, by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<String>,
     /// The shapes of cases in which it does not apply, by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inapplicable: Vec<String>,
-    /// Everything that was found apart from passes.
+    /// All findings except passes.
     pub findings: Vec<FindingReport>,
-    /// The requirements that own the mistakes by which it fails, if others own all of them: then it does not count as failed.
+    /// The requirements that own its mistakes, if others own all of them: then it does not count as failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub same_as: Vec<String>,
     /// The more general requirements that the same mistakes violate.
@@ -259,7 +260,7 @@ pub struct RequirementReport {
 }
 
 impl RunReport {
-    /// Fills in what the catalogue says of requirements and probes, which reports of earlier versions leave out.
+    /// Fills in the catalogue's texts of requirements and probes, which reports of earlier versions leave out.
     pub fn describe(&mut self, edition: &Edition) {
         for report in self.requirements.iter_mut().filter(|report| report.text.is_empty()) {
             if let Some(requirement) = edition.catalogue.find(&report.id) {
@@ -282,14 +283,14 @@ impl RequirementReport {
         self.verdict == Verdict::Fail && self.same_as.is_empty()
     }
 
-    /// Says in a line which more general requirements the same mistakes violate.
+    /// Lists in a line the more general requirements that the same mistakes violate.
     #[must_use]
     pub fn also(&self) -> Option<String> {
         (!self.also_violates.is_empty()).then(|| format!("also violates {}", self.also_violates.join(", ")))
     }
 
-    /// Joins the verdicts on one requirement, of cases or of reports. That it does not apply to one shape of a case decides
-    /// nothing where another shape of that case ended undecided.
+    /// Joins the verdicts on one requirement, of cases or of reports. If one shape of a case is undecided, the others do not
+    /// make the requirement inapplicable.
     pub(super) fn joined(
         verdicts: impl IntoIterator<Item = Verdict>,
         undecided: &[String],
@@ -306,21 +307,21 @@ impl RequirementReport {
     }
 }
 
-/// What the run saw of something that the specification leaves open; it decides nothing.
+/// The observations on something that the specification leaves open; they decide nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProbeReport {
     /// Its id.
     #[serde(deserialize_with = "word")]
     pub id: String,
-    /// What might be expected, in a sentence.
+    /// The usual expectation, in a sentence.
     pub text: String,
     /// The address of the page that the source names.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "link")]
     pub link: Option<String>,
-    /// What was seen.
+    /// The observations.
     pub notes: Vec<String>,
-    /// The cases in which it was seen, by id.
+    /// The cases with these observations, by id.
     pub cases: Vec<String>,
 }
 
@@ -328,44 +329,44 @@ pub struct ProbeReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FindingReport {
-    /// The case in which it was found.
+    /// The case with this finding.
     pub case: String,
-    /// What it says about the requirement.
+    /// The verdict on the requirement.
     pub verdict: Verdict,
-    /// Names what was found; together with the requirement it keeps its meaning from version to version. Empty in reports of
-    /// format 1.
+    /// The stable name of the observation; together with the requirement it keeps its meaning from version to version. Empty in
+    /// reports of format 1.
     #[serde(default)]
     pub kind: String,
     /// The facts of the finding, by name: a `method`, a JSON `pointer`, what was `expected` and what was `actual`, an id, or a
     /// duration with its unit in the name. The kind decides which of them there are.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub fields: Map<String, Value>,
-    /// The sentence that is made of kind and fields, for people; other versions may word it otherwise.
+    /// The sentence rendered from kind and fields, for people; other versions may word it differently.
     #[serde(alias = "message")]
     pub text: String,
-    /// The party at fault.
+    /// The responsible party.
     pub party: Party,
     /// The events of the case's trace that prove it; the deciding one first.
     pub events: Vec<usize>,
-    /// The lines of those events as they stood on the wire, cut when they are long.
+    /// The lines of those events as sent on the wire, shortened if they are long.
     pub lines: Vec<String>,
-    /// The 1-based line in the case file of the step that was played when the deciding event came; none where that step
-    /// stands in an include, or none was played.
+    /// The 1-based line in the case file of the step at the time of the deciding event; absent if that step is in an include,
+    /// or no step was running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// Whether it is undecided because the subject stopped answering: the requirement does not pass then, whatever other
-    /// cases show.
+    /// Whether it is undecided because the subject stopped answering: then the requirement does not pass, whatever other cases
+    /// show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stalled: bool,
-    /// The more specific requirement that owns the mistake, if another one fails by it too.
+    /// The more specific requirement that owns the mistake, if another one also fails by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
-    /// The case that fails for this violation, if other cases show it too and this case is not for the requirement.
+    /// The case that fails for this violation, if other cases show it too and this case does not name the requirement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_in: Option<String>,
 }
 
-/// How one case went.
+/// The result of one case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseReport {
@@ -373,35 +374,34 @@ pub struct CaseReport {
     pub id: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// How long it took.
+    /// Its duration.
     pub duration_ms: u64,
-    /// The file in which the user finds it: their own case file, or the recording. None for a case that is built into the
-    /// program.
+    /// The file of the user: their own case file, or the recording. Absent for a built-in case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The file with its trace, if traces were kept.
     pub trace: Option<String>,
-    /// Why it is no pass.
+    /// The reason why it did not pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The same as data, of a case that is undecided or does not apply.
+    /// The same reason as data, for a case that is undecided or does not apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// The requirements that it is for.
+    /// Its requirements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<String>,
-    /// The requirements that it shows violated in ways for which another case fails.
+    /// The requirements that it shows violated, for which another case fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// The verdict apart from the violated requirements that it is not for; only of a case with a violated MUST.
+    /// The verdict without the violated requirements that it does not name; only for a case with a violated MUST.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<CaseVerdict>,
-    /// What a recording does not tell.
+    /// The gaps of a recording.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// The cases that are undecided, or do not apply, for the same reason.
+/// The cases that are undecided or do not apply for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReasonReport {
@@ -409,16 +409,16 @@ pub struct ReasonReport {
     pub verdict: Verdict,
     /// The kind of the reason, as in the `cause` of each case.
     pub kind: String,
-    /// What the reason is about, such as intents, methods, acts or capabilities, and for how many cases.
+    /// The subjects of the reason, such as intents, methods, acts or capabilities, each with the number of its cases.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub about: BTreeMap<String, usize>,
-    /// The reason in a sentence, for people; other versions may word it otherwise.
+    /// The reason in a sentence, for people; other versions may word it differently.
     pub text: String,
     /// The cases, by id.
     pub cases: Vec<String>,
 }
 
-/// The counts of a run. Every verdict is listed, also those with none.
+/// The counts of a run. Every verdict is listed, even with a count of 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
@@ -426,19 +426,19 @@ pub struct Summary {
     pub requirements: BTreeMap<String, usize>,
     /// Cases by verdict.
     pub cases: BTreeMap<String, usize>,
-    /// How many further requirements fail, each only by mistakes that a more specific one owns.
+    /// The number of further requirements that fail only by mistakes that a more specific one owns.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub same_as: usize,
-    /// How long the run took; of shards, all of them together.
+    /// The duration of the run; for shards, their sum.
     pub duration_ms: u64,
-    /// How often the subject was started; 0 where that is not known.
+    /// The number of starts of the subject; 0 if it is unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starts: usize,
-    /// How many cases did not pass in a conversation with others, and ran again alone; only that run counts.
+    /// The number of cases that did not pass in a shared conversation and ran again alone; only that run counts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub again: usize,
-    /// What proved that nothing more would come, and how often: the method of the request that the subject answered, or
-    /// `time limit` where it answered none.
+    /// The proofs that nothing more would come, with their number: the method of the request that the subject answered, or
+    /// `time limit` if it answered none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fences: BTreeMap<String, usize>,
 }
@@ -463,79 +463,79 @@ pub struct OnlyShared {
     pub alone: Option<String>,
 }
 
-/// Where the time of a run went, in microseconds.
+/// The distribution of the time of a run, in microseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Timings {
-    /// How many cases ran at once.
+    /// The number of parallel conversations.
     pub jobs: usize,
-    /// From the start of the command until the last case was judged; of shards, all of them together.
+    /// From the start of the command until the last case was checked; for shards, their sum.
     pub wall_us: u64,
-    /// The part of it that came before the first case.
+    /// The part of it before the first case.
     pub start_up_us: u64,
-    /// The least that a case can take.
+    /// The least time that a case can take.
     pub floor: Floor,
-    /// All cases together, as if one had run after the other.
+    /// The sum over all cases.
     pub total: Spent,
     /// Each case, by id.
     pub cases: BTreeMap<String, Spent>,
 }
 
-/// Where the time of a case went, in microseconds.
+/// The distribution of the time of a case, in microseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Spent {
-    /// All of it: the sum of the others.
+    /// The sum of the others.
     pub total_us: u64,
     /// Waiting for the first line of the subject.
     pub start_us: u64,
-    /// Waiting for what the subject was to say or do after that, by the kind of step.
+    /// Waiting for later messages and acts of the subject, by the kind of step.
     pub waits_us: BTreeMap<StepKind, u64>,
     /// Waiting for the exit of the subject.
     pub exit_us: u64,
-    /// The tester's own: making folders, starting processes, saying its lines, clearing up.
+    /// The tester's own time: making folders, starting processes, sending its lines, cleaning up.
     pub tester_us: u64,
-    /// Judging the trace.
+    /// Checking the trace.
     pub judging_us: u64,
 }
 
-/// How long the subject takes to start and to end when nothing is said.
+/// The time that the subject takes to start and to exit without messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Floor {
     /// It was measured in this run.
     Measured {
-        /// By so many starts.
+        /// The number of starts.
         starts: usize,
         /// Their median, in microseconds.
         median_us: u64,
     },
-    /// It could not be measured.
+    /// The measurement failed.
     Unknown {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Serde asks for a reference.
+/// Serde requires a reference.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 const fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Reports of earlier versions do not say whether a requirement is checked; nearly all were.
+/// Reports of earlier versions do not contain whether a requirement is checked; nearly all were.
 const fn checked() -> Status {
     Status::Checked
 }
 
-/// A word of ours in a report that may come from anybody: forms show it as it is.
+/// Reads one of our own words in a report of unknown origin, since forms show it without escaping.
 fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     let is_word = text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.@_".contains(c));
     if is_word { Ok(text) } else { Err(D::Error::custom(format!("{text:?} is neither an id nor a version"))) }
 }
 
-/// A link in a report that may come from anybody: forms put it into HTML and Markdown as it is.
+/// Reads a link in a report of unknown origin, since forms put it into HTML and Markdown without escaping.
 fn link<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/:.#-_$".contains(c);

@@ -1,7 +1,7 @@
-//! The report as a page: one file that needs nothing else, neither a server nor the network.
+//! The report as a page: one self-contained file that needs no server and no network.
 //!
-//! The page is a viewer of the report as JSON and of charts made of the traces. A part of it stands in the page as HTML, for
-//! readers without a script; the rest is made by the script when it is looked at. Nothing of it ever becomes markup.
+//! The page shows the report from JSON, and charts of the traces. Part of it is HTML, for readers without scripts; the script
+//! makes the rest on demand. No text of the report can become markup.
 
 mod chart;
 mod data;

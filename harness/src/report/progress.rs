@@ -1,4 +1,4 @@
-//! How far a run is, in a line for people.
+//! The progress of a run, in a line for people.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -7,28 +7,28 @@ use super::event::SuiteEvent;
 use super::visible::in_one_line;
 use crate::verdict::Verdict;
 
-/// From when on it is said how long a case has been running; hardly any takes as long.
+/// The time after which a running case is named; hardly any case takes that long.
 const SLOW: Duration = Duration::from_secs(5);
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Default)]
 pub struct RunProgress {
     cases: usize,
     done: usize,
     failed: usize,
-    /// Those that are done and not judged yet.
+    /// The cases that are done but not checked yet.
     played: BTreeSet<String>,
-    /// What runs and since when, the oldest first.
+    /// The running cases with their starts, the oldest first.
     running: Vec<(String, Instant)>,
 }
 
 impl RunProgress {
-    /// Takes in the next event, which came at that moment.
+    /// Handles the next event, which came at that moment.
     pub fn event(&mut self, event: &SuiteEvent<'_>, now: Instant) {
         match event {
             SuiteEvent::Begin(begin) => *self = Self { cases: begin.cases, ..Self::default() },
             SuiteEvent::Start(case) => {
-                // It runs again alone.
+                // The case runs again alone.
                 self.done -= usize::from(self.played.remove(*case));
                 self.running.push((in_one_line(case), now));
             }
@@ -52,12 +52,12 @@ impl RunProgress {
         self.running.retain(|(running, _)| *running != in_one_line(case));
     }
 
-    /// How many cases failed so far, in words that follow others; nothing if none did.
+    /// Returns the number of failed cases so far as a phrase that follows others; empty if there are none.
     fn failures(&self) -> String {
         if self.failed == 0 { String::new() } else { format!(", {} failed", self.failed) }
     }
 
-    /// What runs now and how far it is, in at most so many characters; nothing when nothing runs.
+    /// Returns the running cases and the progress, in at most `width` characters; `None` when nothing runs.
     #[must_use]
     pub fn line(&self, now: Instant, width: usize) -> Option<String> {
         let (case, since) = self.running.first()?;
@@ -69,7 +69,7 @@ impl RunProgress {
         Some(line.chars().take(width).collect())
     }
 
-    /// The same for a log, where it stands alone; cases are named that have been running for long.
+    /// Returns the same as a separate line for a log, with the names of cases that have been running for long.
     #[must_use]
     pub fn sentence(&self, now: Instant) -> Option<String> {
         let slow = self.running.iter().map(|(case, since)| (case, now.duration_since(*since)));
@@ -81,11 +81,11 @@ impl RunProgress {
     }
 }
 
-/// When a log is told how far a run is: after ten seconds, then with each tenth of the run or each minute, and never more
+/// Decides when a log gets the progress: after ten seconds, then with each tenth of the run or each minute, and never more
 /// often than every ten seconds.
 #[derive(Debug)]
 pub struct Pace {
-    told: Option<usize>,
+    shown: Option<usize>,
     last: Instant,
 }
 
@@ -93,19 +93,19 @@ impl Pace {
     const SHORTEST: Duration = Duration::from_secs(10);
     const LONGEST: Duration = Duration::from_secs(60);
 
-    /// A run that begins at that moment.
+    /// Starts with a run that begins at that moment.
     #[must_use]
     pub const fn new(begun: Instant) -> Self {
-        Self { told: None, last: begun }
+        Self { shown: None, last: begun }
     }
 
-    /// Whether something is to be said now.
+    /// Whether the progress is due now.
     pub fn is_due(&mut self, standing: &RunProgress, now: Instant) -> bool {
         let waited = now.duration_since(self.last);
-        let is_news = self.told.is_none_or(|told| (standing.done - told) * 10 >= standing.cases);
+        let is_news = self.shown.is_none_or(|shown| (standing.done - shown) * 10 >= standing.cases);
         let is_due = waited >= Self::SHORTEST && (is_news || waited >= Self::LONGEST);
         if is_due {
-            *self = Self { told: Some(standing.done), last: now };
+            *self = Self { shown: Some(standing.done), last: now };
         }
         is_due
     }
@@ -170,14 +170,14 @@ mod tests {
     fn a_log_is_told_now_and_then() {
         let begun = Instant::now();
         let mut pace = Pace::new(begun);
-        let mut told = Vec::new();
+        let mut shown = Vec::new();
         for second in 0..200 {
-            // Fast for half a minute, then stuck.
+            // The run is fast for half a minute, and then it is stuck.
             let standing = RunProgress { cases: 100, done: second.min(30), ..RunProgress::default() };
             if pace.is_due(&standing, begun + Duration::from_secs(second as u64)) {
-                told.push(second);
+                shown.push(second);
             }
         }
-        assert_eq!(told, [10, 20, 30, 90, 150]);
+        assert_eq!(shown, [10, 20, 30, 90, 150]);
     }
 }

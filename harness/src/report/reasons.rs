@@ -1,4 +1,4 @@
-//! Why cases are undecided or do not apply, with the cases of one reason together.
+//! The reasons why cases are undecided or do not apply, with the cases of one reason together.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -63,14 +63,14 @@ impl Key {
     }
 }
 
-/// Whether the agent did anything in the run for which a model has to call a tool.
+/// Whether the agent did anything in the run that requires a tool call of a model.
 pub(crate) fn calls_tools(requirements: &[RequirementReport]) -> bool {
     const AREAS: [&str; 4] = ["tool", "fs", "terminal", "permission"];
     let is_about_tools = |id: &str| id.split('.').next().is_some_and(|area| AREAS.contains(&area));
     requirements.iter().any(|requirement| is_about_tools(&requirement.id) && !requirement.cases.is_empty())
 }
 
-/// Returns what a cause is about.
+/// Returns the subjects of a cause.
 fn subjects(cause: &Cause) -> Vec<String> {
     match cause {
         Cause::PromptNotFollowed { intent } => vec![intent.clone()],
@@ -126,7 +126,7 @@ fn sentence(party: Party, cause: &Cause, calls_tools: bool) -> String {
     }
 }
 
-/// Lists what a reason is about, the most frequent first.
+/// Lists the subjects of a reason, the most frequent first.
 fn list(about: &BTreeMap<String, usize>) -> String {
     const SHOWN: usize = 5;
     let mut all: Vec<_> = about.iter().collect();

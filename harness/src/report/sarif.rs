@@ -1,8 +1,8 @@
-//! What was broken as SARIF 2.1.0: requirements are rules, findings are results, harness errors are notifications.
+//! Violations as SARIF 2.1.0: requirements are rules, findings are results, harness errors are notifications.
 //!
-//! A result lies in the case file, at the step that was played. A built-in case is no file of the user: its path has the
-//! base `SUITE`, which has no URI of its own. It must not have one: GitHub refuses the whole upload when a location is not
-//! below the checkout, and shows a result in a file that it does not have all the same.
+//! The place of a result is the step in the case file. A built-in case does not belong to the user: its path has the base
+//! `SUITE`, which must not have a URI. GitHub refuses the whole upload when a location is not below the checkout, but shows a
+//! result in a file that it does not have.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -18,10 +18,10 @@ use super::words::{file_of, level, partial};
 use crate::requirement::Level;
 use crate::verdict::{Conformance, Verdict};
 
-/// Where the schema of SARIF is.
+/// The address of the SARIF schema.
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// What the paths of built-in cases start from.
+/// The base of the paths of built-in cases.
 const SUITE: &str = "SUITE";
 
 /// Writes the report as SARIF when the run is over.
@@ -30,7 +30,7 @@ pub struct SarifReport<W> {
 }
 
 impl<W: Write> SarifReport<W> {
-    /// A report on this stream.
+    /// Writes a report to this stream.
     pub const fn new(out: W) -> Self {
         Self { out }
     }
@@ -54,7 +54,7 @@ fn run(report: &RunReport) -> Value {
             "semanticVersion": report.suite.version,
             "rules": rules,
         } },
-        // GitHub keeps the results of each category apart, which is all before the last slash.
+        // GitHub keeps the results of each category apart, which is the part before the last slash.
         "automationDetails": { "id": format!("acp-conformance/{}/", report.subject.kind) },
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": { SUITE: { "description": { "text": "The sources of acp-conformance, where its cases are." } } },
@@ -94,7 +94,7 @@ fn severity(level: Level, report: &RunReport) -> &'static str {
     }
 }
 
-/// The run itself, with all that went wrong on our side.
+/// Describes the run itself, with all errors on our side.
 fn invocation(report: &RunReport) -> Value {
     let failed = report.cases.iter().filter(|case| case.verdict == Verdict::HarnessError);
     let mut notifications: Vec<_> = failed
@@ -108,7 +108,7 @@ fn invocation(report: &RunReport) -> Value {
         notifications.push(json!({ "level": "warning", "message": { "text": partial(cut) } }));
     }
     json!({
-        // Results that a partial run lacks are not gone.
+        // Results that are missing in a partial run are not fixed.
         "executionSuccessful": report.verdict != Conformance::HarnessError && report.partial.is_none(),
         "toolExecutionNotifications": notifications,
     })
@@ -147,12 +147,12 @@ fn message(broken: &Broken<'_>) -> String {
     visible(&lines.join("\n"))
 }
 
-/// Of what a subject says much differs from run to run; which requirement it breaks in which case does not.
+/// Builds the fingerprints. The messages of a subject differ from run to run; the requirement and the case do not.
 fn fingerprints(requirement: &str, case: &str, nth: usize) -> Value {
     let digest = Sha256::digest(format!("{requirement} {case}"));
     let hash: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     let print = format!("{hash}:{nth}");
-    // The first is what GitHub looks at.
+    // GitHub uses the first one.
     json!({ "primaryLocationLineHash": print, "acpConformanceFinding/v1": print })
 }
 
@@ -169,7 +169,7 @@ fn location(case: &CaseReport, line: Option<usize>) -> Value {
     json!({ "physicalLocation": physical, "logicalLocations": [{ "fullyQualifiedName": visible(&case.id) }] })
 }
 
-/// A path as it stands in a URI.
+/// Encodes a path for a URI.
 fn encoded(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.bytes() {

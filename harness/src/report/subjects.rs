@@ -1,5 +1,5 @@
-//! Many subjects in one Markdown page: a table of what was exercised and how it went, then what each of them broke.
-//! Verdicts only, and how each was seen first; links lead into `requirements/` beside the page, which is `docs/requirements/`.
+//! Many subjects in one Markdown page: a table of results, then the violations of each subject. It contains only verdicts and
+//! the first finding of each; links lead into `requirements/` next to the page, which is `docs/requirements/`.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::requirement::{Level, Party, page};
 use crate::trace::SCRATCH;
 use crate::verdict::Verdict;
 
-/// What stands where a report does not tell.
+/// The text for unknown values.
 const UNKNOWN: &str = "unknown";
 
 const INTRODUCTION: &str = "\
@@ -22,7 +22,7 @@ something happened that could have broken it; what is left open was exercised an
 that violates several requirements counts only for the most specific one, which names the others. In what was seen, `CASE` stands for the folder that a case has for itself. The last columns count the requirements of a group that were \
 kept and broken, MUST and SHOULD together, with `–` where none was decided:";
 
-/// A group of requirements with a column of its own.
+/// A group of requirements with its own column.
 struct Group {
     name: &'static str,
     what: &'static str,
@@ -41,7 +41,7 @@ const GROUPS: [Group; 5] = [
     },
 ];
 
-/// The requirements that one side does only what the other offered, and that nobody offers what it does not do.
+/// Requirements to use only capabilities that the other side offers, and to offer only capabilities that work.
 const GATES: [&str; 39] = [
     "auth.logout.gate",
     "auth.terminal.capability-honest",
@@ -88,11 +88,11 @@ fn in_area(id: &str, areas: &[&str]) -> bool {
     id.split('.').next().is_some_and(|area| areas.contains(&area))
 }
 
-/// Writes the page, clients behind agents, each kind by its names.
+/// Writes the page, first agents and then clients, each sorted by name.
 ///
 /// # Errors
 ///
-/// Only those of the stream.
+/// Errors of the stream.
 pub fn write_subjects(mut reports: Vec<RunReport>, out: &mut dyn Write) -> io::Result<()> {
     reports.sort_by(|a, b| order(a).cmp(&order(b)));
     let requirements = reports.iter_mut().flat_map(|report| &mut report.requirements);
@@ -108,16 +108,16 @@ pub fn write_subjects(mut reports: Vec<RunReport>, out: &mut dyn Write) -> io::R
     out.flush()
 }
 
-/// The message without the folder of the case, which is another one in each run.
+/// Returns the message without the folder of the case, which differs in each run.
 fn without_scratch(message: &str) -> String {
-    let (mut told, mut rest) = (String::new(), message);
+    let (mut cleaned, mut rest) = (String::new(), message);
     while let Some(at) = rest.find(SCRATCH) {
         let begin = rest[..at].rfind([' ', '"', '`', '=', ':', '(']).map_or(0, |before| before + 1);
-        let end = rest[at..].find(['/', ' ', '"', '`', ')']).map_or(rest.len(), |behind| at + behind);
-        told = told + &rest[..begin] + "CASE";
+        let end = rest[at..].find(['/', ' ', '"', '`', ')']).map_or(rest.len(), |length| at + length);
+        cleaned = cleaned + &rest[..begin] + "CASE";
         rest = &rest[end..];
     }
-    told + rest
+    cleaned + rest
 }
 
 fn order(report: &RunReport) -> (Party, String, Reverse<&str>) {
@@ -152,12 +152,12 @@ fn table(reports: &[RunReport], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The verdict, with a mark for a run that ended early.
+/// Returns the verdict, with a mark for a run that ended early.
 fn verdict(report: &RunReport) -> String {
     format!("{}{}", report.verdict.name(), if report.partial.is_some() { " (partial)" } else { "" })
 }
 
-/// How many requirements of a group were kept and broken.
+/// Returns the numbers of satisfied and violated requirements of a group.
 fn cell(report: &RunReport, group: &Group) -> String {
     let of_group = || report.requirements.iter().filter(|r| (group.holds)(&r.id));
     let kept = of_group().filter(|r| r.verdict == Verdict::Pass).count();
@@ -203,20 +203,20 @@ fn broken(report: &RunReport, level: Level) -> impl Iterator<Item = &Requirement
     report.requirements.iter().filter(move |r| r.level == level && r.fails())
 }
 
-/// A requirement with the link to its page.
+/// Returns a requirement with the link to its page.
 fn linked(requirement: &RequirementReport) -> String {
     let id = &requirement.id;
     format!("[{id}](requirements/{})", page(id))
 }
 
-/// The name for people: that of the profile, or what the subject calls itself.
+/// Returns the name for people: that of the profile, or else the subject's own.
 fn title(report: &RunReport) -> &str {
     let subject = &report.subject;
     let of_profile = subject.profile.as_ref().map(|profile| profile.title.as_str());
     of_profile.or(subject.name.as_deref()).unwrap_or(UNKNOWN)
 }
 
-/// The name for people, with what the subject calls itself where that is something else.
+/// Returns the name for people, and the subject's own name if it differs.
 fn named(report: &RunReport) -> String {
     let title = title(report);
     match report.subject.name.as_deref() {
@@ -231,12 +231,12 @@ fn version(report: &RunReport) -> &str {
     subject.version.as_deref().or(installed).unwrap_or(UNKNOWN)
 }
 
-/// The day on which the run began.
+/// Returns the day on which the run began.
 fn date(report: &RunReport) -> &str {
     report.began.as_deref().map_or(UNKNOWN, |began| began.split('T').next().unwrap_or(began))
 }
 
-/// The page of the subject, under the name of its host.
+/// Returns the link to the page of the subject, named by its host.
 fn origin(report: &RunReport) -> String {
     let Some(page) = report.subject.profile.as_ref().and_then(|profile| profile.homepage.as_deref()) else {
         return UNKNOWN.to_owned();
@@ -248,7 +248,7 @@ fn origin(report: &RunReport) -> String {
     format!("[{}]({page})", host.trim_start_matches("www."))
 }
 
-/// Whether a character of an address means nothing to Markdown.
+/// Whether a character of an address has no meaning in Markdown.
 const fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '-' | '@' | '%' | '+')
 }
@@ -297,8 +297,8 @@ mod tests {
     #[test]
     fn the_folder_of_a_case_is_left_out() {
         let path = format!("/var/tmp/{SCRATCH}R8w9Z9");
-        let told = without_scratch(&format!("no file {path}/work/a b; started with \"{path}/home `id`\" in {path}"));
-        assert_eq!(told, "no file CASE/work/a b; started with \"CASE/home `id`\" in CASE");
+        let cleaned = without_scratch(&format!("no file {path}/work/a b; started with \"{path}/home `id`\" in {path}"));
+        assert_eq!(cleaned, "no file CASE/work/a b; started with \"CASE/home `id`\" in CASE");
         assert_eq!(without_scratch("expected no file notes.txt"), "expected no file notes.txt");
     }
 }

@@ -1,4 +1,4 @@
-//! The report by the Test Anything Protocol, version 14: a test point for each case, with a YAML block for what was broken.
+//! The report by the Test Anything Protocol, version 14: a test point for each case, with a YAML block for its violations.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ pub struct TapReport<W> {
 }
 
 impl<W: Write> TapReport<W> {
-    /// A report on this stream.
+    /// Writes a report to this stream.
     pub const fn new(out: W) -> Self {
         Self { out }
     }
@@ -56,7 +56,7 @@ impl<W: Write> TapReport<W> {
             all.iter().any(|broken| report.counts(broken.requirement.level) && broken.finding.counted_in.is_none())
                 || matches!(case.verdict, Verdict::Fail | Verdict::HarnessError);
         let surprises = all.is_empty() || all.iter().any(|broken| broken.counts(report));
-        // Readers that know no escapes would take a name with a `#` for a directive, and a failure for a skipped case.
+        // Readers without escapes would treat a name with a `#` as a directive, and a failure as a skipped case.
         let name = description(&case.id).replace(r"\#", "%23");
         let reason = case.reason.as_deref().unwrap_or_default();
         match case.verdict {
@@ -74,7 +74,7 @@ impl<W: Write> TapReport<W> {
         if !fails && all.is_empty() {
             return Ok(());
         }
-        // A scalar of JSON is one of YAML.
+        // A JSON scalar is also a YAML scalar.
         writeln!(self.out, "  ---")?;
         writeln!(self.out, "  verdict: {}", case.verdict)?;
         writeln!(self.out, "  duration_ms: {}", case.duration_ms)?;
@@ -98,7 +98,7 @@ impl<W: Write> Renderer for TapReport<W> {
     }
 }
 
-/// What was broken, in a line of JSON, which YAML reads too.
+/// Returns a violation as a line of JSON, which is also YAML.
 fn details(broken: &Broken<'_>) -> Value {
     json!({
         "requirement": broken.requirement.id,
@@ -108,7 +108,7 @@ fn details(broken: &Broken<'_>) -> Value {
     })
 }
 
-/// The text where a `#` would begin a directive.
+/// Escapes a text in which `#` would begin a directive.
 fn description(text: &str) -> String {
     in_one_line(text).replace('\\', r"\\").replace('#', r"\#")
 }

@@ -24,19 +24,19 @@ use crate::verdict::{Conformance, Verdict};
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// How much the text says.
+/// The level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Detail {
     /// The failures and the verdict.
     Failures,
-    /// Also how each area went, and why requirements were left undecided; of a few cases, each of them.
+    /// Also the result of each area, and the reasons for undecided requirements; for a few cases, each of them.
     #[default]
     Areas,
     /// Also every case, the names of all requirements, and further examples of a failure.
     Cases,
 }
 
-/// The beginning of the names of our own methods.
+/// The prefix of our own methods.
 const OWN_METHODS: &str = "_acp-conformance/";
 
 /// The most cases that are listed one by one.
@@ -45,15 +45,16 @@ const FEW: usize = 10;
 /// The most reasons that are listed for undecided cases.
 const REASONS: usize = 5;
 
-/// Writes events as text. What the subject said cannot move the cursor or colour anything; our own styles are left to the stream, which drops them where they are not wanted.
+/// Writes events as text. Texts of the subject cannot move the cursor or change colours; the stream drops our own styles if
+/// they are not wanted.
 pub struct TextReport<W> {
     out: W,
     detail: Detail,
     /// Whether each case is written when it ends.
     lists_cases: bool,
-    /// The command that runs a case again, with a place for its id; empty if there is none.
+    /// The command that runs a case again, with a placeholder for its id; empty if there is none.
     reproduce: String,
-    /// Whether all cases were to be run; otherwise what was not exercised is no news.
+    /// Whether all cases were selected; otherwise, missing coverage is not reported.
     whole: bool,
 }
 
@@ -63,7 +64,7 @@ impl<W: Write> Renderer for TextReport<W> {
             SuiteEvent::Begin(begin) => {
                 self.reproduce.clone_from(&begin.reproduce);
                 self.whole = begin.whole;
-                // A person who drives the client by hand waits for the verdict on each.
+                // A person who operates the client by hand waits for each verdict.
                 let is_short = begin.cases <= FEW || begin.subject.driven.is_some();
                 self.lists_cases =
                     !begin.cut_short && self.detail >= if is_short { Detail::Areas } else { Detail::Cases };
@@ -77,7 +78,7 @@ impl<W: Write> Renderer for TextReport<W> {
 }
 
 impl<W: Write> TextReport<W> {
-    /// A report on this stream.
+    /// Writes a report to this stream.
     pub const fn new(out: W, detail: Detail) -> Self {
         Self { out, detail, lists_cases: true, reproduce: String::new(), whole: true }
     }
@@ -137,12 +138,12 @@ impl<W: Write> TextReport<W> {
         self
     }
 
-    /// Writes each of the requirements that failed: what it asks, what was seen instead, and how to see it again. The most binding
-    /// and those that most cases show come first.
+    /// Writes each failed requirement: its text, the observation, and the command to reproduce it. Requirements with the
+    /// highest level and the most cases come first.
     ///
     /// # Errors
     ///
-    /// Only those of the stream.
+    /// Errors of the stream.
     pub fn failures(&mut self, requirements: &[RequirementReport]) -> io::Result<()> {
         let mut failed: Vec<_> = requirements.iter().filter(|requirement| requirement.fails()).collect();
         failed.sort_by_key(|requirement| (requirement.level, Reverse(failures(requirement).count())));
@@ -181,7 +182,7 @@ impl<W: Write> TextReport<W> {
         first.map_or(Ok(()), |line| writeln!(self.out, "  {}", visible(&line)))
     }
 
-    /// Counts the cases of each area in which one did not pass.
+    /// Counts the cases of each area in which a case did not pass.
     fn areas(&mut self, report: &RunReport) -> io::Result<()> {
         let mut areas: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
         for case in &report.cases {
@@ -204,14 +205,14 @@ impl<W: Write> TextReport<W> {
         writeln!(self.out, "  {DIM}{many}, as far as they apply{DIM:#}")
     }
 
-    /// Writes a line for each reason for which cases are undecided, and one for all cases that do not apply.
+    /// Writes a line for each reason why cases are undecided, and one for all cases that do not apply.
     fn reasons(&mut self, report: &RunReport) -> io::Result<()> {
         let (undecided, inapplicable): (Vec<_>, Vec<_>) =
             report.reasons.iter().partition(|reason| reason.verdict != Verdict::NotApplicable);
         let many = |reasons: &[&ReasonReport]| reasons.iter().map(|reason| reason.cases.len()).sum::<usize>();
         if !undecided.is_empty() {
-            let told = count(many(&undecided), "case was", "cases were");
-            writeln!(self.out, "\n{BOLD}{told} left undecided{BOLD:#}")?;
+            let counted = count(many(&undecided), "case was", "cases were");
+            writeln!(self.out, "\n{BOLD}{counted} left undecided{BOLD:#}")?;
             let shown = if self.detail == Detail::Cases { undecided.len() } else { REASONS };
             for reason in undecided.iter().take(shown) {
                 let example = reason.cases.first().map_or("", String::as_str);
@@ -228,8 +229,8 @@ impl<W: Write> TextReport<W> {
             }
         }
         if self.detail == Detail::Cases && !inapplicable.is_empty() {
-            let told = count(many(&inapplicable), "case does not apply", "cases do not apply");
-            writeln!(self.out, "\n{BOLD}{told}{BOLD:#}")?;
+            let counted = count(many(&inapplicable), "case does not apply", "cases do not apply");
+            writeln!(self.out, "\n{BOLD}{counted}{BOLD:#}")?;
             for reason in inapplicable {
                 writeln!(self.out, "  {:>4}  {}", reason.cases.len(), visible(&reason.text))?;
             }
@@ -237,7 +238,7 @@ impl<W: Write> TextReport<W> {
         Ok(())
     }
 
-    /// Tells which failures a case showed in a conversation with other cases, and not alone.
+    /// Lists the failures that a case showed in a shared conversation, but not alone.
     fn only_after_others(&mut self, report: &RunReport) -> io::Result<()> {
         if report.only_shared.is_empty() {
             return Ok(());
@@ -256,7 +257,7 @@ impl<W: Write> TextReport<W> {
         Ok(())
     }
 
-    /// Tells what was not decided, so that it is not taken for a pass.
+    /// Lists the undecided requirements, so that they are not mistaken for passes.
     fn open_ends(&mut self, report: &RunReport) -> io::Result<()> {
         let musts =
             |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
@@ -284,9 +285,9 @@ impl<W: Write> TextReport<W> {
                     count(planned.len(), "MUST is not judged by this version", "MUSTs are not judged by this version"),
                 ),
             ];
-            let told: Vec<String> = parts.into_iter().filter(|(many, _)| *many > 0).map(|(_, text)| text).collect();
-            if whole && !told.is_empty() {
-                writeln!(self.out, "\n{}; -v names them", told.join("; "))?;
+            let counts: Vec<String> = parts.into_iter().filter(|(many, _)| *many > 0).map(|(_, text)| text).collect();
+            if whole && !counts.is_empty() {
+                writeln!(self.out, "\n{}; -v names them", counts.join("; "))?;
             }
             return Ok(());
         }
@@ -303,7 +304,7 @@ impl<W: Write> TextReport<W> {
         Ok(())
     }
 
-    /// Tells what was asked of a scripted model, which says what of the agent was exercised.
+    /// Lists the requests to the scripted model, which show how the agent was exercised.
     fn model(&mut self, report: &RunReport) -> io::Result<()> {
         if report.model.is_empty() {
             return Ok(());
@@ -313,7 +314,7 @@ impl<W: Write> TextReport<W> {
     }
 
     fn summary(&mut self, report: &RunReport) -> io::Result<()> {
-        // The verdict of a complete run says nothing about a selection. A recording is none: no line repeats it.
+        // The verdict of a complete run does not apply to a selection. A recording is not a selection: no command repeats it.
         let is_selection = !self.whole && !self.reproduce.is_empty() && report.shard.is_none();
         let is_passing_selection = is_selection && report.partial.is_none() && report.all_passed();
         let verdict = match report.verdict {
@@ -370,7 +371,7 @@ impl<W: Write> TextReport<W> {
         writeln!(self.out, "  time          {seconds:.1} s")
     }
 
-    /// Says what proved absence, unless it was the usual unknown request alone.
+    /// Names the proofs of absence, unless they were all the usual unknown request.
     fn fences(&mut self, report: &RunReport) -> io::Result<()> {
         let (kind, fences) = (report.subject.kind, &report.summary.fences);
         let others = fences.iter().filter(|(means, _)| *means != FENCE && *means != TIME_LIMIT);
@@ -402,7 +403,7 @@ fn style_of(verdict: Verdict) -> Style {
     colour.on_default().bold()
 }
 
-/// Groups requirements by what kept them from being decided.
+/// Groups requirements by the reason why they are undecided.
 fn by_reason<'r>(requirements: &[&'r RequirementReport]) -> Vec<(String, Vec<&'r str>)> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for requirement in requirements {
@@ -417,7 +418,7 @@ fn by_reason<'r>(requirements: &[&'r RequirementReport]) -> Vec<(String, Vec<&'r
     groups
 }
 
-/// The area of a case: its folder, without edition and party.
+/// Returns the area of a case: its folder, without edition and party.
 fn area(case: &str) -> &str {
     let folder = case.rsplit_once('/').map_or("", |(folder, _)| folder);
     folder.splitn(3, '/').nth(2).unwrap_or(folder)
@@ -455,7 +456,7 @@ mod tests {
     use crate::report::Collector;
     use crate::requirement::Party;
 
-    /// What is written about a run of these cases, without styles.
+    /// Returns the text about a run of these cases, without styles.
     fn text(cases: &[(&str, Verdict)], detail: Detail) -> String {
         let collector = Collector::new(V1.edition(), Party::Agent, Vec::new());
         let begin = collector.begin(cases.len(), true, String::new());
@@ -480,11 +481,11 @@ mod tests {
         cases.push(("v1/agent/cancel/idle", Verdict::Pass));
         cases.push(("v1/agent/cancel/twice", Verdict::Fail));
         cases.push(("v1/agent/fs/image", Verdict::NotApplicable));
-        let told = text(&cases, Detail::Cases);
-        assert!(told.contains("Cases by area\n  cancel        1 pass · 1 fail\n  1 other area passed"), "{told}");
-        assert!(told.contains("pass  v1/agent/cancel/idle"), "{told}");
-        let told = text(&cases, Detail::Areas);
-        assert!(!told.contains("v1/agent/cancel/idle") && !told.contains("area"), "{told}");
+        let output = text(&cases, Detail::Cases);
+        assert!(output.contains("Cases by area\n  cancel        1 pass · 1 fail\n  1 other area passed"), "{output}");
+        assert!(output.contains("pass  v1/agent/cancel/idle"), "{output}");
+        let output = text(&cases, Detail::Areas);
+        assert!(!output.contains("v1/agent/cancel/idle") && !output.contains("area"), "{output}");
         assert!(text(&cases[9..], Detail::Areas).contains("fail  v1/agent/cancel/twice"), "few cases are listed");
         let quiet = text(&cases, Detail::Failures);
         assert!(!quiet.contains("area") && !quiet.contains("-v"), "{quiet}");

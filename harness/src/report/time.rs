@@ -11,7 +11,7 @@ pub fn today() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date()
 }
 
-/// Writes a moment in the form of RFC 3339, in UTC and to the second.
+/// Writes a point in time as RFC 3339, in UTC and to the second.
 #[must_use]
 pub fn rfc3339(moment: SystemTime) -> String {
     format!("{:.0}", Timestamp::try_from(moment).unwrap_or(Timestamp::UNIX_EPOCH))

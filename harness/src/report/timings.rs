@@ -1,4 +1,4 @@
-//! Where the time of a case went, read off its trace; and what all cases come to.
+//! The distribution of the time of a case, from its trace, and the sums over all cases.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use super::model::{Floor, Spent, Timings};
 use crate::trace::{CaseMark, Event, McpEvent, McpWhat, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 
 impl Spent {
-    /// Where the time of a case went. It took so long to run, and so long to judge.
+    /// Returns the distribution of the time of a case with these times for its run and its checks.
     ///
-    /// What the subject was waited for stands in the trace; the rest of the run is the tester's own.
+    /// The trace contains the waits for the subject; the rest of the run is the tester's own time.
     #[must_use]
     pub fn of(trace: &Trace, took: Duration, judging: Duration) -> Self {
         let mut spent = Self { judging_us: microseconds(judging), ..Self::default() };
@@ -20,7 +20,7 @@ impl Spent {
         spent
     }
 
-    /// All waits for something that the subject was to say or do between its start and its exit.
+    /// Returns the sum of the waits between the start and the exit of the subject.
     #[must_use]
     pub fn answers_us(&self) -> u64 {
         self.waits_us.values().sum()
@@ -29,7 +29,8 @@ impl Spent {
     fn count_waits(&mut self, trace: &Trace) {
         let events = &trace.events;
         let position = |wanted: &dyn Fn(&What) -> bool| events.iter().position(|event| wanted(&event.what));
-        // A later case of a conversation shows the start of the process as well, in which it was not.
+        // The trace of a later case of a conversation also contains the start of the process, which does not belong to that
+        // case.
         let joins = position(&|what| matches!(what, What::Case(CaseMark::Begins(_)))).filter(|&begins| begins > 0);
         let spawned = || position(&|what| matches!(what, What::Process(ProcessEvent::Spawned { .. })));
         let Some(first) = joins.or_else(spawned) else { return };
@@ -38,7 +39,7 @@ impl Spent {
         let subject = trace.header.subject;
         let spoke = || position(&|what| matches!(what, What::Line { from, .. } if Some(*from) == subject));
         let begun = joins.or_else(spoke).unwrap_or(last_step);
-        // Until the step is over, it is not known for which kind of step it was waited.
+        // The kind of step that waited is known only when the step is over.
         let mut unnamed = 0;
         for (at, (gap, event)) in gaps(events).enumerate().skip(first + 1) {
             match &event.what {
@@ -81,7 +82,7 @@ impl Spent {
 }
 
 impl Timings {
-    /// Puts together what was measured.
+    /// Combines the measurements.
     #[must_use]
     pub fn new(jobs: usize, wall: Duration, start_up: Duration, floor: Floor, cases: BTreeMap<String, Spent>) -> Self {
         let mut total = Spent::default();
@@ -91,7 +92,7 @@ impl Timings {
 }
 
 impl Floor {
-    /// What bare starts of the subject show, or why there are none.
+    /// Returns the result of bare starts of the subject, or the reason why there are none.
     #[must_use]
     pub fn of(starts: Result<Vec<Duration>, String>) -> Self {
         match starts {
@@ -105,13 +106,13 @@ impl Floor {
     }
 }
 
-/// Each event with the time since the one before it, in microseconds.
+/// Returns each event with the time since the one before it, in microseconds.
 fn gaps(events: &[Event]) -> impl Iterator<Item = (u64, &Event)> {
     let before = [0].into_iter().chain(events.iter().map(|event| event.us));
     before.zip(events).map(|(before, event)| (event.us.saturating_sub(before), event))
 }
 
-/// Whether the end of a step is itself what was waited for, and not only noted behind a line that came.
+/// Whether the wait was for the end of the step itself, and not for a line before it.
 fn is_awaited(step: &StepEvent) -> bool {
     step.outcome != Outcome::Done || matches!(step.kind, StepKind::File | StepKind::Process | StepKind::Exit)
 }

@@ -1,4 +1,4 @@
-//! Where the time of a run went, for people.
+//! Writes the distribution of the time of a run, for people.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,14 +13,14 @@ use crate::trace::StepKind;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// How many of the slowest cases are named.
+/// The number of slowest cases that are listed.
 const SLOWEST: usize = 10;
 
-/// Writes where the time of a run went.
+/// Writes the distribution of the time of a run.
 ///
 /// # Errors
 ///
-/// Only those of the stream.
+/// Errors of the stream.
 pub(super) fn write(out: &mut dyn Write, timings: &Timings, starts: usize, subject: Party) -> io::Result<()> {
     let Timings { total, cases, .. } = timings;
     writeln!(out, "\n{BOLD}Where the time went{BOLD:#}")?;
@@ -44,7 +44,7 @@ fn row(out: &mut dyn Write, name: &str, us: u64, note: &str) -> io::Result<()> {
     writeln!(out, "  {name:<28} {:>10}{gap}{DIM}{note}{DIM:#}", readable(us))
 }
 
-/// The least that so many cases with processes of their own can take, and what all cases took more.
+/// Writes the least time for so many cases with processes of their own, and the rest.
 fn floor(out: &mut dyn Write, timings: &Timings, own: usize, subject: Party) -> io::Result<()> {
     let Timings { floor, total, cases, jobs, .. } = timings;
     let (starts, median) = match floor {
@@ -63,7 +63,7 @@ fn floor(out: &mut dyn Write, timings: &Timings, own: usize, subject: Party) -> 
     row(out, "above the floor", above, "a case")
 }
 
-/// The waits of a case, by what was waited for.
+/// Returns the waits of a case, by their purpose.
 fn by_name(spent: &Spent) -> BTreeMap<&'static str, u64> {
     let mut waits = BTreeMap::new();
     for (kind, us) in &spent.waits_us {
@@ -90,11 +90,11 @@ fn slowest(out: &mut dyn Write, timings: &Timings) -> io::Result<()> {
     Ok(())
 }
 
-/// What is waited for in a step of this kind.
+/// Describes the wait in a step of this kind.
 const fn awaited(kind: StepKind) -> &'static str {
     match kind {
         StepKind::Must => "lines that must come",
-        StepKind::Hope => "lines hoped for",
+        StepKind::Hope => "optional lines",
         StepKind::Fence => "fences",
         StepKind::Reply => "texts of turns",
         StepKind::File => "files",

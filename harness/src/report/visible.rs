@@ -1,7 +1,7 @@
-//! Texts of subjects, fit for forms that break at control characters or have no room.
+//! Makes texts of subjects safe for forms that control characters break or that have little room.
 
-/// The text with what no form can show as it is (control characters, line separators, marks that turn the direction of
-/// writing, U+FFFE and U+FFFF) written as `\u{1b}`. Line feeds stay.
+/// Returns the text with characters that no form can show (control characters, line separators, marks of writing direction,
+/// U+FFFE and U+FFFF) written as `\u{1b}`. Line feeds stay.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -15,20 +15,20 @@ fn is_unfit(c: char) -> bool {
         || c.is_control() && c != '\n'
 }
 
-/// The same in one line.
+/// Returns the same in one line.
 pub(crate) fn in_one_line(text: &str) -> String {
     visible(&text.replace(['\n', '\t'], " "))
 }
 
-/// The text in one line, where nothing of it is a mark of Markdown or HTML. A reference to a character is never a mark, not
-/// even in a table.
+/// Returns the text in one line with all marks of Markdown and HTML escaped. A character reference is never a mark, not even in
+/// a table.
 pub(crate) fn in_markdown(text: &str) -> String {
     let text = in_one_line(text);
     let mut escaped = String::with_capacity(text.len());
     let mut before = ' ';
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
-        // Between letters these two mean nothing, and ids and addresses are full of them.
+        // Between letters these two have no meaning, and ids and addresses often contain them.
         let in_word =
             "_#".contains(c) && before.is_alphanumeric() && rest.peek().is_some_and(|next| next.is_alphabetic());
         if !in_word && "\\`*_[]<>&|~#@$".contains(c) {
@@ -41,7 +41,7 @@ pub(crate) fn in_markdown(text: &str) -> String {
     escaped
 }
 
-/// The text, cut where it has more characters than that.
+/// Shortens a text with more than `most` characters.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),

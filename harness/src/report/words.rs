@@ -7,7 +7,7 @@ use crate::case::model::Case;
 use crate::requirement::Level;
 use crate::verdict::Verdict;
 
-/// How the levels are called where requirements are.
+/// Returns the name of a level in lists of requirements.
 pub(super) const fn level(level: Level) -> &'static str {
     match level {
         Level::Must => "MUST",
@@ -16,17 +16,17 @@ pub(super) const fn level(level: Level) -> &'static str {
     }
 }
 
-/// So many of something.
+/// Returns a number with its noun.
 pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// Something with the number of its cases, where that is more than one.
+/// Returns a name with the number of its cases, if there are several.
 pub(super) fn times(name: &str, cases: usize) -> String {
     if cases == 1 { name.to_owned() } else { format!("{name} ×{cases}") }
 }
 
-/// The name of the subject with its version, as far as it gave them.
+/// Returns the name of the subject with its version, as far as they are known.
 pub(super) fn subject(report: &RunReport) -> String {
     match (&report.subject.name, &report.subject.version) {
         (Some(name), Some(version)) => format!("{name} {version}"),
@@ -35,7 +35,7 @@ pub(super) fn subject(report: &RunReport) -> String {
     }
 }
 
-/// Why a report is partial, and how many cases it lacks.
+/// Explains why a report is partial, and how many cases it lacks.
 pub(crate) fn partial(partial: Partial) -> String {
     let why = match partial.reason {
         PartialReason::Interrupted => "the run was interrupted",
@@ -46,24 +46,25 @@ pub(crate) fn partial(partial: Partial) -> String {
     format!("{why}; {} not run", count(partial.not_run, "case was", "cases were"))
 }
 
-/// The verdicts of a count that are not zero.
+/// Returns the verdicts with a count above zero.
 pub(super) fn counts(counts: &BTreeMap<String, usize>) -> String {
     let known = Verdict::ALL.iter().filter_map(|verdict| Some((verdict, *counts.get(verdict.name())?)));
     let told: Vec<_> = known.filter(|(_, n)| *n > 0).map(|(verdict, n)| format!("{n} {verdict}")).collect();
     if told.is_empty() { "none".to_owned() } else { told.join(" · ") }
 }
 
-/// The file of a case: the user's own, or the path of a built-in one below the sources of this program.
+/// Returns the file of a case: the user's own, or the path of a built-in one below the sources of this program.
 pub(super) fn file_of(case: &CaseReport) -> String {
     let own = case.file.as_deref().map(|file| file.strip_prefix("./").unwrap_or(file).to_owned());
     own.unwrap_or_else(|| format!("cases/{}.yaml", Case::file_of(&case.id)))
 }
 
-/// The place of the id of a case in the command that runs the case again.
+/// The placeholder for the id in the command that runs a case again.
 pub const CASE_PLACE: &str = "{case}";
 
-/// Returns the line with the command that runs a case again; none if the subject cannot be started. `command` has [`CASE_PLACE`]
-/// where the id goes. People paste the line, and the report may be that of a stranger.
+/// Returns the line with the command that runs a case again; `None` if the subject cannot be started. `command` has
+/// [`CASE_PLACE`] at the place of the id. The line is quoted safely, since people paste it and the report may come from a
+/// stranger.
 pub(crate) fn reproduce(case: &str, command: &str) -> Option<String> {
     (!command.is_empty()).then(|| format!("reproduce: {}", command.replacen(CASE_PLACE, &shell_words::quote(case), 1)))
 }

@@ -1,4 +1,4 @@
-//! A folder of transcripts: what was accepted, and beside it what waits for a review.
+//! A folder of transcripts: accepted ones, and new versions next to them that wait for a review.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,40 +15,41 @@ pub struct SnapshotFolder {
     writes: bool,
 }
 
-/// How a transcript compares with what was kept.
+/// The result of comparing a transcript with the accepted one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
     /// It is the same.
     Same,
-    /// There was none, and now there is.
+    /// There was none; this one is now kept.
     First,
-    /// There is none, and none is to be written.
+    /// There is none, and none may be written.
     Missing,
-    /// It is another one.
+    /// It differs.
     Differs(TranscriptChanges),
 }
 
 /// A transcript that waits for a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// The case, by its id.
+    /// The id of the case.
     pub case: String,
     new: PathBuf,
     kept: PathBuf,
 }
 
 impl SnapshotFolder {
-    /// A folder that is made when something is written into it; nothing ever is unless it `writes`.
+    /// Names a folder, which is created by the first write; without `writes`, nothing is written.
     #[must_use]
     pub const fn new(dir: PathBuf, writes: bool) -> Self {
         Self { dir, writes }
     }
 
-    /// Compares the transcript of a case with what was kept. The first one is kept at once; one that differs is written beside.
+    /// Compares the transcript of a case with the accepted one. The first one is accepted at once; one that differs is written
+    /// next to the accepted one.
     ///
     /// # Errors
     ///
-    /// Only those of reading and writing.
+    /// Errors of reading and writing.
     pub fn compare(&self, case: &str, text: &str) -> io::Result<Kept> {
         let (path, new) = (self.dir.join(format!("{case}.txt")), self.dir.join(format!("{case}.txt.new")));
         let kept = match fs::read_to_string(&path) {
@@ -72,11 +73,11 @@ impl SnapshotFolder {
         Ok(found.map_or(Kept::Same, Kept::Differs))
     }
 
-    /// Takes back what was written beside, since it says nothing.
+    /// Removes the new version, since it is not a valid observation.
     ///
     /// # Errors
     ///
-    /// Only that it cannot be removed.
+    /// It cannot be removed.
     pub fn withdraw(&self, case: &str) -> io::Result<()> {
         if self.writes { ignore_missing(fs::remove_file(self.dir.join(format!("{case}.txt.new")))) } else { Ok(()) }
     }
@@ -86,11 +87,11 @@ fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
     result.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
-/// What waits for a review in a folder, in the order of the cases.
+/// Lists the transcripts in a folder that wait for a review, in the order of the cases.
 ///
 /// # Errors
 ///
-/// Only that a folder cannot be read.
+/// A folder cannot be read.
 pub fn waiting(dir: &Path) -> io::Result<Vec<Waiting>> {
     let mut found = Vec::new();
     let mut folders = vec![dir.to_owned()];
@@ -102,7 +103,7 @@ pub fn waiting(dir: &Path) -> io::Result<Vec<Waiting>> {
             } else if new.extension() == Some(OsStr::new("new")) {
                 let kept = new.with_extension("");
                 let below = kept.strip_prefix(dir).unwrap_or(&kept).with_extension("");
-                // Other files may end like that, too.
+                // Other files may have the same ending.
                 if kept.extension() == Some(OsStr::new("txt")) {
                     found.push(Waiting { case: below.to_string_lossy().replace('\\', "/"), new, kept });
                 }
@@ -113,20 +114,20 @@ pub fn waiting(dir: &Path) -> io::Result<Vec<Waiting>> {
     Ok(found)
 }
 
-/// Puts a new transcript in the place of the one that was kept.
+/// Replaces the accepted transcript with the new version.
 ///
 /// # Errors
 ///
-/// Only those of the file system.
+/// File system errors.
 pub fn accept(waiting: &Waiting) -> io::Result<()> {
     fs::rename(&waiting.new, &waiting.kept)
 }
 
-/// Removes a new transcript.
+/// Removes the new version.
 ///
 /// # Errors
 ///
-/// Only those of the file system.
+/// File system errors.
 pub fn reject(waiting: &Waiting) -> io::Result<()> {
     fs::remove_file(&waiting.new)
 }
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_waits_beside_what_was_kept() -> io::Result<()> {
+    fn different_transcript_waits_next_to_the_accepted_one() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let folder = SnapshotFolder::new(dir.path().join("kept"), true);
         let case = "v1/agent/fs/read@2.5";
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_again_waits_no_longer() -> io::Result<()> {
+    fn equal_transcript_removes_the_waiting_one() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let folder = SnapshotFolder::new(dir.path().to_owned(), true);
         for text in ["a\n", "b\n", "a\n"] {
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_does_not_write_stays_as_it_is() -> io::Result<()> {
+    fn read_only_folder_stays_unchanged() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         SnapshotFolder::new(dir.path().to_owned(), true).compare("one", "a\n")?;
         let folder = SnapshotFolder::new(dir.path().to_owned(), false);

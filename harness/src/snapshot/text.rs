@@ -1,4 +1,4 @@
-//! The text of a transcript, and how two of them differ.
+//! The text of a transcript, and the differences between two of them.
 
 use std::fmt::Write;
 
@@ -8,8 +8,9 @@ use crate::case::is_handshake;
 use crate::requirement::Party;
 use crate::trace::{Trace, normalised};
 
-/// The transcript of a case, a message a line, without what differs from run to run. Only that of the handshake shows what the
-/// subject says at every beginning; so a change of that changes one transcript and not all.
+/// Returns the transcript of a case, one message per line, without the parts that differ from run to run. Only the transcript
+/// of the handshake shows the messages at the start of every conversation, so that a change of those changes one transcript and
+/// not all.
 #[must_use]
 pub fn text(trace: &Trace) -> String {
     let party = trace.header.subject.unwrap_or(Party::Agent);
@@ -19,7 +20,7 @@ pub fn text(trace: &Trace) -> String {
     lines.fold(String::new(), |text, line| text + line + "\n")
 }
 
-/// Leaves out what the subject says at every beginning.
+/// Shortens the messages that the subject sends at every start.
 fn brief(party: Party, line: &str) -> &str {
     let beginnings: &[&str] = match party {
         Party::Agent => &["← <client-request-1> result ", "← <client-request-2> result "],
@@ -29,39 +30,39 @@ fn brief(party: Party, line: &str) -> &str {
     found.map_or(line, |beginning| beginning.trim_end())
 }
 
-/// How two transcripts differ.
+/// The differences between two transcripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptChanges {
-    /// How many lines are only in the old one.
+    /// The number of lines only in the old one.
     pub removed: usize,
-    /// How many lines are only in the new one.
+    /// The number of lines only in the new one.
     pub added: usize,
-    /// The lines that differ between the lines around them, in the unified form.
+    /// The changed lines with the lines around them, as a unified diff.
     pub diff: String,
-    /// Whether something of that was left out.
+    /// Whether the diff was shortened.
     pub cut: bool,
 }
 
-/// How much of a difference is shown.
+/// The length of a shown difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// As much as is read at a glance.
+    /// A short form that is quick to read.
     Glance,
     /// All of it.
     Full,
 }
 
-/// Lines around a difference.
+/// The number of lines around a difference.
 const CONTEXT: usize = 3;
 
-/// Lines of a difference that are read at a glance.
+/// The most lines of a difference in the short form.
 const MOST_LINES: usize = 40;
 
-/// Characters of such a line.
+/// The most characters of a line.
 const LONGEST_LINE: usize = 1_000;
 
-/// How the new transcript differs from the old one; none if it does not. Answers may come in any order, and so may what they come
-/// in between of: that is no difference.
+/// Returns how the new transcript differs from the old one; `None` if it does not. Another order of answers relative to the
+/// other messages is not a difference.
 #[must_use]
 pub fn changes(old: &str, new: &str, bound: Bound) -> Option<TranscriptChanges> {
     if old == new || apart(old) == apart(new) {
@@ -93,7 +94,7 @@ pub fn changes(old: &str, new: &str, bound: Bound) -> Option<TranscriptChanges> 
     Some(changes)
 }
 
-/// The lines that have an order, and in an order of their own those that have none: answers, and the ends of streams.
+/// Returns the ordered lines, and separately, sorted, those without an order: answers and the ends of streams.
 fn apart(text: &str) -> (Vec<&str>, Vec<&str>) {
     let is_free = |line: &&str| {
         let mut words = line.split(' ');
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_is_counted_and_shown_with_what_is_around_it() {
+    fn counts_and_shows_differences_with_context() {
         let old = "a\nb\nc\nd\ne\nf\ng\n";
         let found = changes(old, "a\nb\nc\nd\nE\nf\ng\nh\n", Bound::Glance).expect("they differ");
         assert_eq!((found.removed, found.added, found.cut), (1, 2, false));
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_answers_is_no_difference() {
+    fn order_of_answers_does_not_matter() {
         let old = "← say\n→ <agent-request-1> result {}\n← done\n→ end of input\n";
         let later = "← say\n← done\n→ end of input\n→ <agent-request-1> result {}\n";
         assert_eq!(changes(old, later, Bound::Full), None);
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn at_a_glance_a_long_difference_is_cut() {
+    fn short_form_cuts_a_long_difference() {
         let new = "x\n".repeat(MOST_LINES) + &"y".repeat(LONGEST_LINE + 1) + "\n";
         let glance = changes("", &new, Bound::Glance).expect("they differ");
         assert_eq!((glance.added, glance.cut, glance.diff.lines().count()), (MOST_LINES + 1, true, MOST_LINES));

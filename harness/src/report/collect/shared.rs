@@ -10,24 +10,24 @@ use crate::report::model::{CaseReport, OnlyShared};
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 
-/// The cases of shared conversations that do not pass, and all that helps to decide whether they must run again alone.
+/// The cases of shared conversations that do not pass, and the data that decides whether they must run again alone.
 #[derive(Default)]
 pub(super) struct Shared {
     pending: BTreeMap<String, Pending>,
     /// The troubles that a case showed alone.
     proved: BTreeSet<Trouble>,
-    /// The optional expectations that some case met.
+    /// The optional expectations that at least one case met.
     met: BTreeSet<String>,
     /// The cases that ran in a second conversation.
     retried: BTreeSet<String>,
 }
 
-/// The cases of shared conversations that have to run again, by id.
+/// The cases of shared conversations that must run again, by id.
 #[derive(Debug, Default)]
 pub struct Again {
     /// Each in a conversation of its own.
     pub alone: Vec<String>,
-    /// Once more with each other: nothing went wrong, but a requirement had nothing that could decide it.
+    /// Together once more: nothing went wrong, but nothing could decide a requirement.
     pub together: Vec<String>,
 }
 
@@ -79,10 +79,11 @@ impl Collector {
         }
     }
 
-    /// Decides about the cases of shared conversations that do not pass. Returns those whose troubles are known without another run,
-    /// and the cases that must run again now. Call it again after these; there are none at the end.
+    /// Decides about the cases of shared conversations that do not pass. Returns those whose troubles are known without another
+    /// run, and the cases that must run again now. Call it again after those runs; at the end, none are left.
     ///
-    /// Of several cases with the same trouble, one runs again first: if it shows the trouble there as well, the others need not.
+    /// Of several cases with the same trouble, one runs again first: if it shows the trouble alone too, the others need not run
+    /// again.
     pub fn review(&mut self) -> (Vec<(CaseReport, Trace)>, Again) {
         let (mut settled, mut again) = (Vec::new(), Again::default());
         let mut chosen = BTreeSet::new();
@@ -153,7 +154,7 @@ impl Collector {
     /// Whether a trouble of a case needs no further proof.
     fn is_known(&self, id: &str, trouble: &Trouble) -> bool {
         match trouble {
-            // A subject that never does what a case asks for does not do it alone either.
+            // A subject that never does what a case requires does not do it alone either.
             Trouble::Unmet { is_optional: true, expected, .. } if !self.shared.met.contains(expected) => true,
             // Another case decides the requirement, or nothing happened in a second conversation either.
             Trouble::Undecided(requirement) if self.is_decided(requirement) || self.shared.retried.contains(id) => true,

@@ -1,4 +1,4 @@
-//! The part of a report on failures that are known.
+//! The part of a report about known failures.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,41 +7,41 @@ use super::{FindingReport, RequirementReport};
 use crate::expected::{self, Expectation, Standing, parse_day};
 use crate::verdict::{Conformance, Verdict};
 
-/// What became of the failures that are known.
+/// The results of the known failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExpectedReport {
-    /// The conformance apart from the expected failures, by which the run exits.
+    /// The conformance without the expected failures, which decides the exit code.
     pub otherwise: Conformance,
-    /// Every entry, in the order in which it was written.
+    /// Every entry, in the order of the file.
     pub entries: Vec<EntryReport>,
-    /// The failures that count and that no entry expects.
+    /// The failures that count and that have no entry.
     pub new: Vec<FailureReport>,
 }
 
-/// What became of one entry.
+/// The result of one entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryReport {
     /// The requirement that is expected to fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requirement: Option<String>,
-    /// The case in which it is, or that is expected to fail as a whole.
+    /// The case in which it is expected to fail, or that is expected to fail as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// Why it fails.
+    /// The reason for the failure.
     pub reason: String,
-    /// Where to read more about it.
+    /// The address of more information.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// The last day on which the failure is accepted, such as `2027-01-31`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
-    /// What became of it.
+    /// The result.
     pub standing: Standing,
-    /// What the run says of that which it names.
+    /// The verdict on the requirement or case that it names.
     pub verdict: Verdict,
-    /// What to do about an entry that is stale or expired.
+    /// The remedy for an entry that is stale or expired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
     /// The failures that it expects.
@@ -59,20 +59,20 @@ pub struct FailureReport {
 }
 
 impl ExpectedReport {
-    /// Whether every entry is still true, as far as the run tells.
+    /// Whether every entry is still correct in this run.
     #[must_use]
     pub fn is_true(&self) -> bool {
         !self.entries.iter().any(|entry| entry.standing.is_wrong())
     }
 
-    /// The entry that expects this failure.
+    /// Returns the entry that expects this failure.
     #[must_use]
     pub fn entry(&self, requirement: &str, case: &str) -> Option<&EntryReport> {
         let is_it = |failure: &FailureReport| failure.requirement == requirement && failure.case == case;
         self.entries.iter().find(|entry| entry.failures.iter().any(is_it))
     }
 
-    /// The entry that expects this finding, the more specific requirement that owns it, or the case that fails for it.
+    /// Returns the entry that expects this finding, the more specific requirement that owns it, or the case that fails for it.
     #[must_use]
     pub fn entry_of(&self, requirement: &str, finding: &FindingReport) -> Option<&EntryReport> {
         let requirements = std::iter::once(requirement).chain(finding.same_as.as_deref());
@@ -88,7 +88,7 @@ impl FailureReport {
 }
 
 impl EntryReport {
-    /// The entry as it was written, to be weighed again.
+    /// Returns the entry as written, to apply it again.
     #[must_use]
     pub fn expectation(&self) -> Expectation {
         Expectation {
@@ -101,7 +101,7 @@ impl EntryReport {
         }
     }
 
-    /// What the entry names.
+    /// Returns the requirement and case that the entry names.
     #[must_use]
     pub fn name(&self) -> String {
         expected::name(self.requirement.as_deref(), self.case.as_deref())

@@ -1,6 +1,6 @@
 'use strict';
 
-// What every page needs: elements whose content is text only, the signs of the verdicts, and the data.
+// Shared by all pages: elements with text content only, the signs of the verdicts, and the data.
 
 const VERDICTS = ['pass', 'fail', 'inconclusive', 'not-applicable', 'not-exercised', 'harness-error'];
 
@@ -10,7 +10,7 @@ const SIGNS = {
 
 const LEVELS = { must: 'MUST', should: 'SHOULD', 'may-probe': 'probe' };
 
-/** An element; its attributes, `on…` for what it does; and its children, of which texts stay texts. */
+/** Makes an element. Attributes named `on…` are event handlers; a string child becomes text, not HTML. */
 function el(name, attributes, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {})) {
@@ -28,7 +28,7 @@ const area = (id) => id.split('.')[0];
 
 const data = JSON.parse(document.getElementById('data').textContent);
 
-/** The chart with this name, read when it is wanted; null where there is none. */
+/** Reads the chart with this name on demand; null if there is no such chart. */
 function chartData(name) {
   for (const script of document.querySelectorAll('script[data-chart]')) {
     if (script.dataset.chart === name) return JSON.parse(script.textContent);
@@ -36,13 +36,13 @@ function chartData(name) {
   return null;
 }
 
-/** A verdict by its sign and its word. */
+/** Shows a verdict with its sign and its word. */
 function verdictMark(verdict) {
   return el('span', { class: `mark ${verdict}` },
     el('span', { class: 'sign', 'aria-hidden': 'true' }, SIGNS[verdict]), el('span', { class: 'word' }, words(verdict)));
 }
 
-/** Tells readers who do not see the page what happened. */
+/** Announces what happened to screen readers. */
 function say(text) {
   document.getElementById('said').textContent = text;
 }
@@ -65,7 +65,7 @@ function command(text) {
   return el('p', { class: 'command' }, code, button);
 }
 
-/** What the catalogue says of a requirement beside its text. */
+/** The details of a requirement from the catalogue, without its text. */
 function lore(id) {
   const entry = data.catalogue[id] || {};
   const always = !entry.appliesWhen || entry.appliesWhen === 'always';
@@ -75,10 +75,10 @@ function lore(id) {
       !always && `${entry.link ? ' · ' : ''}applies when ${entry.appliesWhen}`));
 }
 
-/** A sentence in which what stands in backticks is code. */
+/** Shows a sentence, with text in backticks as code. */
 const prose = (text) => text.split('`').map((part, place) => (place % 2 === 1 ? el('code', {}, part) : part));
 
-/** The first of many things, and a button that shows the rest. */
+/** Shows the first items, and a button for the rest. */
 function some(list, most, make) {
   if (list.length <= most) return list.map(make);
   const more = el('button', { type: 'button', onclick: () => more.replaceWith(...list.slice(most).map(make)) },

@@ -1,4 +1,4 @@
-// The sequence chart of a trace: two lifelines, the messages between them in order, and what happened beside.
+// The sequence chart of a trace: two lifelines, the messages between them in order, and other events.
 
 const CLOSED = { lf: '', 'cr-lf': 'ended by CR LF', cut: 'cut off', eof: 'without a line end' };
 
@@ -20,7 +20,7 @@ const PROCESS = {
   reused: ({ cases }) => `the process has served ${cases} earlier ${cases === 1 ? 'case' : 'cases'}; what stands above was taken over from the first`,
 };
 
-/** What names a message: its method, or the method that it answers. `asked` remembers the requests of a connection. */
+/** The name of a message: its method, or the method that it answers. `asked` holds the requests of a connection. */
 function label(message, from, connection, asked) {
   if (message === null || typeof message !== 'object' || Array.isArray(message)) return { what: 'no message' };
   const key = (party) => JSON.stringify([connection, party, message.id]);
@@ -45,7 +45,7 @@ const milliseconds = (us) => `${(us / 1000).toFixed(us < 100000 ? 1 : 0)} ms`;
 
 const cutNote = (event) => event.cut && el('p', { class: 'facts' }, `${event.cut.toLocaleString('en')} more bytes are left out`);
 
-/** The beginning of what a message says; which session it is about is seldom the news. */
+/** The beginning of a message's content, without the session id, which is seldom of interest. */
 function gistOf(said) {
   if (said === undefined || typeof said === 'string') return said || '';
   if (said === null || typeof said !== 'object' || Array.isArray(said)) return JSON.stringify(said);
@@ -54,10 +54,10 @@ function gistOf(said) {
   return Object.keys(said).length === 1 ? JSON.stringify(said) : JSON.stringify(shown);
 }
 
-/** Where a finding points to may lie in any of these members of a message. */
+/** A finding can point into any of these members of a message. */
 const PAYLOADS = ['', '/params', '/result', '/error'];
 
-/** The path of the member at which a finding points; of the one around it where that is missing. */
+/** The path of the member that a finding points to; if the member is missing, the path of the one around it. */
 function markedPath(lines, pointer) {
   for (let path = pointer; ; path = path.slice(0, path.lastIndexOf('/'))) {
     const found = lines.find((line) => PAYLOADS.some((payload) => line.path === payload + path && line.path));
@@ -65,7 +65,7 @@ function markedPath(lines, pointer) {
   }
 }
 
-/** A message as it is shown, with the lines of the members at which findings point. */
+/** A message as text, with the lines of the members that findings point to. */
 function marked(text, pointers) {
   const lines = prettyLines(text);
   if (!lines) return [text];
@@ -73,7 +73,7 @@ function marked(text, pointers) {
   return lines.map((line, at) => el('span', { class: wrong.has(line) && 'wrong' }, `${at > 0 ? '\n' : ''}${line.text}`));
 }
 
-/** A line of the protocol: an arrow with the name of the message, which opens to the message itself. */
+/** A line of the protocol: an arrow with the name of the message, which opens to show the message. */
 function messageRow(event, asked, wrong) {
   const text = event.line ?? event.base64 ?? '';
   const value = event.base64 === undefined ? parsed(text) : undefined;
@@ -112,7 +112,7 @@ function mcpText({ server, what }) {
   return [told || `MCP server ${server}: ${kind}`, typeof value === 'string' ? value : JSON.stringify(value)];
 }
 
-/** What happened beside the conversation: a title, and its text. */
+/** An event outside the conversation: a title, and its text. */
 function noteOf(event) {
   if (event.stderr !== undefined) return ['standard error', event.base64 || event.stderr];
   if (event.stdout !== undefined) return ['standard output', event.base64 || event.stdout];
@@ -137,7 +137,7 @@ const OUTCOMES = {
   missed: 'did not come', 'not-applicable': 'not applicable', 'login-needed': 'a login is needed', 'harness-error': 'harness error',
 };
 
-/** What a step expected beside what came, where both are JSON. */
+/** Compares what a step expected with the message received, if both are JSON. */
 function difference(step, lines) {
   const [answer] = Object.values(step.expected?.message || {});
   const wanted = answer?.pattern && JSON.stringify(answer.pattern, null, 2);
@@ -148,7 +148,7 @@ function difference(step, lines) {
   return el('figure', {}, el('figcaption', {}, '− expected (other members may be there) · + came'), el('pre', { class: 'diff', tabindex: '0' }, rows));
 }
 
-/** A step of the case: an act of the user as it is, and of the others those that did not go as written. */
+/** A step of the case: every act of the user, and other steps only if they did not go as written. */
 function stepRow({ step }, lines) {
   if (step.kind === 'act' && step.outcome === 'done') return el('p', { class: 'note' }, el('b', {}, 'user'), ' ', step.text);
   return el('div', { class: `step ${step.outcome}` },

@@ -1,4 +1,4 @@
-//! What a page shows of a trace: its lines as in the trace file, long ones cut, and of a long trace a part.
+//! The chart of a trace on a page: its lines as in the trace file, long ones shortened, and only part of a long trace.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,34 +9,34 @@ use crate::judge::{expected_text, observed_text};
 use crate::requirement::Party;
 use crate::trace::{Event, Header, Outcome, StepEvent, Trace, What};
 
-/// So many events from the beginning of a trace are kept; cases have far fewer.
+/// The number of events kept at the beginning of a trace; cases have far fewer.
 const FIRST: usize = 400;
-/// So many from its end.
+/// The number of events kept at the end.
 const LAST: usize = 100;
-/// So many before and behind one that a finding names.
+/// The number of events kept before and after one that a finding names.
 const AROUND: usize = 2;
-/// So many of those that findings name and of steps that went wrong; then there are others enough to look at.
+/// The most kept events that findings name or that belong to failed steps; that is enough to understand a failure.
 const MOST_KEPT: usize = 2000;
 
-/// The longest text that is kept whole, in bytes.
+/// The longest text in bytes that is not shortened.
 const LONGEST: usize = 4096;
-/// The same when the chart has grown large.
+/// The same limit for a large chart.
 const SHORTER: usize = 256;
-/// How large that is, in bytes.
+/// The size of a large chart, in bytes.
 const LARGE: usize = 256 * 1024;
 
-/// A trace as far as a page shows it.
+/// The part of a trace that a page shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chart {
     header: Header,
-    /// Lines as in a trace file; where something of one was left out, `cut` says how many bytes.
+    /// Lines as in a trace file; `cut` is the number of bytes removed from a line.
     events: Vec<Value>,
-    /// How many events there were.
+    /// The number of events in the trace.
     of: usize,
 }
 
 impl Chart {
-    /// The chart of a trace, in which findings name these events.
+    /// Makes the chart of a trace whose findings name these events.
     #[must_use]
     pub fn of(trace: &Trace, evidence: BTreeSet<usize>) -> Self {
         let mut charting = Charting::new(&trace.header, evidence);
@@ -45,7 +45,7 @@ impl Chart {
     }
 }
 
-/// Makes a chart event by event, in the space of the chart.
+/// Builds a chart event by event, with no more memory than the chart needs.
 pub struct Charting {
     evidence: BTreeSet<usize>,
     chart: Chart,
@@ -54,14 +54,14 @@ pub struct Charting {
 }
 
 impl Charting {
-    /// Begins with the header of a trace, and with the events that findings name.
+    /// Starts with the header of a trace and the events that findings name.
     #[must_use]
     pub fn new(header: &Header, evidence: BTreeSet<usize>) -> Self {
         let chart = Chart { header: header.clone(), events: Vec::new(), of: 0 };
         Self { evidence, chart, last: VecDeque::new(), bytes: 0 }
     }
 
-    /// Takes in the next event.
+    /// Adds the next event.
     pub fn event(&mut self, event: &Event) {
         self.chart.of += 1;
         let kept = self.chart.of <= FIRST || self.matters(event) && self.chart.events.len() < FIRST + MOST_KEPT;
@@ -93,7 +93,7 @@ impl Charting {
         went_wrong || self.evidence.range(near).next().is_some()
     }
 
-    /// Adds the sentences that the page shows.
+    /// Adds the sentences for the page.
     fn describe(&self, step: &StepEvent, line: &mut Value) {
         let subject = self.chart.header.subject.unwrap_or(Party::Agent);
         if let Some(text) = expected_text(step, subject) {
@@ -118,7 +118,7 @@ impl Charting {
     }
 }
 
-/// Cuts every text that is longer than that, and says by how many bytes altogether.
+/// Shortens every text with more than `most` bytes, and returns the number of removed bytes.
 fn shorten(value: &mut Value, most: usize) -> usize {
     match value {
         Value::String(text) if text.len() > most => {
@@ -134,7 +134,7 @@ fn shorten(value: &mut Value, most: usize) -> usize {
 }
 
 fn shorten_members(members: &mut Map<String, Value>, most: usize) -> usize {
-    // The names of all environment variables prove little and would be a third of the page.
+    // The names of all environment variables prove little, but would be a third of the page.
     members.remove("environment");
     members.values_mut().map(|member| shorten(member, most)).sum()
 }

@@ -1,4 +1,4 @@
-//! What the script of a page reads.
+//! The data for the script of a page.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use serde::Serialize;
 use crate::report::model::RunReport;
 use crate::requirement::Level;
 
-/// Everything but the charts.
+/// All data except the charts.
 #[derive(Serialize)]
 pub(super) struct PageData<'p> {
     pub(super) reports: &'p [Reported],
     pub(super) catalogue: BTreeMap<&'p str, CatalogueEntry<'p>>,
 }
 
-/// A report, and what it does not tell.
+/// A report and its gaps.
 #[derive(Debug, Serialize)]
 pub(super) struct Reported {
     pub(super) report: RunReport,
-    /// The command that runs a case again, with `{case}` in the place of its id; empty if there is none.
+    /// The command that runs a case again, with `{case}` instead of its id; empty if there is none.
     pub(super) reproduce: String,
 }
 
-/// What the catalogue says of a requirement.
+/// The catalogue's entry for a requirement.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CatalogueEntry<'c> {
@@ -32,7 +32,7 @@ pub(super) struct CatalogueEntry<'c> {
     level: &'static str,
 }
 
-/// Returns what these reports say of their requirements and probes, by id.
+/// Returns the texts of the requirements and probes in these reports, by id.
 pub(super) fn entries<'r>(reports: impl Iterator<Item = &'r RunReport>) -> BTreeMap<&'r str, CatalogueEntry<'r>> {
     let mut entries = BTreeMap::new();
     for report in reports {

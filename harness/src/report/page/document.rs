@@ -1,4 +1,4 @@
-//! The file that a page is: its parts put together, and nothing in it that could be taken for markup.
+//! The file of a page: joins its parts, and keeps their texts from becoming markup.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -16,23 +16,23 @@ const WITHOUT_SCRIPT: &str = "The tables and charts of this page are made by a s
     show stands as JSON in the source of this page.";
 const SCRIPTS: [&str; 3] = [include_str!("base.js"), include_str!("json.js"), include_str!("chart.js")];
 
-/// What is looked at in a page.
+/// The parts of a page.
 pub(super) struct PageDocument<'d> {
     pub(super) title: &'d str,
-    /// HTML that stands in the page also without a script.
+    /// HTML for readers without scripts.
     pub(super) head: &'d Markup,
     /// The script that shows the data.
     pub(super) script: &'d str,
-    /// What the script reads, as JSON.
+    /// The data for the script, as JSON.
     pub(super) data: &'d str,
 }
 
 impl PageDocument<'_> {
-    /// Writes the page, with a chart for each name, as JSON.
+    /// Writes the page with its charts, each by name and as JSON.
     ///
     /// # Errors
     ///
-    /// Only those of the stream.
+    /// Errors of the stream.
     pub(super) fn write<'c>(
         &self,
         out: &mut dyn Write,
@@ -79,12 +79,12 @@ fn digest(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text.as_bytes()))
 }
 
-/// Something as JSON in one line.
+/// Returns a value as JSON in one line.
 pub(super) fn json(value: &impl Serialize) -> io::Result<String> {
     Ok(serde_json::to_string(value)?)
 }
 
-/// JSON in which nothing can end the element that it stands in, or be taken for the end of a line by a script.
+/// Escapes JSON so that it cannot end its element, and so that a script finds no line ends in it.
 fn inert(json: &str) -> PreEscaped<String> {
     let mut safe = String::with_capacity(json.len() + json.len() / 16);
     for c in json.chars() {
@@ -131,8 +131,8 @@ mod tests {
     fn the_policy_allows_what_stands_in_the_page_and_nothing_else() {
         let page = page();
         let between = |from: &str, to: &str| {
-            let (_, behind) = page.split_once(from).expect("the beginning");
-            behind.split_once(to).expect("the end").0.to_owned()
+            let (_, after) = page.split_once(from).expect("the beginning");
+            after.split_once(to).expect("the end").0.to_owned()
         };
         let policy = between("http-equiv=\"Content-Security-Policy\" content=\"", "\"");
         assert!(policy.starts_with("default-src 'none';"), "{policy}");

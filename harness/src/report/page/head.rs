@@ -1,4 +1,4 @@
-//! What stands in a page also without a script: the verdict, the subject, coverage, and what was broken.
+//! The part of a page that needs no script: the verdict, the subject, the coverage, and the violations.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,25 +15,25 @@ use crate::report::{count, expected_text};
 use crate::requirement::{Level, Party};
 use crate::verdict::{Conformance, Verdict};
 
-/// The title of the page.
+/// Returns the title of the page.
 pub(super) fn title(reports: &[Reported]) -> String {
     let one = |Reported { report, .. }: &Reported| format!("{}: {}", name(&report.subject), report.verdict.name());
     let all: Vec<String> = reports.iter().map(one).collect();
     format!("{} – ACP conformance", all.join(", "))
 }
 
-/// A section for each report.
+/// Writes a section for each report.
 pub(super) fn head(reports: &[Reported]) -> Markup {
     html! { @for Reported { report, .. } in reports { (section(report)) } }
 }
 
-/// How a subject calls itself, with its version.
+/// Returns the subject's own name, with its version.
 pub(super) fn name(subject: &SubjectInfo) -> String {
     let name = bare_name(subject);
     subject.version.as_ref().map_or_else(|| name.clone(), |version| format!("{name} {version}"))
 }
 
-/// How a subject calls itself; one that gives no name is called by what is started.
+/// Returns the subject's own name, or else the name of its program.
 pub(super) fn bare_name(subject: &SubjectInfo) -> String {
     if let Some(name) = &subject.name {
         return name.clone();
@@ -58,7 +58,7 @@ fn section(report: &RunReport) -> Markup {
             p class="facts" { (means(*verdict)) }
             @if let Some(cut) = report.partial { p class="facts" { "partial: " (partial(cut)) } }
             @if let Some(expected) = &report.expected {
-                p class="facts" { "what is expected to fail: " (visible(&expected_text::summary(expected))) }
+                p class="facts" { "expected failures: " (visible(&expected_text::summary(expected))) }
             }
             p class="facts" {
                 (kind.name()) @if subject.driven == Some(Driven::Manual) { ", driven by hand" } " · "
@@ -119,7 +119,7 @@ fn coverage(report: &RunReport) -> Markup {
 
 fn row(party: Party, level: Level, counts: &BTreeMap<Verdict, usize>) -> Markup {
     let count = |verdict| counts.get(&verdict).copied().unwrap_or_default();
-    // What was observed and not decided was not exercised enough to count.
+    // Requirements that were observed but not decided do not count as exercised.
     let exercised = count(Verdict::Pass) + count(Verdict::Fail);
     let applicable = counts.values().sum::<usize>() - count(Verdict::NotApplicable);
     html! {
@@ -162,7 +162,7 @@ fn broken(report: &RunReport) -> Markup {
     }
 }
 
-/// Lists why cases are undecided or were not exercised; what does not apply needs no explanation.
+/// Lists the reasons why cases are undecided or were not exercised. Cases that do not apply need no explanation.
 fn undecided(report: &RunReport) -> Markup {
     let reasons: Vec<_> = report.reasons.iter().filter(|reason| reason.verdict != Verdict::NotApplicable).collect();
     html! {
@@ -184,7 +184,7 @@ fn undecided(report: &RunReport) -> Markup {
 
 fn broken_one(requirement: &RequirementReport, report: &RunReport) -> Markup {
     let RequirementReport { id, level, text, .. } = requirement;
-    // What nobody expected is the news.
+    // Unexpected failures come first, since they are new.
     let first = failures(requirement).min_by_key(|broken| broken.expected(report).is_some());
     html! {
         a href={ "#requirement=" (id) } { (id) } " " small { (level.name().to_uppercase()) } " " (visible(text))

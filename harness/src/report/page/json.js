@@ -1,14 +1,14 @@
-// JSON as it was sent: laid out anew without changing a character of a value, and compared line by line.
+// JSON as it was sent: formatted again without a change to any value, and compared line by line.
 
-/** Deeper than that, lines are not moved further to the right. */
+/** Lines below this depth are not indented further. */
 const DEEPEST = 40;
 
-/** The JSON pointer to what stands at the beginning of a line inside these open brackets. */
+/** The JSON pointer to the value at the beginning of a line, inside these open brackets. */
 const pointerIn = (open) => open.map(({ name }) => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
 /**
  * JSON with a line for each member, each with the pointer to the member that begins there; undefined if the text is not JSON.
- * Numbers and doubled names stay as they are.
+ * Numbers and repeated names do not change.
  */
 function prettyLines(text) {
   try {

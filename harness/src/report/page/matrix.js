@@ -9,7 +9,7 @@ for (const [place, subject] of data.subjects.entries()) {
 
 const named = (subject) => [subject.name, subject.version].filter(Boolean).join(' ');
 
-/** What a cell stands for, told when it is opened. */
+/** The details of a cell, shown when it is opened. */
 const dialog = el('dialog', { 'aria-labelledby': 'told' });
 document.body.append(dialog);
 
@@ -54,7 +54,7 @@ function cellOf(subject, id) {
   }, SIGNS[cell.verdict]));
 }
 
-/** The requirements of an area below a row that counts them. */
+/** The requirements of an area, below a row with their counts. */
 class Area {
   constructor(name, ids, subjects) {
     this.rows = ids.map((id) => {
@@ -129,7 +129,7 @@ const level = el('select', { 'aria-label': 'level', onchange: () => filter() }, 
 const count = el('output', {});
 const all = (open) => el('button', { type: 'button', onclick: () => areas.forEach((one) => one.toggle(open)) }, open ? 'Open all' : 'Close all');
 
-/** Shows what is wanted; with `open`, without having to open the areas. */
+/** Applies the filters; with `open`, also opens the areas. */
 function filter(open) {
   const searched = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   const isWanted = (one) => (!differ.checked || one.differs) && (!broken.checked || one.verdicts.includes('fail'))

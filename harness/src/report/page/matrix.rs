@@ -22,15 +22,15 @@ use crate::verdict::{Conformance, Verdict};
 /// A subject of the matrix.
 #[derive(Debug)]
 pub struct Column {
-    /// What is known of it.
+    /// Its report.
     pub report: RunReport,
-    /// Where its report comes from.
+    /// The file of its report.
     pub file: String,
-    /// The charts of those of its cases whose traces are at hand.
+    /// The charts of its cases whose traces were found.
     pub charts: BTreeMap<String, Chart>,
 }
 
-/// What the script reads.
+/// The data for the script.
 #[derive(Serialize)]
 struct MatrixData<'m> {
     subjects: Vec<MatrixSubject<'m>>,
@@ -45,9 +45,9 @@ struct MatrixSubject<'m> {
     verdict: Conformance,
     edition: Cow<'m, str>,
     file: &'m str,
-    /// Why the report lacks cases, if it does.
+    /// The reason why the report lacks cases, if it does.
     partial: Option<String>,
-    /// What was found about each requirement, in the order of the catalogue.
+    /// The result for each requirement, in the order of the catalogue.
     cells: Vec<Cell<'m>>,
 }
 
@@ -55,7 +55,7 @@ struct MatrixSubject<'m> {
 struct Cell<'m> {
     id: &'m str,
     verdict: Verdict,
-    /// How many cases exercised it.
+    /// The number of cases that exercised it.
     cases: usize,
     findings: &'m [FindingReport],
     notes: &'m [String],
@@ -72,7 +72,7 @@ impl<'m> From<&'m RequirementReport> for Cell<'m> {
 ///
 /// # Errors
 ///
-/// Only those of the stream.
+/// Errors of the stream.
 pub fn write_matrix(mut columns: Vec<Column>, out: &mut dyn Write) -> io::Result<()> {
     columns.sort_by(order);
     let data = MatrixData {
@@ -104,7 +104,7 @@ fn subject(column: &Column) -> MatrixSubject<'_> {
     }
 }
 
-/// The verdict on each subject, for readers without a script.
+/// Writes the verdict on each subject, for readers without scripts.
 fn head(columns: &[Column]) -> Markup {
     let broken = |report: &RunReport| report.requirements.iter().filter(|known| known.fails()).count();
     html! {
@@ -137,8 +137,8 @@ fn order(a: &Column, b: &Column) -> Ordering {
     key(a).cmp(&key(b))
 }
 
-/// A part of a version; of two versions, the one with something else in a place of a number is the older one: `1.0-rc` and
-/// `1.0`, since nothing that follows is less than a number.
+/// A part of a version. The order of variants makes `1.0-rc` older than `1.0`: a word comes before the end, and a number after
+/// it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum VersionPart {
     Word(String),
@@ -146,7 +146,7 @@ enum VersionPart {
     Number(u128),
 }
 
-/// A version in its parts, so that 1.10 stands behind 1.9 and 1.0-rc.1 before 1.0.
+/// Splits a version into parts, so that 1.10 comes after 1.9 and 1.0-rc.1 before 1.0.
 fn version(text: &str) -> Vec<VersionPart> {
     let text = text.split('+').next().unwrap_or(text);
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());

@@ -1,5 +1,5 @@
-// The page of one run: views of its requirements, cases and probes, each made when it is first looked at. What is looked at
-// stands in the fragment of the address, so that a view can be linked.
+// The page of one run: views of its requirements, cases and probes, each made when it is first shown. The fragment of the
+// address holds the view, so that it can be linked.
 
 const main = document.getElementById('main');
 
@@ -17,7 +17,7 @@ for (const report of reports) {
   }
 }
 
-/** The reason of the entry that expects a failure, by the requirement and the case; a separator stands in no id. */
+/** The reason of the entry that expects a failure, by the requirement and the case; no id contains the separator. */
 const expectedOf = new Map();
 for (const report of reports) {
   for (const entry of report.expected?.entries || []) {
@@ -25,7 +25,7 @@ for (const report of reports) {
   }
 }
 
-/** What is told of a failure that somebody expects. */
+/** The note on an expected failure. */
 function expectation(id, finding) {
   const reason = finding.verdict === 'fail' && expectedOf.get(`${id}\n${finding.case}`);
   return reason && el('p', { class: 'facts' }, `expected to fail: ${reason}`);
@@ -33,7 +33,7 @@ function expectation(id, finding) {
 
 const hasChart = new Set([...document.querySelectorAll('script[data-chart]')].map((script) => script.dataset.chart));
 
-/** Where the page is: the filters, and what is open. */
+/** The state of the page: the filters, and the open item. */
 const state = () => new URLSearchParams(location.hash.slice(1));
 
 function address(changes) {
@@ -80,7 +80,7 @@ function caseDetails(report, one) {
   const broken = findings.filter(({ finding }) => finding.verdict === 'fail');
   const data = hasChart.has(one.id) ? chartData(one.id) : undefined;
   const told = data ? chart(data, findings)
-    : el('p', { class: 'note' }, data === null ? 'Several traces are of this case, so none of them is shown.' : 'There is no trace of this case.');
+    : el('p', { class: 'note' }, data === null ? 'This case has several traces, so no trace is shown.' : 'This case has no trace.');
   const jump = ({ id, finding }) => el('li', {}, verdictMark(finding.verdict), ' ', requirementLink(id), ': ', prose(finding.text),
     finding.events.length > 0 && [' ', el('a', { href: `#view=cases&case=${encodeURIComponent(one.id)}&event=${finding.events[0]}` }, `at #${finding.events[0]}`)],
     expectation(id, finding));
@@ -101,12 +101,12 @@ function probeDetails(probe) {
 
 const RANKS = ['fail', 'harness-error', 'inconclusive', 'not-exercised', 'pass', 'not-applicable'];
 
-/** Failures come first, then what is undecided, and a MUST comes before a SHOULD; otherwise the order stays. */
+/** Sorts failures first, then undecided results, and a MUST before a SHOULD; keeps the order otherwise. */
 function byRank(a, b) {
   return RANKS.indexOf(a.verdict) - RANKS.indexOf(b.verdict) || (a.level ?? '').localeCompare(b.level ?? '');
 }
 
-/** The views: what is listed, and how one of it is told. */
+/** The views: the items of each, and how to show one. */
 const VIEWS = {
   requirements: {
     key: 'requirement',
@@ -142,7 +142,7 @@ const VIEWS = {
 
 const FILTERS = ['party', 'level', 'area', 'verdict'];
 
-/** One thing in a list: a row that opens. */
+/** One item in a list: a row that opens. */
 class Row {
   constructor(view, one) {
     this.view = view;
@@ -185,7 +185,7 @@ class View {
     this.search = el('input', { type: 'search', id: `${name}-search`, placeholder: 'Search', autocomplete: 'off', oninput: () => this.filter() });
     this.selects = FILTERS.map((key) => this.select(key)).filter(Boolean);
     this.count = el('output', {});
-    this.none = el('p', { class: 'note', hidden: true }, 'Nothing fits these filters.');
+    this.none = el('p', { class: 'note', hidden: true }, 'No item matches these filters.');
     const clear = () => { location.hash = `view=${name}`; };
     const form = el('form', { role: 'search', 'aria-label': `Filter the ${name}`, onsubmit: (event) => event.preventDefault() },
       el('label', { for: `${name}-search` }, el('span', { class: 'hidden' }, 'Search'), this.search),
@@ -205,7 +205,7 @@ class View {
     return { key, select, label: el('label', {}, el('span', { class: 'hidden' }, key), select) };
   }
 
-  /** Takes what was typed or chosen into the address. */
+  /** Writes the filters into the address. */
   filter() {
     const chosen = Object.fromEntries(this.selects.map(({ key, select }) => [key, select.value]));
     history.replaceState(null, '', address({ view: this.name, q: this.search.value, ...chosen, requirement: '', case: '', probe: '', event: '' }));
@@ -227,7 +227,7 @@ class View {
     this.open(at);
   }
 
-  /** Opens what the address names. */
+  /** Opens the item in the address. */
   open(at) {
     const id = at.get(VIEWS[this.name].key);
     const row = id && (this.rows.find((one) => one.id === id && !one.body.hidden) || this.rows.find((one) => one.id === id));
@@ -251,7 +251,7 @@ const built = new Map();
 const links = Object.keys(VIEWS).map((name) => ({ name, count: VIEWS[name].list().length })).filter(({ count }) => count > 0)
   .map(({ name, count }) => ({ name, link: el('a', { href: `#view=${name}` }, `${name[0].toUpperCase()}${name.slice(1)} `, el('small', {}, String(count))) }));
 
-/** The view that the address names, or the one that what it opens stands in. */
+/** The view in the address, or the one with the open item. */
 function viewName(at) {
   const named = at.get('view') || Object.keys(VIEWS).find((name) => at.get(VIEWS[name].key));
   return links.some(({ name }) => name === named) ? named : 'requirements';

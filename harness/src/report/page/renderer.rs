@@ -10,42 +10,42 @@ use super::head;
 use crate::report::event::{Renderer, SuiteEvent};
 use crate::report::model::RunReport;
 
-/// Gathers what is told, and writes the page when nothing more comes.
+/// Collects the events, and writes the page at the end.
 pub struct PageReport<W> {
     out: W,
     reproduce: String,
     reports: Vec<Reported>,
-    /// The chart of each case as JSON; none where several traces are of one case.
+    /// The chart of each case as JSON; none if several traces belong to one case.
     charts: BTreeMap<String, Option<String>>,
 }
 
 impl<W: Write> PageReport<W> {
-    /// A page on this stream.
+    /// Writes a page to this stream.
     pub const fn new(out: W) -> Self {
         Self { out, reproduce: String::new(), reports: Vec::new(), charts: BTreeMap::new() }
     }
 
-    /// Writes the page, and gives the stream back.
+    /// Writes the page, and returns the stream.
     ///
     /// # Errors
     ///
-    /// Only those of the stream.
+    /// Errors of the stream.
     pub fn finish(mut self) -> io::Result<W> {
         self.close()?;
         Ok(self.out)
     }
 
-    /// Takes in a report, where no run has begun.
+    /// Adds a report, if no run has begun.
     pub fn report(&mut self, report: RunReport) {
         let reproduce = std::mem::take(&mut self.reproduce);
         self.reports.push(Reported { report, reproduce });
     }
 
-    /// Takes in the chart of a case.
+    /// Adds the chart of a case.
     ///
     /// # Errors
     ///
-    /// None that a chart could bring about.
+    /// None in practice: a chart can always be written as JSON.
     pub fn chart(&mut self, case: &str, chart: &Chart) -> io::Result<()> {
         let chart = json(chart)?;
         match self.charts.get_mut(case) {
